@@ -1,0 +1,164 @@
+from google.protobuf import duration_pb2 as _duration_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from gris.common.v1 import cost_pb2 as _cost_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    MODE_UNSPECIFIED: _ClassVar[Mode]
+    MODE_ENFORCE: _ClassVar[Mode]
+    MODE_TRACK: _ClassVar[Mode]
+MODE_UNSPECIFIED: Mode
+MODE_ENFORCE: Mode
+MODE_TRACK: Mode
+
+class Account(_message.Message):
+    __slots__ = ("path",)
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    path: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, path: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Level(_message.Message):
+    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SPENT_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_START_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_END_FIELD_NUMBER: _ClassVar[int]
+    path: _containers.RepeatedScalarFieldContainer[str]
+    limit: _cost_pb2.Cost
+    spent: _cost_pb2.Cost
+    reserved: _cost_pb2.Cost
+    remaining: _cost_pb2.Cost
+    mode: Mode
+    window_start: _timestamp_pb2.Timestamp
+    window_end: _timestamp_pb2.Timestamp
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class Shortfall(_message.Message):
+    __slots__ = ("path", "unit", "requested", "remaining", "refreshes_at")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    REQUESTED_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_FIELD_NUMBER: _ClassVar[int]
+    REFRESHES_AT_FIELD_NUMBER: _ClassVar[int]
+    path: _containers.RepeatedScalarFieldContainer[str]
+    unit: str
+    requested: int
+    remaining: int
+    refreshes_at: _timestamp_pb2.Timestamp
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., unit: _Optional[str] = ..., requested: _Optional[int] = ..., remaining: _Optional[int] = ..., refreshes_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class CheckBudgetRequest(_message.Message):
+    __slots__ = ("account", "cost")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    account: Account
+    cost: _cost_pb2.Cost
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
+
+class CheckBudgetResponse(_message.Message):
+    __slots__ = ("allowed", "shortfalls")
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    SHORTFALLS_FIELD_NUMBER: _ClassVar[int]
+    allowed: bool
+    shortfalls: _containers.RepeatedCompositeFieldContainer[Shortfall]
+    def __init__(self, allowed: bool = ..., shortfalls: _Optional[_Iterable[_Union[Shortfall, _Mapping]]] = ...) -> None: ...
+
+class ReserveBudgetRequest(_message.Message):
+    __slots__ = ("account", "max_cost", "query_id", "request_id", "ttl")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    MAX_COST_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
+    account: Account
+    max_cost: _cost_pb2.Cost
+    query_id: str
+    request_id: str
+    ttl: _duration_pb2.Duration
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., max_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., request_id: _Optional[str] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class ReserveBudgetResponse(_message.Message):
+    __slots__ = ("reservation_id", "held", "expires_at", "already_paid", "replayed")
+    RESERVATION_ID_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    ALREADY_PAID_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    reservation_id: str
+    held: _cost_pb2.Cost
+    expires_at: _timestamp_pb2.Timestamp
+    already_paid: bool
+    replayed: bool
+    def __init__(self, reservation_id: _Optional[str] = ..., held: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ...) -> None: ...
+
+class UpdateBudgetRequest(_message.Message):
+    __slots__ = ("account", "cost", "request_id", "reservation_id", "release_id", "charge_ticket", "query_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    RESERVATION_ID_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    CHARGE_TICKET_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    account: Account
+    cost: _cost_pb2.Cost
+    request_id: str
+    reservation_id: str
+    release_id: str
+    charge_ticket: bytes
+    query_id: str
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., request_id: _Optional[str] = ..., reservation_id: _Optional[str] = ..., release_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., query_id: _Optional[str] = ...) -> None: ...
+
+class UpdateBudgetResponse(_message.Message):
+    __slots__ = ("charged", "already_paid", "replayed", "levels")
+    CHARGED_FIELD_NUMBER: _ClassVar[int]
+    ALREADY_PAID_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
+    charged: _cost_pb2.Cost
+    already_paid: bool
+    replayed: bool
+    levels: _containers.RepeatedCompositeFieldContainer[Level]
+    def __init__(self, charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ..., levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ...) -> None: ...
+
+class ReleaseReservationRequest(_message.Message):
+    __slots__ = ("account", "reservation_id", "request_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    RESERVATION_ID_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    account: Account
+    reservation_id: str
+    request_id: str
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., reservation_id: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class ReleaseReservationResponse(_message.Message):
+    __slots__ = ("returned", "replayed")
+    RETURNED_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    returned: _cost_pb2.Cost
+    replayed: bool
+    def __init__(self, returned: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., replayed: bool = ...) -> None: ...
+
+class GetBudgetRequest(_message.Message):
+    __slots__ = ("account",)
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    account: Account
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ...) -> None: ...
+
+class GetBudgetResponse(_message.Message):
+    __slots__ = ("levels",)
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
+    levels: _containers.RepeatedCompositeFieldContainer[Level]
+    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ...) -> None: ...

@@ -1,0 +1,242 @@
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from gris.common.v1 import cost_pb2 as _cost_pb2
+from gris.common.v1 import histogram_pb2 as _histogram_pb2
+from gris.dp.v1 import question_pb2 as _question_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Mechanism(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    MECHANISM_UNSPECIFIED: _ClassVar[Mechanism]
+    MECHANISM_KNOWN_LAP: _ClassVar[Mechanism]
+    MECHANISM_KNOWN_GUMB: _ClassVar[Mechanism]
+    MECHANISM_UNK_LAP: _ClassVar[Mechanism]
+    MECHANISM_UNK_GUMB: _ClassVar[Mechanism]
+
+class CountNoise(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    COUNT_NOISE_UNSPECIFIED: _ClassVar[CountNoise]
+    COUNT_NOISE_NONE: _ClassVar[CountNoise]
+    COUNT_NOISE_DISCRETE_LAPLACE: _ClassVar[CountNoise]
+
+class Consistency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CONSISTENCY_UNSPECIFIED: _ClassVar[Consistency]
+    CONSISTENCY_KEYED: _ClassVar[Consistency]
+    CONSISTENCY_FRESH: _ClassVar[Consistency]
+
+class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    INTERVAL_KIND_UNSPECIFIED: _ClassVar[IntervalKind]
+    INTERVAL_KIND_NONE: _ClassVar[IntervalKind]
+    INTERVAL_KIND_PLAIN: _ClassVar[IntervalKind]
+    INTERVAL_KIND_GIVEN_SHOWN: _ClassVar[IntervalKind]
+MECHANISM_UNSPECIFIED: Mechanism
+MECHANISM_KNOWN_LAP: Mechanism
+MECHANISM_KNOWN_GUMB: Mechanism
+MECHANISM_UNK_LAP: Mechanism
+MECHANISM_UNK_GUMB: Mechanism
+COUNT_NOISE_UNSPECIFIED: CountNoise
+COUNT_NOISE_NONE: CountNoise
+COUNT_NOISE_DISCRETE_LAPLACE: CountNoise
+CONSISTENCY_UNSPECIFIED: Consistency
+CONSISTENCY_KEYED: Consistency
+CONSISTENCY_FRESH: Consistency
+INTERVAL_KIND_UNSPECIFIED: IntervalKind
+INTERVAL_KIND_NONE: IntervalKind
+INTERVAL_KIND_PLAIN: IntervalKind
+INTERVAL_KIND_GIVEN_SHOWN: IntervalKind
+
+class MechanismParameters(_message.Message):
+    __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency")
+    MECHANISM_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    TAU_FIELD_NUMBER: _ClassVar[int]
+    DELTA_L0_FIELD_NUMBER: _ClassVar[int]
+    D_BAR_FIELD_NUMBER: _ClassVar[int]
+    K_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_SIZE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
+    NOISE_SCALE_FIELD_NUMBER: _ClassVar[int]
+    CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
+    mechanism: Mechanism
+    epsilon_per: str
+    delta: str
+    tau: int
+    delta_l0: int
+    d_bar: int
+    k: int
+    domain_size: int
+    count_noise: CountNoise
+    noise_scale: str
+    consistency: Consistency
+    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ...) -> None: ...
+
+class TranslateQueryRequest(_message.Message):
+    __slots__ = ("question", "data_version")
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    question: _question_pb2.Question
+    data_version: str
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ...) -> None: ...
+
+class EngineQuery(_message.Message):
+    __slots__ = ("dialect", "sql")
+    DIALECT_FIELD_NUMBER: _ClassVar[int]
+    SQL_FIELD_NUMBER: _ClassVar[int]
+    dialect: str
+    sql: str
+    def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
+
+class TranslateQueryResponse(_message.Message):
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    ROW_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    plan_expires_at: _timestamp_pb2.Timestamp
+    engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
+    table: str
+    columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.Column]
+    row_limit: int
+    worst_case_cost: _cost_pb2.Cost
+    query_id: str
+    parameters: MechanismParameters
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ...) -> None: ...
+
+class EstimateCostRequest(_message.Message):
+    __slots__ = ("question",)
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    question: _question_pb2.Question
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ...) -> None: ...
+
+class EstimateCostResponse(_message.Message):
+    __slots__ = ("worst_case_cost", "parameters", "explanation", "engine_queries")
+    WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
+    worst_case_cost: _cost_pb2.Cost
+    parameters: MechanismParameters
+    explanation: _containers.RepeatedScalarFieldContainer[str]
+    engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ...) -> None: ...
+
+class AddNoiseRequest(_message.Message):
+    __slots__ = ("header", "chunk", "end")
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    header: ReleaseHeader
+    chunk: _histogram_pb2.Histogram
+    end: ReleaseEnd
+    def __init__(self, header: _Optional[_Union[ReleaseHeader, _Mapping]] = ..., chunk: _Optional[_Union[_histogram_pb2.Histogram, _Mapping]] = ..., end: _Optional[_Union[ReleaseEnd, _Mapping]] = ...) -> None: ...
+
+class ReleaseHeader(_message.Message):
+    __slots__ = ("plan", "data_version", "confidence")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    data_version: str
+    confidence: float
+    def __init__(self, plan: _Optional[bytes] = ..., data_version: _Optional[str] = ..., confidence: _Optional[float] = ...) -> None: ...
+
+class ReleaseEnd(_message.Message):
+    __slots__ = ("row_count",)
+    ROW_COUNT_FIELD_NUMBER: _ClassVar[int]
+    row_count: int
+    def __init__(self, row_count: _Optional[int] = ...) -> None: ...
+
+class AddNoiseResponse(_message.Message):
+    __slots__ = ("chunk", "end")
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    chunk: ReleasedElements
+    end: Release
+    def __init__(self, chunk: _Optional[_Union[ReleasedElements, _Mapping]] = ..., end: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
+
+class AddNoiseUnaryRequest(_message.Message):
+    __slots__ = ("header", "histogram")
+    HEADER_FIELD_NUMBER: _ClassVar[int]
+    HISTOGRAM_FIELD_NUMBER: _ClassVar[int]
+    header: ReleaseHeader
+    histogram: _histogram_pb2.Histogram
+    def __init__(self, header: _Optional[_Union[ReleaseHeader, _Mapping]] = ..., histogram: _Optional[_Union[_histogram_pb2.Histogram, _Mapping]] = ...) -> None: ...
+
+class AddNoiseUnaryResponse(_message.Message):
+    __slots__ = ("elements", "release")
+    ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    elements: ReleasedElements
+    release: Release
+    def __init__(self, elements: _Optional[_Union[ReleasedElements, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
+
+class ReleasedElements(_message.Message):
+    __slots__ = ("columns", "noisy_counts", "interval_lower", "interval_upper")
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
+    columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
+    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
+    interval_lower: _containers.RepeatedScalarFieldContainer[int]
+    interval_upper: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Release(_message.Message):
+    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id")
+    ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    CHARGE_TICKET_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_KIND_FIELD_NUMBER: _ClassVar[int]
+    DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    element_count: int
+    ended_in_bottom: bool
+    bottom: int
+    cost: _cost_pb2.Cost
+    release_id: str
+    query_id: str
+    charge_ticket: bytes
+    parameters: MechanismParameters
+    confidence: float
+    interval_kind: IntervalKind
+    data_version: str
+    key_id: str
+    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ...) -> None: ...
+
+class ComputeCostRequest(_message.Message):
+    __slots__ = ("plan", "released", "ended_in_bottom")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    RELEASED_FIELD_NUMBER: _ClassVar[int]
+    ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    released: int
+    ended_in_bottom: bool
+    def __init__(self, plan: _Optional[bytes] = ..., released: _Optional[int] = ..., ended_in_bottom: bool = ...) -> None: ...
+
+class ComputeCostResponse(_message.Message):
+    __slots__ = ("cost",)
+    COST_FIELD_NUMBER: _ClassVar[int]
+    cost: _cost_pb2.Cost
+    def __init__(self, cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
