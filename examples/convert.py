@@ -2,8 +2,8 @@
 
     python examples/convert.py --cofacts feedbacks-20190414.zip --online-retail online_retail.csv.gz
 
-Both options may be given alone. The rows are sorted by every column and written by one thread, so that the same
-input gives the same bytes with the same release of DuckDB: the hash of a file is the data version of its table.
+Both options may be given alone. The rows are sorted by every column and written by one thread, so that the
+same input gives the same bytes with the same release of DuckDB: a file's hash is its table's data version.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import duckdb
 
 FOLDER = Path(__file__).resolve().parent
 
-# Sixteen hexadecimal characters of the published hash still tell all 24,587 members apart, which is checked below.
+# Sixteen hexadecimal characters of the published hash still tell all 24,587 members apart, as is checked.
 # The app is no part of the identity: one hash in two apps is then one member, protected for both together.
 COFACTS = """
     WITH feedback AS (

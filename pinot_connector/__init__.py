@@ -1,0 +1,33 @@
+"""The application side of Gris: asks an engine, adds noise, pays, and only then shows a result.
+
+    with PrivateClient(dp="localhost:7301", budget="localhost:7302", account="app/acme/ana", engine=engine) as client:
+        result = client.top_k("feedback", "article_id", 10)
+
+It sees true counts and is trusted code: it belongs on the application's server.
+"""
+
+from pinot_connector.blocking import PrivateClient
+from pinot_connector.budgets import Cost, Level, Mode
+from pinot_connector.channels import Timeouts
+from pinot_connector.client import AsyncPrivateClient
+from pinot_connector.questions import Between, In, Measure, NotIn, sql_question, structured_question
+from pinot_connector.results import Explanation, Mechanism, PrivateResult, Row
+
+__all__ = [
+    "AsyncPrivateClient",
+    "Between",
+    "Cost",
+    "Explanation",
+    "In",
+    "Level",
+    "Measure",
+    "Mechanism",
+    "Mode",
+    "NotIn",
+    "PrivateClient",
+    "PrivateResult",
+    "Row",
+    "Timeouts",
+    "sql_question",
+    "structured_question",
+]

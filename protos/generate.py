@@ -23,7 +23,10 @@ def generate(target: Path) -> None:
     tools = Path(sys.executable).parent
     command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT}"]
     command += [f"--{kind}_out={target}" for kind in ("python", "pyi", "grpc_python")]
-    command += [f"--plugin=protoc-gen-mypy_grpc={tools / 'protoc-gen-mypy_grpc'}", f"--mypy_grpc_out={target}"]
+    command += [
+        f"--plugin=protoc-gen-mypy_grpc={tools / 'protoc-gen-mypy_grpc'}",
+        f"--mypy_grpc_out={target}",
+    ]
     subprocess.run([*command, *sources], check=True, cwd=ROOT)  # noqa: S603 - a fixed command
     for folder in [target / "gris", *(path for path in (target / "gris").rglob("*") if path.is_dir())]:
         (folder / "__init__.py").write_text(PACKAGE_NOTE)

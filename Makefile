@@ -1,0 +1,50 @@
+# `make demo` and `make test` need nothing but Python 3.11 or newer; they set up everything else.
+PYTHON ?= python3
+VENV ?= .venv
+ENGINE ?= duckdb
+BIN := $(VENV)/bin
+
+.PHONY: help demo test check format protos images bench-path clean
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+# Each environment is set up once for each version of pyproject.toml.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Gris needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.all: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.all
+
+node_modules/.bin/buf: package-lock.json
+	npm ci --silent
+	@touch $@
+
+demo: $(VENV)/.all ## ask private questions of real data; ENGINE=pinot starts a real Apache Pinot for it
+	@$(BIN)/python examples/demo.py --engine $(ENGINE)
+
+test: $(VENV)/.dev ## run the tests; parts that need Redis, Java or Docker say what to install
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	cd protos && ../node_modules/.bin/buf lint
+	$(BIN)/python protos/generate.py --check
+
+format: $(VENV)/.dev ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+protos: $(VENV)/.dev ## write protos/generated
+	$(BIN)/python protos/generate.py
+
+clean: ## remove what make has set up
+	rm -rf $(VENV) node_modules .gris

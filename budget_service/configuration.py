@@ -1,0 +1,177 @@
+"""The configuration of the ledger, `budget.yaml`.
+
+    create_at_first_use: true           # default false
+    expired_reservations: return        # or forfeit
+    allow_volatile: false               # true: accept a Redis that forgets everything when it stops
+    charge_tickets: {key_file: /run/secrets/gris-ticket-key}
+    accounts:
+      - path: [acme]
+        limit: {information: 9000, calls: 90}
+      - path: [acme, "*"]
+        limit: {information: 3000, calls: 30}
+        mode: enforce                   # or track
+        window: month                   # day, week, month or never
+        zone: Europe/Berlin             # an IANA name; default UTC
+
+Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
+entry that matches counts. An account exists if an entry matches its full path; an entry with a `*` makes accounts only
+if `create_at_first_use` says so, and otherwise only limits levels of accounts that are written out.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError, LevelLimit, Limit, Mode
+from budget_service.ledger.windows import Period, WindowRule
+
+ANY = "*"
+
+
+class ConfigurationError(Exception):
+    """The configuration cannot be used; the message is one line that names the file and the field."""
+
+
+class AccountUnknownError(Exception):
+    """No account of this path exists."""
+
+
+class Expired(Enum):
+    """What becomes of the budget of a reservation that lapsed."""
+
+    RETURN = "return"
+    FORFEIT = "forfeit"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class _Maximum(_Strict):
+    information: int = Field(ge=0, le=MAX_AMOUNT)
+    calls: int = Field(ge=0, le=MAX_AMOUNT)
+
+
+class AccountEntry(_Strict):
+    """One level of some accounts, and its limit."""
+
+    path: list[str]
+    limit: _Maximum
+    mode: Literal["enforce", "track"] = "enforce"
+    window: Literal["day", "week", "month", "never"] = "month"
+    zone: str = "UTC"
+
+    @field_validator("path")
+    @classmethod
+    def _path_is_an_account(cls, path: list[str]) -> list[str]:
+        try:
+            Account.parse(tuple(path), "path")
+        except InvalidFieldError as error:
+            raise ValueError(str(error)) from None
+        return path
+
+    @field_validator("zone")
+    @classmethod
+    def _zone_is_known(cls, zone: str) -> str:
+        try:
+            ZoneInfo(zone)
+        except (ValueError, OSError, KeyError):
+            raise ValueError(f"{zone!r} is not the name of an IANA time zone") from None
+        return zone
+
+    @property
+    def has_wildcard(self) -> bool:
+        """Tell whether the entry matches more than one path."""
+        return ANY in self.path
+
+    def matches(self, level: Account) -> bool:
+        """Tell whether the entry limits this level."""
+        pairs = zip(self.path, level.path, strict=False)
+        return len(self.path) == level.depth and all(pattern in (ANY, segment) for pattern, segment in pairs)
+
+    def to_limit(self) -> Limit:
+        """Return the limit as the rules know it."""
+        rule = WindowRule(Period(self.window), self.zone)
+        return Limit(Cost(self.limit.information, self.limit.calls), Mode(self.mode), rule)
+
+
+class ChargeTickets(_Strict):
+    """Charges must carry dp_service's ticket, made with the key in this file."""
+
+    key_file: str
+
+
+class Configuration(_Strict):
+    """A valid `budget.yaml`."""
+
+    accounts: list[AccountEntry] = Field(min_length=1)
+    create_at_first_use: bool = False
+    expired_reservations: Literal["return", "forfeit"] = "return"
+    allow_volatile: bool = False
+    charge_tickets: ChargeTickets | None = None
+
+    @model_validator(mode="after")
+    def _paths_differ(self) -> Configuration:
+        paths = [tuple(entry.path) for entry in self.accounts]
+        if repeated := next((path for path in paths if paths.count(path) > 1), None):
+            raise ValueError(f"accounts: the path {list(repeated)} stands there twice")
+        return self
+
+    @property
+    def expired(self) -> Expired:
+        """What becomes of the budget of a reservation that lapsed."""
+        return Expired(self.expired_reservations)
+
+    def limits_of(self, account: Account) -> tuple[LevelLimit, ...]:
+        """Return the levels of an account that have a limit, from the widest; the last one is the account itself.
+
+        Raises AccountUnknownError.
+        """
+        if not any(entry.matches(account) and self._makes(entry) for entry in self.accounts):
+            raise AccountUnknownError
+        levels = (account.level(depth) for depth in range(1, account.depth + 1))
+        found = ((level, self._entry_of(level)) for level in levels)
+        return tuple(LevelLimit(level, entry.to_limit()) for level, entry in found if entry is not None)
+
+    def _makes(self, entry: AccountEntry) -> bool:
+        return self.create_at_first_use or not entry.has_wildcard
+
+    def _entry_of(self, level: Account) -> AccountEntry | None:
+        return next((entry for entry in self.accounts if entry.matches(level)), None)
+
+
+def load_configuration(path: Path) -> Configuration:
+    """Read and check a configuration file, or raise ConfigurationError."""
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeysLoader)  # noqa: S506 - a SafeLoader
+        return Configuration.model_validate(content)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigurationError(f"{path}: {_one_line(str(error))}") from None
+    except ValidationError as error:
+        problems = (_problem(each["loc"], each["msg"]) for each in error.errors())
+        raise ConfigurationError(f"{path}: {'; '.join(problems)}") from None
+
+
+class _UniqueKeysLoader(yaml.SafeLoader):
+    """YAML lets a repeated key win silently; a limit must not be lost that way."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        if repeated := next((key for key in keys if keys.count(key) > 1), None):
+            raise yaml.YAMLError(f"the key {repeated!r} stands there twice, line {node.start_mark.line + 1}")
+        return super().construct_mapping(node, deep)
+
+
+def _problem(location: tuple[int | str, ...], message: str) -> str:
+    field = ".".join(str(part) for part in location)
+    return _one_line(f"{field}: {message}" if field else message)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,119 @@
+"""What the ledger answers. Every outcome is remembered under its request id, refusals too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from budget_service.ledger.values import Cost, Mode, Unit
+from budget_service.ledger.windows import Microseconds, Window
+
+
+class Reason(Enum):
+    """Why a request is refused, apart from an exhausted budget."""
+
+    RESERVATION_OVER = "RESERVATION_OVER"
+    UNIT_MISMATCH = "UNIT_MISMATCH"
+    RELEASE_MISMATCH = "RELEASE_MISMATCH"
+    QUERY_MISMATCH = "QUERY_MISMATCH"
+    COST_ABOVE_RESERVATION = "COST_ABOVE_RESERVATION"
+    SUM_OVERFLOW = "SUM_OVERFLOW"
+    REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
+
+
+@dataclass(frozen=True, slots=True)
+class LevelStatus:
+    """A level with a limit at one moment; `depth` is how many segments of the account's path it has."""
+
+    depth: int
+    maximum: Cost
+    mode: Mode
+    window: Window
+    spent: Cost
+    reserved: Cost
+
+    @property
+    def used(self) -> Cost:
+        """What counts against the limit."""
+        return self.spent + self.reserved
+
+    @property
+    def remaining(self) -> Cost:
+        """What may still be reserved, never below 0."""
+        return self.used.left_of(self.maximum)
+
+    def shortfalls(self, cost: Cost) -> tuple[Shortfall, ...]:
+        """Return the units of this level that cannot pay `cost`; none if the level only tracks."""
+        if self.mode is Mode.TRACK:
+            return ()
+        left = self.remaining
+        return tuple(
+            Shortfall(self.depth, unit, cost.of(unit), left.of(unit), self.window.end)
+            for unit in Unit
+            if cost.of(unit) > left.of(unit)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A unit of a level that cannot pay; `refreshes_at` is None if it never can again."""
+
+    depth: int
+    unit: Unit
+    requested: int
+    remaining: int
+    refreshes_at: Microseconds | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A hold; it holds nothing if the question is `already_paid` for."""
+
+    reservation_id: str
+    held: Cost
+    expires_at: Microseconds
+    already_paid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """A charge, and what is left after it; nothing is charged if the release is `already_paid` for."""
+
+    charged: Cost
+    already_paid: bool
+    levels: tuple[LevelStatus, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A reservation that was given back."""
+
+    returned: Cost
+    unit_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """A refusal: the cost does not fit. `decided_at` is the ledger's time."""
+
+    decided_at: Microseconds
+    shortfalls: tuple[Shortfall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A refusal for any other reason."""
+
+    reason: Reason
+
+
+Outcome: TypeAlias = Reserved | Charged | Released | Exhausted | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An outcome, and whether it was recalled from an earlier request with the same id and content."""
+
+    outcome: Outcome
+    replayed: bool

@@ -1,0 +1,32 @@
+"""What may be asked of the ledger without changing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from budget_service.ledger.draft import Draft
+from budget_service.ledger.outcomes import LevelStatus, Reason, Refused, Shortfall
+from budget_service.ledger.rules import shortfalls
+from budget_service.ledger.state import Snapshot
+from budget_service.ledger.values import Cost, LevelLimit
+from budget_service.ledger.windows import Microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Every level of an account that has a limit, from the widest; `unit_id` is empty if nothing was charged yet."""
+
+    unit_id: str
+    levels: tuple[LevelStatus, ...]
+
+
+def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:
+    """Return the state of an account at `now`; the snapshot needs only `root`, `due` and the account's balances."""
+    return Statement(snapshot.root.unit_id, Draft(snapshot, levels, now).statuses())
+
+
+def check(found: Statement, cost: Cost, unit_id: str) -> tuple[Shortfall, ...] | Refused:
+    """Return what is missing to pay `cost` now, nothing if it would be allowed; a foreign currency is refused."""
+    if found.unit_id not in ("", unit_id):
+        return Refused(Reason.UNIT_MISMATCH)
+    return shortfalls(found.levels, cost)

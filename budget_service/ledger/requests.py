@@ -1,0 +1,81 @@
+"""What a client may ask the ledger to change.
+
+A request carries the limits that apply to its account, as configured now, so that the rules need nothing else. Its
+`request_id` belongs to the root account: two roots may use the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from budget_service.ledger.digests import digest
+from budget_service.ledger.values import Account, Cost, Fingerprint, LevelLimit
+from budget_service.ledger.windows import Microseconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve:
+    """Hold a worst case for `ttl`. The service draws `reservation_id`, which is no part of the content."""
+
+    account: Account
+    levels: tuple[LevelLimit, ...]
+    request_id: str
+    max_cost: Cost
+    unit_id: str
+    query_id: str
+    ttl: Microseconds
+    reservation_id: str
+    forfeits: bool
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the client said."""
+        said = ("reserve", *_cost_parts(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
+        return _fingerprint(self.account, said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """Settle a reservation, or deduct directly if `reservation_id` is empty; ids that are not known are empty."""
+
+    account: Account
+    levels: tuple[LevelLimit, ...]
+    request_id: str
+    cost: Cost
+    unit_id: str
+    reservation_id: str
+    release_id: str
+    query_id: str
+    charge_ticket: bytes = b""
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the client said."""
+        ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
+        return _fingerprint(self.account, ("charge", *_cost_parts(self.cost, self.unit_id), *ids))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Give a reservation back."""
+
+    account: Account
+    levels: tuple[LevelLimit, ...]
+    request_id: str
+    reservation_id: str
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the client said."""
+        return _fingerprint(self.account, ("release", self.reservation_id))
+
+
+Request: TypeAlias = Reserve | Charge | Release
+
+
+def _cost_parts(cost: Cost, unit_id: str) -> tuple[str, str, str]:
+    return str(cost.information), str(cost.calls), unit_id
+
+
+def _fingerprint(account: Account, said: Iterable[str]) -> Fingerprint:
+    # The account comes first as one part: its own slashes keep its segments apart.
+    return digest(part.encode() for part in (account.text, *said))

@@ -1,0 +1,210 @@
+"""The rules: what the ledger answers to a request and what it writes.
+
+Two promises hold for every sequence of decisions whose changes are written: in enforce mode what is spent and held in a
+window never goes above the limit by a request that was allowed, and a charge that was answered is in the journal.
+"""
+
+from __future__ import annotations
+
+from budget_service.ledger.draft import Draft
+from budget_service.ledger.outcomes import (
+    Answer,
+    Charged,
+    Exhausted,
+    LevelStatus,
+    Outcome,
+    Reason,
+    Refused,
+    Released,
+    Reserved,
+    Shortfall,
+)
+from budget_service.ledger.requests import Charge, Release, Request, Reserve
+from budget_service.ledger.state import (
+    Change,
+    Decision,
+    EntryKind,
+    Hold,
+    JournalEntry,
+    Payment,
+    Remembered,
+    Reservation,
+    RootRecord,
+    Snapshot,
+)
+from budget_service.ledger.values import NOTHING, Cost
+from budget_service.ledger.windows import DAY, Microseconds
+
+# Outcomes and paid ids are kept so long after their window, which is longer than any retry or dispute should last.
+RETENTION: Microseconds = 35 * DAY
+
+
+def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
+    """Answer a request at the ledger's time `now`, which is `snapshot.root.now(clock)`.
+
+    The change must be written while all that the snapshot read is unchanged; only then may the answer be given.
+    """
+    remembered = snapshot.remembered
+    if remembered is not None and now < remembered.keep_until:
+        return Decision(_recall(remembered, request), None)
+    draft = Draft(snapshot, request.levels, now)
+    outcome = _outcome(snapshot, draft, request)
+    return Decision(Answer(outcome, replayed=False), _change(draft, request, outcome))
+
+
+def _recall(remembered: Remembered, request: Request) -> Answer:
+    if remembered.fingerprint != request.fingerprint():
+        return Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
+    return Answer(remembered.outcome, replayed=True)
+
+
+def _outcome(snapshot: Snapshot, draft: Draft, request: Request) -> Outcome:
+    if isinstance(request, Release):
+        return _release(snapshot, draft, request)
+    if snapshot.root.unit_id not in ("", request.unit_id):
+        return Refused(Reason.UNIT_MISMATCH)
+    decided = (
+        _reserve(snapshot, draft, request)
+        if isinstance(request, Reserve)
+        else _charge(snapshot, draft, request)
+    )
+    if not isinstance(decided, Refused | Exhausted):
+        draft.unit_id = request.unit_id
+    return decided
+
+
+def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve) -> Outcome:
+    recorded = _recorded_release(snapshot, draft)
+    if not recorded and (refusal := _admission(draft, request.max_cost)):
+        return refusal
+    reservation = Reservation(
+        reservation_id=request.reservation_id,
+        account=request.account,
+        request_id=request.request_id,
+        query_id=request.query_id,
+        held=NOTHING if recorded else request.max_cost,
+        expires_at=draft.now + request.ttl,
+        paid_release_id=recorded,
+        forfeits=request.forfeits,
+        holds=() if recorded else draft.holds(),
+    )
+    draft.reserve(reservation)
+    return Reserved(request.reservation_id, reservation.held, reservation.expires_at, bool(recorded))
+
+
+def _charge(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
+    if request.reservation_id:
+        return _settle(snapshot, draft, request)
+    if _contradicts(request, _recorded_release(snapshot, draft)):
+        return Refused(Reason.RELEASE_MISMATCH)
+    if _release_is_paid(snapshot, draft):
+        return Charged(NOTHING, True, draft.statuses())
+    if refusal := _admission(draft, request.cost):
+        return refusal
+    holds = draft.holds()
+    draft.spend(_entry(EntryKind.DIRECT, draft, request, request.query_id, holds=holds))
+    _note_payment(draft, request, request.query_id)
+    return Charged(request.cost, False, draft.statuses())
+
+
+def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
+    reservation = _open_reservation(snapshot, draft)
+    if reservation is None:
+        return Refused(Reason.RESERVATION_OVER)
+    if request.query_id not in ("", reservation.query_id):
+        return Refused(Reason.QUERY_MISMATCH)
+    if any(
+        _contradicts(request, id_)
+        for id_ in (reservation.paid_release_id, _recorded_release(snapshot, draft))
+    ):
+        return Refused(Reason.RELEASE_MISMATCH)
+    if reservation.paid_release_id or _release_is_paid(snapshot, draft):
+        draft.end(reservation)
+        return Charged(NOTHING, True, draft.statuses())
+    if not request.cost.within(reservation.held):
+        return Refused(Reason.COST_ABOVE_RESERVATION)
+    draft.end(reservation)
+    # The charge counts in the windows that admitted it, even if a new one has begun since: it was bounded there.
+    draft.spend(_entry(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds))
+    if draft.is_open(reservation.account, reservation.holds[-1]):
+        _note_payment(draft, request, reservation.query_id)
+    return Charged(request.cost, False, draft.statuses())
+
+
+def _release(snapshot: Snapshot, draft: Draft, request: Release) -> Outcome:
+    reservation = _open_reservation(snapshot, draft)
+    if reservation is None:
+        return Refused(Reason.RESERVATION_OVER)
+    draft.end(reservation)
+    return Released(reservation.held, draft.unit_id)
+
+
+def _admission(draft: Draft, cost: Cost) -> Exhausted | Refused | None:
+    """Return why `cost` may not be added to every level, or None if it may."""
+    statuses = draft.statuses()
+    if missing := shortfalls(statuses, cost):
+        return Exhausted(draft.now, missing)
+    # Only a level that tracks gets here with a sum that 64 bits cannot hold.
+    return None if all(cost.fits_above(status.used) for status in statuses) else Refused(Reason.SUM_OVERFLOW)
+
+
+def shortfalls(statuses: tuple[LevelStatus, ...], cost: Cost) -> tuple[Shortfall, ...]:
+    """Return every unit of every level that cannot pay `cost`, from the widest level."""
+    return tuple(missing for status in statuses for missing in status.shortfalls(cost))
+
+
+def _open_reservation(snapshot: Snapshot, draft: Draft) -> Reservation | None:
+    reservation = snapshot.reservation
+    return reservation if reservation is not None and draft.now < reservation.expires_at else None
+
+
+def _recorded_release(snapshot: Snapshot, draft: Draft) -> str:
+    """Return the release that the question was paid for as in the account's window; empty: none."""
+    paid = snapshot.query_paid
+    return paid.release_id if paid is not None and paid.window_start == draft.leaf_window.start else ""
+
+
+def _release_is_paid(snapshot: Snapshot, draft: Draft) -> bool:
+    return snapshot.release_paid_in is not None and snapshot.release_paid_in == draft.leaf_window.start
+
+
+def _contradicts(request: Charge, recorded: str) -> bool:
+    # One question over one version of the data has one answer: another release means that the data changed under it.
+    return recorded not in ("", request.release_id)
+
+
+def _entry(
+    kind: EntryKind, draft: Draft, request: Charge, query_id: str, *, holds: tuple[Hold, ...]
+) -> JournalEntry:
+    return JournalEntry(
+        kind=kind,
+        account=request.account,
+        cost=request.cost,
+        unit_id=request.unit_id,
+        request_id=request.request_id,
+        release_id=request.release_id,
+        query_id=query_id,
+        time=draft.now,
+        holds=holds,
+    )
+
+
+def _note_payment(draft: Draft, request: Charge, query_id: str) -> None:
+    if request.release_id:
+        window = draft.leaf_window
+        keep_until = None if window.end is None else window.end + RETENTION
+        draft.payment = Payment(request.release_id, query_id, window.start, keep_until)
+
+
+def _change(draft: Draft, request: Request, outcome: Outcome) -> Change:
+    # A budget that is never refreshed has no end to count from: its outcomes are kept from now on.
+    window_end = draft.leaf_window.end or draft.now
+    return Change(
+        root=RootRecord(draft.unit_id, draft.now),
+        remembered=Remembered(request.fingerprint(), outcome, window_end + RETENTION),
+        balances=draft.balances,
+        opened=draft.opened,
+        ended=tuple(draft.ended),
+        journal=tuple(draft.journal),
+        payment=draft.payment,
+    )

@@ -1,0 +1,145 @@
+"""The values of the ledger: costs, accounts and limits."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from budget_service.ledger.windows import WindowRule
+
+MAX_AMOUNT = 2**63 - 1
+MAX_SEGMENTS = 4
+MAX_SEGMENT_BYTES = 128
+
+Fingerprint: TypeAlias = str
+
+
+class InvalidFieldError(ValueError):
+    """A value of a request is not allowed; `field` is its path in the message and `problem` says what is wrong."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field} {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class Mode(Enum):
+    """How a limit is applied."""
+
+    ENFORCE = "enforce"
+    TRACK = "track"
+
+
+class Unit(Enum):
+    """One of the two things a budget is counted in."""
+
+    INFORMATION = "information"
+    CALLS = "calls"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An amount of both units, each in [0, 2^63 - 1]; its currency (`unit_id`) stands beside it where it matters."""
+
+    information: int
+    calls: int
+
+    def __post_init__(self) -> None:
+        for unit, amount in ((Unit.INFORMATION, self.information), (Unit.CALLS, self.calls)):
+            if not 0 <= amount <= MAX_AMOUNT:
+                raise InvalidFieldError(unit.value, "must be between 0 and 2^63 - 1")
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.information + other.information, self.calls + other.calls)
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.information - other.information, self.calls - other.calls)
+
+    def of(self, unit: Unit) -> int:
+        """Return the amount of one unit."""
+        return self.information if unit is Unit.INFORMATION else self.calls
+
+    def within(self, bound: Cost) -> bool:
+        """Tell whether neither unit is above `bound`."""
+        return self.information <= bound.information and self.calls <= bound.calls
+
+    def left_of(self, bound: Cost) -> Cost:
+        """Return what is missing to `bound`, never below 0 in either unit."""
+        return Cost(max(0, bound.information - self.information), max(0, bound.calls - self.calls))
+
+    def fits_above(self, base: Cost) -> bool:
+        """Tell whether `base + self` can be counted in 64 bits."""
+        return all(base.of(unit) + self.of(unit) <= MAX_AMOUNT for unit in Unit)
+
+
+NOTHING = Cost(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A path from the widest level to the analyst; build it with `parse` unless the segments are known to be good.
+
+    A level of an account is an account too: the prefix of its path.
+    """
+
+    path: tuple[str, ...]
+
+    @staticmethod
+    def parse(path: tuple[str, ...], field: str) -> Account:
+        """Return the account of a path that comes from outside, or raise InvalidFieldError naming `field`."""
+        if not 1 <= len(path) <= MAX_SEGMENTS:
+            raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENTS} segments")
+        for index, segment in enumerate(path):
+            _check_segment(segment, f"{field}[{index}]")
+        return Account(path)
+
+    @property
+    def root(self) -> str:
+        """The first segment."""
+        return self.path[0]
+
+    @property
+    def depth(self) -> int:
+        """How many segments the path has."""
+        return len(self.path)
+
+    @property
+    def text(self) -> str:
+        """The path in one string; different paths give different strings because no segment holds a slash."""
+        return "/".join(self.path)
+
+    def level(self, depth: int) -> Account:
+        """Return the level of this account that has `depth` segments."""
+        return Account(self.path[:depth])
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that may be spent in a window, and what happens when a cost does not fit."""
+
+    maximum: Cost
+    mode: Mode
+    window: WindowRule
+
+
+@dataclass(frozen=True, slots=True)
+class LevelLimit:
+    """A level of an account that has a limit."""
+
+    level: Account
+    limit: Limit
+
+
+def _check_segment(segment: str, field: str) -> None:
+    try:
+        size = len(segment.encode())
+    except UnicodeEncodeError:
+        raise InvalidFieldError(field, "must be UTF-8") from None
+    if not 1 <= size <= MAX_SEGMENT_BYTES:
+        raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENT_BYTES} bytes")
+    if "/" in segment or any(unicodedata.category(character) == "Cc" for character in segment):
+        raise InvalidFieldError(field, "must have no slash and no control character")
+    if not unicodedata.is_normalized("NFC", segment):
+        raise InvalidFieldError(field, "must be in Unicode normal form C")

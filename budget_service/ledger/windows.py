@@ -1,0 +1,99 @@
+"""Windows: the spans of time that a limit applies to, and how one follows another.
+
+Every time is a whole number of microseconds since 1970-01-01 UTC on the store's clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum
+from functools import lru_cache
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+Microseconds: TypeAlias = int
+
+SECOND: Microseconds = 1_000_000
+DAY: Microseconds = 86_400 * SECOND
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Period(Enum):
+    """How long a window lasts."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The half-open span [start, end); `end` is None if the budget is never refreshed."""
+
+    start: Microseconds
+    end: Microseconds | None
+
+    def contains(self, now: Microseconds) -> bool:
+        """Tell whether `now` lies in the window."""
+        return self.start <= now and (self.end is None or now < self.end)
+
+    def at(self, now: Microseconds, configured: Window) -> Window:
+        """Return the window that is open at `now`, this one being the last that was used.
+
+        `configured` is the window around `now` by today's configuration. A changed configuration cannot end a window
+        early and so give a spent budget back, unless the new rule ends it sooner; and a window never begins before the
+        one before it ended, so that no two share a start.
+        """
+        if self.end is None or now < self.end:
+            return Window(self.start, _earlier(self.end, configured.end))
+        return Window(max(configured.start, self.end), configured.end)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRule:
+    """A calendar period in an IANA zone; weeks begin on Monday."""
+
+    period: Period
+    zone: str
+
+    def around(self, now: Microseconds) -> Window:
+        """Return the window that contains `now`."""
+        if self.period is Period.NEVER:
+            return Window(0, None)
+        today = datetime_of(now).astimezone(ZoneInfo(self.zone)).date()
+        return _calendar_window(self.period, self.zone, today)
+
+
+@lru_cache(maxsize=1024)
+def _calendar_window(period: Period, zone: str, today: date) -> Window:
+    if period is Period.DAY:
+        first, after = today, today + timedelta(days=1)
+    elif period is Period.WEEK:
+        first = today - timedelta(days=today.weekday())
+        after = first + timedelta(days=7)
+    else:
+        first = today.replace(day=1)
+        after = (first + timedelta(days=31)).replace(day=1)
+    return Window(_midnight(first, zone), _midnight(after, zone))
+
+
+def _midnight(day: date, zone: str) -> Microseconds:
+    # Where clocks skip midnight, `fold=0` names the moment of the jump; where midnight comes twice, the first one.
+    return microseconds_of(datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)))
+
+
+def _earlier(one: Microseconds | None, other: Microseconds | None) -> Microseconds | None:
+    ends = [end for end in (one, other) if end is not None]
+    return min(ends) if ends else None
+
+
+def datetime_of(moment: Microseconds) -> datetime:
+    """Return a moment as a datetime in UTC, exactly."""
+    return EPOCH + timedelta(microseconds=moment)
+
+
+def microseconds_of(moment: datetime) -> Microseconds:
+    """Return an aware datetime as microseconds, exactly."""
+    return (moment - EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,118 @@
+"""How outcomes are written into a store: JSON lists, integers as decimal strings because Lua has no 64-bit integers.
+
+`lua/ledger.lua` writes the same text; the conformance suite compares the two.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from budget_service.ledger.outcomes import (
+    Charged,
+    Exhausted,
+    LevelStatus,
+    Outcome,
+    Reason,
+    Refused,
+    Released,
+    Reserved,
+    Shortfall,
+)
+from budget_service.ledger.values import Cost, Mode, Unit
+from budget_service.ledger.windows import Window
+
+NEVER = ""
+
+
+def encode_outcome(outcome: Outcome) -> str:
+    """Return the text of an outcome."""
+    return json.dumps(_outcome_parts(outcome), separators=(",", ":"))
+
+
+def decode_outcome(text: str | bytes) -> Outcome:
+    """Return the outcome of a text made by `encode_outcome`."""
+    kind, *parts = json.loads(text)
+    if kind == "reserved":
+        id_, information, calls, expires_at, already_paid = parts
+        return Reserved(id_, _cost(information, calls), int(expires_at), already_paid == "1")
+    if kind == "charged":
+        information, calls, already_paid, levels = parts
+        return Charged(
+            _cost(information, calls), already_paid == "1", tuple(_level(*each) for each in levels)
+        )
+    if kind == "released":
+        information, calls, unit_id = parts
+        return Released(_cost(information, calls), unit_id)
+    if kind == "exhausted":
+        decided_at, missing = parts
+        return Exhausted(int(decided_at), tuple(_shortfall(*each) for each in missing))
+    if kind == "refused":
+        return Refused(Reason(parts[0]))
+    raise ValueError("not an outcome of this version")
+
+
+def encode_end(end: int | None) -> str:
+    """Return the text of a window's end."""
+    return NEVER if end is None else str(end)
+
+
+def decode_end(text: str) -> int | None:
+    """Return the end of a window from its text."""
+    return None if text == NEVER else int(text)
+
+
+def _outcome_parts(outcome: Outcome) -> list[Any]:
+    match outcome:
+        case Reserved():
+            paid = _flag(outcome.already_paid)
+            return [
+                "reserved",
+                outcome.reservation_id,
+                *_amounts(outcome.held),
+                str(outcome.expires_at),
+                paid,
+            ]
+        case Charged():
+            levels = [_level_parts(each) for each in outcome.levels]
+            return ["charged", *_amounts(outcome.charged), _flag(outcome.already_paid), levels]
+        case Released():
+            return ["released", *_amounts(outcome.returned), outcome.unit_id]
+        case Exhausted():
+            missing = [_shortfall_parts(each) for each in outcome.shortfalls]
+            return ["exhausted", str(outcome.decided_at), missing]
+        case Refused():
+            return ["refused", outcome.reason.value]
+
+
+def _level_parts(status: LevelStatus) -> list[str]:
+    limit = [str(status.depth), *_amounts(status.maximum), status.mode.value]
+    window = [str(status.window.start), encode_end(status.window.end)]
+    return [*limit, *window, *_amounts(status.spent), *_amounts(status.reserved)]
+
+
+def _level(depth: str, *parts: str) -> LevelStatus:
+    max_information, max_calls, mode, start, end, *used = parts
+    maximum, spent, reserved = _cost(max_information, max_calls), _cost(*used[:2]), _cost(*used[2:])
+    return LevelStatus(int(depth), maximum, Mode(mode), Window(int(start), decode_end(end)), spent, reserved)
+
+
+def _shortfall_parts(missing: Shortfall) -> list[str]:
+    amounts = [str(missing.requested), str(missing.remaining)]
+    return [str(missing.depth), missing.unit.value, *amounts, encode_end(missing.refreshes_at)]
+
+
+def _shortfall(depth: str, unit: str, requested: str, remaining: str, refreshes_at: str) -> Shortfall:
+    return Shortfall(int(depth), Unit(unit), int(requested), int(remaining), decode_end(refreshes_at))
+
+
+def _amounts(cost: Cost) -> tuple[str, str]:
+    return str(cost.information), str(cost.calls)
+
+
+def _cost(information: str, calls: str) -> Cost:
+    return Cost(int(information), int(calls))
+
+
+def _flag(value: bool) -> str:
+    return "1" if value else "0"

@@ -1,0 +1,62 @@
+"""What a store has to do: one screen, so that another one can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.reading import Statement
+from budget_service.ledger.requests import Request
+from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.windows import Microseconds
+
+
+class StoreError(Exception):
+    """The store could not do what was asked.
+
+    StoreError
+    ├── StoreUnavailableError     nothing was changed
+    ├── OutcomeUnknownError       something may have been changed: repeat the request with its id
+    └── StoreUnusableError        the store must not be used as it is; only raised when it is opened or checked
+    """
+
+
+class StoreUnavailableError(StoreError):
+    """The store did not take the request; it had no effect."""
+
+
+class OutcomeUnknownError(StoreError):
+    """The store took the request and gave no answer; a repeat with the same request id tells what became of it."""
+
+
+class StoreUnusableError(StoreError):
+    """The store would break the ledger's promises: another owner, a newer schema, no persistence."""
+
+
+class Store(Protocol):
+    """Keeps a ledger and applies the rules to it, each request atomically and at the store's own time."""
+
+    async def apply(self, request: Request) -> Answer:
+        """Decide a request by `ledger.rules.decide` and write the change before answering.
+
+        Raises StoreUnavailableError (no effect) or OutcomeUnknownError. Cancelling it must not leave half a change.
+        """
+
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+        """Return the state of an account now. Raises StoreUnavailableError."""
+
+    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+        """Return the query_id of an open reservation of this account, None if there is none.
+
+        Raises StoreUnavailableError.
+        """
+
+    async def check(self) -> None:
+        """Return if requests can be served now, else raise a StoreError that says why not."""
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the store."""
+
+
+Clock: TypeAlias = Callable[[], Microseconds]

@@ -1,0 +1,173 @@
+"""The embedded store: one SQLite file, one process that owns it, one thread that writes it.
+
+A charge that was answered has been forced to the disk (WAL, synchronous=FULL), so it survives a crash of the process, of
+the machine, and of the power as far as the disk keeps its word. The file belongs to one process at a time: SQLite's own
+exclusive lock is held from `open` to `close`, and the system frees it when the process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.reading import Statement, statement
+from budget_service.ledger.requests import Request
+from budget_service.ledger.rules import decide
+from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.windows import Microseconds
+from budget_service.stores import sqlite_rows as rows
+from budget_service.stores.interface import (
+    Clock,
+    OutcomeUnknownError,
+    StoreUnavailableError,
+    StoreUnusableError,
+)
+
+Result = TypeVar("Result")
+
+
+def system_clock() -> Microseconds:
+    """Return the time of this machine."""
+    return time.time_ns() // 1000
+
+
+class SqliteStore:
+    """A Store in one file. Every request is one transaction on a thread of its own, so the event loop never waits.
+
+    Work that has begun is finished even if its caller is cancelled.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, writer: ThreadPoolExecutor, clock: Clock) -> None:
+        self._connection = connection
+        self._writer = writer
+        self._clock = clock
+
+    @staticmethod
+    def open(path: Path, clock: Clock = system_clock) -> SqliteStore:
+        """Open a ledger, making it if the file does not exist. Raises StoreUnusableError."""
+        writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+        try:
+            connection = writer.submit(_connect, path).result()
+        except BaseException:
+            writer.shutdown()
+            raise
+        return SqliteStore(connection, writer, clock)
+
+    async def apply(self, request: Request) -> Answer:
+        """Decide a request and write the change in one transaction; see `Store`."""
+        return await self._run(lambda: self._apply(request))
+
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+        """Return the state of an account now; see `Store`."""
+        return await self._run(lambda: self._read(account, levels))
+
+    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+        """Return the query_id of an open reservation; see `Store`."""
+        return await self._run(lambda: self._question_of(account, reservation_id))
+
+    async def check(self) -> None:
+        """Return if the file can be read."""
+        await self._run(lambda: self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone())
+
+    async def close(self) -> None:
+        """Finish what was begun and free the file."""
+        await asyncio.get_running_loop().run_in_executor(self._writer, self._connection.close)
+        self._writer.shutdown()
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._writer, work)
+        except sqlite3.Error as error:
+            raise StoreUnavailableError(str(error)) from error
+
+    def _apply(self, request: Request) -> Answer:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            answer = self._decide(request)
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        _commit(connection)
+        return answer
+
+    def _decide(self, request: Request) -> Answer:
+        root = rows.load_root(self._connection, request.account.root)
+        now = root.now(self._clock())
+        decision = decide(rows.load_for_request(self._connection, root, request, now), request, now)
+        if decision.change is not None:
+            rows.write_change(self._connection, request, decision.change)
+        return decision.answer
+
+    def _read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+        root = rows.load_root(self._connection, account.root)
+        now = root.now(self._clock())
+        return statement(rows.load_for_reading(self._connection, root, account, levels, now), levels, now)
+
+    def _question_of(self, account: Account, reservation_id: str) -> str | None:
+        reservation = rows.load_reservation(self._connection, account, reservation_id)
+        return None if reservation is None else reservation.query_id
+
+
+def _commit(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        # A commit that failed may still be found on the disk after a crash.
+        raise OutcomeUnknownError(str(error)) from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        # The thread check is off because the file is closed by whoever closes the store; only one thread uses it.
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    except sqlite3.Error as error:
+        raise StoreUnusableError(f"{path}: {error}") from error
+    try:
+        _take(connection)
+        _prepare(connection, path)
+    except BaseException as error:
+        connection.close()
+        if (
+            isinstance(error, sqlite3.OperationalError)
+            and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+        ):
+            raise StoreUnusableError(
+                f"{path} is in use: one process owns a ledger, stop the other one first"
+            ) from None
+        if isinstance(error, sqlite3.Error):
+            raise StoreUnusableError(f"{path}: {error}") from error
+        raise
+    return connection
+
+
+def _take(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    # The lock is taken by the first transaction and then kept.
+    connection.execute("BEGIN EXCLUSIVE")
+    connection.execute("COMMIT")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > rows.SCHEMA_VERSION:
+        raise StoreUnusableError(
+            f"{path} has schema {version}, newer than this program's {rows.SCHEMA_VERSION}"
+        )
+    if version == rows.SCHEMA_VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    for statement_ in rows.SCHEMA:
+        connection.execute(statement_)
+    connection.execute(f"PRAGMA user_version = {rows.SCHEMA_VERSION}")
+    connection.execute("COMMIT")

@@ -1,0 +1,90 @@
+"""Charge tickets: dp_service's word for what a release costs, which an application cannot change.
+
+A ticket is `key_id || tag`, 40 bytes, where LP joins its parts, each behind its length as eight big-endian bytes:
+
+    key_id = first 8 bytes of SHA-256(LP("gris/ticket-key/v1", ticket_key))
+    tag    = HMAC-SHA256(ticket_key, LP("gris/ticket/v1", release_id, query_id, information, calls, unit_id))
+
+The ids are UTF-8, the amounts eight big-endian bytes, the ticket key 32 bytes that both services hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from budget_service.ledger.digests import length_prefixed
+from budget_service.ledger.values import Cost
+
+KEY_BYTES = 32
+KEY_ID_BYTES = 8
+
+
+class TicketKeyError(Exception):
+    """The file of the ticket key is missing, is not 32 bytes, or can be read by others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What a ticket speaks of."""
+
+    release_id: str
+    query_id: str
+    cost: Cost
+    unit_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TicketVerifier:
+    """Tells whether a ticket was made with `ticket_key`."""
+
+    ticket_key: bytes = field(repr=False)
+
+    @staticmethod
+    def from_file(path: Path) -> TicketVerifier:
+        """Read 32 raw bytes or 64 hexadecimal characters; raise TicketKeyError if that is not what the file holds."""
+        try:
+            content, mode = path.read_bytes(), path.stat().st_mode
+        except OSError as error:
+            raise TicketKeyError(f"{path}: {error.strerror}") from None
+        if mode & (stat.S_IRWXO | stat.S_IWGRP | stat.S_IXGRP):
+            raise TicketKeyError(f"{path}: the key may be read by its owner and group only (mode 0440)")
+        return TicketVerifier(_key(path, content))
+
+    def is_authentic(self, ticket: bytes, release: Release) -> bool:
+        """Compare in constant time, so that a forger learns nothing from how long the answer takes."""
+        return hmac.compare_digest(ticket, self.ticket(release))
+
+    def ticket(self, release: Release) -> bytes:
+        """Return the only ticket that is authentic for a release."""
+        amounts = (release.cost.information, release.cost.calls)
+        parts = (
+            b"gris/ticket/v1",
+            release.release_id.encode(),
+            release.query_id.encode(),
+            *(amount.to_bytes(8, "big") for amount in amounts),
+            release.unit_id.encode(),
+        )
+        return self._key_id() + hmac.digest(self.ticket_key, length_prefixed(parts), "sha256")
+
+    def _key_id(self) -> bytes:
+        return hashlib.sha256(length_prefixed((b"gris/ticket-key/v1", self.ticket_key))).digest()[
+            :KEY_ID_BYTES
+        ]
+
+
+def _key(path: Path, content: bytes) -> bytes:
+    if len(content) == KEY_BYTES:
+        return content
+    try:
+        key = bytes.fromhex(content.decode("ascii").strip())
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise TicketKeyError(
+            f"{path}: a ticket key is {KEY_BYTES} bytes or {2 * KEY_BYTES} hexadecimal characters"
+        )
+    return key

@@ -1,0 +1,71 @@
+"""KnownGumb: the k largest of a known domain under unrestricted sensitivity.
+
+Source: McSherry and Talwar 2007; Durfee and Rogers 2019, lemma 4.2; Rogers et al. 2020, algorithm 2.
+
+Why it is private. Precondition: the domain is fixed without looking at the data; one member moves every
+count by 0 to tau, all in the same direction. Released: k elements in order, then their counts with fresh
+noise. Adding Gumbel noise and keeping the k largest in order has the law of k exponential mechanisms, each
+over the elements that are left, with utility h_i e / tau. A member moves the utilities by 0 to e, so each
+choice is e-BR. Each count is moved by at most tau against a noise of scale 2 tau / e, so each is (e / 2)-DP
+and hence e-BR. The noise of the selection itself is never released: selected elements are those whose noise
+was large, and a count that reused it would be biased and would pay for a release of its own.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from dp_service.mechanisms.histogram import Histogram
+from dp_service.mechanisms.mechanism import MechanismName
+from dp_service.mechanisms.parameters import Cost, Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.selection import Selection
+from dp_service.noise.source import NoiseSource
+from dp_service.noise.weights import LogWeights
+
+
+@dataclass(frozen=True)
+class KnownGumb:
+    """Release the k largest h_i + Gumbel(tau / e) in order, with fresh noisy counts if asked.
+
+    Guarantee: 2k e-BR with counts, k e-BR without, for neighbours under unrestricted sensitivity, e =
+    epsilon_per. Cost: information 2k or k, calls 0. Counts get Pr[Z = z] proportional to exp(-e |z| / (2
+    tau)). Raises ValueError for parameters that are not positive integers or a scale that cannot be drawn.
+    """
+
+    name: ClassVar[MechanismName] = MechanismName.KNOWN_GUMB
+    version: ClassVar[int] = 1
+
+    currency: Currency
+    k: int
+    tau: int
+    with_counts: bool = True
+
+    def __post_init__(self) -> None:
+        require_positive_integer("k", self.k)
+        require_positive_integer("tau", self.tau)
+        require_drawable(self.count_inverse_scale)
+
+    @property
+    def count_inverse_scale(self) -> Fraction:
+        """One over the scale of the noise in the counts."""
+        return self.currency.epsilon_per / (2 * self.tau)
+
+    def worst_case_cost(self) -> Cost:
+        """Return k units for the choices and k more for the counts."""
+        return Cost(information=2 * self.k if self.with_counts else self.k, calls=0)
+
+    def cost(self, released: int, ended_in_bottom: bool) -> Cost:
+        """Return the worst case: exactly k elements are released every time."""
+        return self.worst_case_cost()
+
+    def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
+        """Return k elements; raises ValueError if k exceeds the domain, which includes its zeros."""
+        if self.k > len(histogram):
+            raise ValueError(f"k must be at most the size of the domain, {len(histogram)}, got {self.k}")
+        weights = LogWeights(self.currency.epsilon_per / self.tau, histogram.descending_counts)
+        ranks = noise.gumbel_order(weights, self.k, "selection")
+        noisy_counts = None
+        if self.with_counts:
+            fresh = noise.discrete_laplace(self.count_inverse_scale, ranks.size, "counts")
+            noisy_counts = histogram.descending_counts[ranks] + fresh
+        return Selection(histogram.canonical_order[ranks], noisy_counts, ended_in_bottom=False)

@@ -1,0 +1,44 @@
+"""The interface that all mechanisms share."""
+
+from enum import Enum
+from typing import ClassVar, Protocol
+
+from dp_service.mechanisms.histogram import Histogram
+from dp_service.mechanisms.parameters import Cost
+from dp_service.mechanisms.selection import Selection
+from dp_service.noise.source import NoiseSource
+
+
+class MechanismName(Enum):
+    """The published names; they appear in results and in seeds."""
+
+    KNOWN_LAP = "KnownLap"
+    KNOWN_GUMB = "KnownGumb"
+    UNK_LAP = "UnkLap"
+    UNK_GUMB = "UnkGumb"
+
+
+class Mechanism(Protocol):
+    """The description of one private mechanism with all its parameters.
+
+    An implementation is a frozen dataclass that checks its parameters when it is made. `version` changes
+    whenever the same input and the same noise would give another result.
+    """
+
+    name: ClassVar[MechanismName]
+    version: ClassVar[int]
+
+    def worst_case_cost(self) -> Cost:
+        """Return the most that a run can cost: what has to be reserved before it."""
+        ...
+
+    def cost(self, released: int, ended_in_bottom: bool) -> Cost:
+        """Return what a run cost that released so many elements; never above the worst case.
+
+        It is a function of what is published, so it may be published too.
+        """
+        ...
+
+    def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
+        """Draw one release. Raises ValueError if the histogram does not fit the parameters."""
+        ...

@@ -1,0 +1,59 @@
+"""What every mechanism is given besides the histogram, and the checks of it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dp_service.noise.discrete_laplace import MAX_INVERSE_SCALE, MIN_INVERSE_SCALE
+
+_MAX_TERM = 2**512
+
+
+@dataclass(frozen=True)
+class Currency:
+    """The two prices of a deployment.
+
+    `epsilon_per` is what one unit of information buys: one epsilon_per-BR mechanism. `delta` is what one
+    call buys. Both are exact: build them from decimal strings, as in `Fraction("0.15")`. Raises ValueError
+    unless epsilon_per is positive, delta lies strictly between 0 and 1, and both have terms below 2^512.
+    """
+
+    epsilon_per: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        require_rational("epsilon_per", self.epsilon_per)
+        require_rational("delta", self.delta)
+        if self.delta >= 1:
+            raise ValueError(f"delta must be below 1, got {self.delta}")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The price of a release: `information` in units of epsilon_per, `calls` in units of delta."""
+
+    information: int
+    calls: int
+
+
+def require_positive_integer(name: str, value: int) -> None:
+    """Raise ValueError unless `value` is an integer of at least 1."""
+    # True is an integer to Python; as a count of anything it is a mistake.
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+
+
+def require_rational(name: str, value: Fraction) -> None:
+    """Raise ValueError unless `value` is a positive Fraction with terms below 2^512."""
+    if not isinstance(value, Fraction) or value <= 0:
+        raise ValueError(f"{name} must be a positive Fraction, got {value!r}")
+    if max(value.numerator, value.denominator) >= _MAX_TERM:
+        raise ValueError(f"{name} must have a numerator and a denominator below 2^512")
+
+
+def require_drawable(inverse_scale: Fraction) -> None:
+    """Raise ValueError, in terms of the caller's parameters, unless noise of this scale can be drawn."""
+    if not MIN_INVERSE_SCALE <= inverse_scale <= MAX_INVERSE_SCALE:
+        raise ValueError(
+            "epsilon_per, tau and delta_l0 must give a noise scale from "
+            f"{1 / MAX_INVERSE_SCALE} to {1 / MIN_INVERSE_SCALE}, got {1 / inverse_scale}"
+        )

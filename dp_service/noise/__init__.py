@@ -1,0 +1,16 @@
+"""Keyed randomness and exact samplers.
+
+Every draw here follows its stated law exactly, given perfect random bits: no floating-point number
+decides an outcome. The package is pure. It imports nothing of the project, reads no clock and makes no
+randomness of its own; whoever calls it passes in the seed.
+
+From the bottom up: ``encoding`` and ``stream`` turn a seed into labelled random words; ``exact`` is
+interval arithmetic; ``bernoulli``, ``discrete_laplace`` and ``gumbel`` are the samplers; ``distribution``
+holds the closed forms of their laws; ``source`` is the interface through which mechanisms draw.
+"""
+
+from dp_service.noise.source import SAMPLER_VERSION, KeyedNoise, NoiseSource
+from dp_service.noise.stream import KeyedStream
+from dp_service.noise.weights import LogWeights
+
+__all__ = ["SAMPLER_VERSION", "KeyedNoise", "KeyedStream", "LogWeights", "NoiseSource"]

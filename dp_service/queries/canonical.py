@@ -1,0 +1,235 @@
+"""The canonical form: two questions with one meaning become equal, two meanings never do.
+
+All conditions on a column become one restriction: the set of values that a row may have there. Sets have one form
+each (sorted texts, or intervals of integers), so order, repetition, BETWEEN against comparisons, IN against `=`, and
+time ranges against filters on the time column do not show. What becomes of NULL is part of the meaning: a column
+that drops NULLs has a restriction wherever the question mentions it, which leaves the null value out.
+
+The order of dimensions stays significant although the cells are the same: an element is a tuple in that order.
+What only cuts or prices the answer (k, omit_counts) does not belong to the meaning.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.intervals import (
+    UNIVERSES,
+    Interval,
+    Intervals,
+    complement,
+    intersection,
+    ordinal,
+    points,
+)
+from dp_service.queries.structured import (
+    ColumnType,
+    Filter,
+    HistogramQuery,
+    In,
+    Measure,
+    NotIn,
+    Range,
+    TimeRange,
+    Value,
+)
+from dp_service.queries.tables import Column, Nulls, Table, TimeUnit
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A column to group by. `null_value` takes the place of NULL; None: rows with NULL are left out."""
+
+    name: str
+    type: ColumnType
+    null_value: Value | None
+
+
+@dataclass(frozen=True)
+class TextRestriction:
+    """The text is one of `values` - or none of them, if `excluded` - which are sorted and distinct."""
+
+    column: Dimension
+    values: tuple[str, ...]
+    excluded: bool
+
+
+@dataclass(frozen=True)
+class OrdinalRestriction:
+    """The integer, day or truth value lies in `intervals`."""
+
+    column: Dimension
+    intervals: Intervals
+
+
+Restriction = TextRestriction | OrdinalRestriction
+
+
+@dataclass(frozen=True)
+class CanonicalQuery:
+    """What a question means: complete, so that an engine's query can be written from it without the policy.
+
+    `restrictions` has at most one for each column and is sorted by the column's name.
+    """
+
+    table: str
+    member: str
+    dimensions: tuple[Dimension, ...]
+    measure: Measure
+    restrictions: tuple[Restriction, ...]
+
+
+def canonicalise(query: HistogramQuery, table: Table) -> CanonicalQuery:
+    """Return the canonical form of a question that the policy's `table` allows.
+
+    Raises QuestionError if conditions on one column contradict each other.
+    """
+    dimensions = [table.column(name) for name in query.dimensions]
+    mentioned = {column.name: column for column in _mentioned(query, table, dimensions)}
+    restrictions = [_restriction(column, query, table) for _, column in sorted(mentioned.items())]
+    return CanonicalQuery(
+        table=table.name,
+        member=table.member,
+        dimensions=tuple(_dimension(column) for column in dimensions),
+        measure=query.measure,
+        restrictions=tuple(each for each in restrictions if each is not None),
+    )
+
+
+def _mentioned(query: HistogramQuery, table: Table, dimensions: Iterable[Column]) -> Iterator[Column]:
+    yield from dimensions
+    yield from (table.column(each.column) for each in query.filters)
+    if _restricts_time(query):
+        yield table.time_column()[0]
+    member = table.member_column()
+    if member is not None:
+        yield member
+
+
+def _restricts_time(query: HistogramQuery) -> bool:
+    """Tell whether there is a time range that has an end; one without any says nothing."""
+    return query.time_range is not None and query.time_range != TimeRange(None, None)
+
+
+def _dimension(column: Column) -> Dimension:
+    return Dimension(column.name, column.type, column.null_value if column.nulls is Nulls.KEEP else None)
+
+
+def _restriction(column: Column, query: HistogramQuery, table: Table) -> Restriction | None:
+    """Return the one restriction on a column; None if it allows every value and every NULL."""
+    filters = [each for each in query.filters if each.column == column.name]
+    if column.type is ColumnType.STRING:
+        return _text_restriction(column, filters)
+    universe = UNIVERSES[column.type]
+    allowed: Intervals = (universe,)
+    for each in filters:
+        allowed = intersection(allowed, _intervals(each, universe))
+    if query.time_range is not None and table.time is not None and table.time.name == column.name:
+        allowed = intersection(allowed, _time_interval(query.time_range, table.time.unit, universe))
+    if column.nulls is Nulls.DROP and column.null_value is not None:
+        allowed = intersection(allowed, complement(points([ordinal(column.null_value)]), universe))
+    if not allowed:
+        raise _contradiction()
+    if column.nulls is Nulls.KEEP and allowed == (universe,):
+        return None
+    return OrdinalRestriction(_dimension(column), allowed)
+
+
+def _text_restriction(column: Column, filters: Iterable[Filter]) -> TextRestriction | None:
+    allowed: set[str] | None = None
+    excluded: set[str] = {str(column.null_value)} if column.nulls is Nulls.DROP else set()
+    for each in filters:
+        match each:
+            case In():
+                values = set(map(str, each.values))
+                allowed = values if allowed is None else allowed & values
+            case NotIn():
+                excluded |= set(map(str, each.values))
+            case Range():
+                # The policy's loader allows ranges on ordered columns alone.
+                raise QuestionError("filters", "expected no range on a column of texts")
+    if allowed is None:
+        return (
+            TextRestriction(_dimension(column), tuple(sorted(excluded)), excluded=True) if excluded else None
+        )
+    if not allowed - excluded:
+        raise _contradiction()
+    return TextRestriction(_dimension(column), tuple(sorted(allowed - excluded)), excluded=False)
+
+
+def _contradiction() -> QuestionError:
+    return QuestionError(
+        "filters", "the conditions on one column contradict each other: no row can meet them"
+    )
+
+
+def _intervals(condition: Filter, universe: Interval) -> Intervals:
+    match condition:
+        case In():
+            return points(map(ordinal, condition.values))
+        case NotIn():
+            return complement(points(map(ordinal, condition.values)), universe)
+        case Range():
+            lower, upper = condition.lower, condition.upper
+            start = universe.start if lower is None else ordinal(lower.value) + lower.exclusive
+            end = universe.end if upper is None else ordinal(upper.value) + (not upper.exclusive)
+            return _clamped(start, end, universe)
+
+
+def _time_interval(time_range: TimeRange, unit: TimeUnit, universe: Interval) -> Intervals:
+    """Return the values of the time column whose moments lie in a half-open range.
+
+    A value v stands for the moment v * unit; the first one not before a moment is that moment rounded up.
+    """
+    start = universe.start if time_range.start is None else _steps_up_to(time_range.start, unit)
+    end = universe.end if time_range.end is None else _steps_up_to(time_range.end, unit)
+    return _clamped(start, end, universe)
+
+
+def _steps_up_to(moment: datetime.datetime, unit: TimeUnit) -> int:
+    return -(-((moment - _EPOCH) // _MICROSECOND) // unit.value)
+
+
+def _clamped(start: int, end: int, universe: Interval) -> Intervals:
+    clamped = Interval(max(start, universe.start), min(end, universe.end))
+    return (clamped,) if clamped.start < clamped.end else ()
+
+
+def canonical_bytes(query: CanonicalQuery) -> bytes:
+    """Return the bytes that name a question's meaning: typed, length-prefixed, equal only for equal questions."""
+    return length_prefixed(
+        b"gris/question/v1",
+        query.table.encode(),
+        query.member.encode(),
+        query.measure.encode(),
+        length_prefixed(*map(_dimension_bytes, query.dimensions)),
+        length_prefixed(*map(_restriction_bytes, query.restrictions)),
+    )
+
+
+def _dimension_bytes(column: Dimension) -> bytes:
+    null_value = b"drop" if column.null_value is None else length_prefixed(b"keep", _value(column.null_value))
+    return length_prefixed(column.name.encode(), column.type.encode(), null_value)
+
+
+def _value(value: Value) -> bytes:
+    """Encode a value of a column whose type is encoded beside it."""
+    return value.encode() if isinstance(value, str) else str(ordinal(value)).encode()
+
+
+def _restriction_bytes(restriction: Restriction) -> bytes:
+    column = _dimension_bytes(restriction.column)
+    match restriction:
+        case TextRestriction():
+            tag = b"none of" if restriction.excluded else b"one of"
+            return length_prefixed(column, tag, *(text.encode() for text in restriction.values))
+        case OrdinalRestriction():
+            ends = (end for interval in restriction.intervals for end in (interval.start, interval.end))
+            return length_prefixed(column, b"within", *(str(end).encode() for end in ends))

@@ -1,0 +1,62 @@
+"""The errors of this package.
+
+    ValueError
+    ├── PolicyError             the policy file says something that cannot be honoured; seen by operators
+    └── QuestionError           a question is malformed; seen by whoever asked
+    Exception
+    └── RefusedByPolicyError    a well-formed question asks for what the policy does not allow
+
+Messages about questions never repeat a literal of the question: they end up in logs, which hold no one's filters.
+"""
+
+from enum import StrEnum
+
+
+class PolicyError(ValueError):
+    """A policy that cannot be honoured. `problems` holds one line for each fault, with its place in the file."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class QuestionError(ValueError):
+    """A malformed question. `field` names the part of the question that is wrong."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Rule(StrEnum):
+    """The rule of the policy by which a question is refused."""
+
+    TABLE = "table"
+    COLUMN = "column"
+    MEMBER_COLUMN = "member_column"
+    GROUP_BY = "group_by"
+    FILTER = "filter"
+    MEASURE = "measure"
+    TIME_COLUMN = "time_column"
+
+
+_MESSAGES = {
+    Rule.TABLE: "the policy lists no table of that name",
+    Rule.COLUMN: "the policy lists no column of that name",
+    Rule.MEMBER_COLUMN: "the member column may be counted, but neither filtered on nor grouped by",
+    Rule.GROUP_BY: "the policy does not allow grouping by this column",
+    Rule.FILTER: "the policy does not allow this kind of filter on this column",
+    Rule.MEASURE: "the policy does not offer this measure for the table",
+    Rule.TIME_COLUMN: "the policy names no time column for the table",
+}
+
+
+class RefusedByPolicyError(Exception):
+    """A question that the policy does not allow.
+
+    What the policy does not list is refused with one and the same message whether or not it exists in the engine.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(_MESSAGES[rule])
+        self.rule = rule

@@ -1,0 +1,83 @@
+"""Sets of integers as sorted, disjoint, half-open intervals that do not touch: one set has one form.
+
+Days and truth values are counted as integers too, so that `x IN (1, 2)`, `x BETWEEN 1 AND 2` and `x > 0 AND x < 3`
+become the same intervals.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dp_service.queries.structured import INT64_MAXIMUM, INT64_MINIMUM, ColumnType, Value
+
+_UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True, order=True)
+class Interval:
+    """The integers from `start` to `end` - 1; never empty."""
+
+    start: int
+    end: int
+
+
+Intervals = tuple[Interval, ...]
+
+
+def ordinal(value: Value) -> int:
+    """Return the integer that stands for a value: days since 1970-01-01 for a day, 0 and 1 for truth values."""
+    if isinstance(value, datetime.date):
+        return value.toordinal() - _UNIX_EPOCH_ORDINAL
+    return int(value)
+
+
+def date_of(days: int) -> datetime.date:
+    """Return the day that is `days` after 1970-01-01."""
+    return datetime.date.fromordinal(days + _UNIX_EPOCH_ORDINAL)
+
+
+UNIVERSES = {
+    ColumnType.INT64: Interval(INT64_MINIMUM, INT64_MAXIMUM + 1),
+    ColumnType.BOOL: Interval(0, 2),
+    ColumnType.DATE: Interval(ordinal(datetime.date.min), ordinal(datetime.date.max) + 1),
+}
+
+
+def points(values: Iterable[int]) -> Intervals:
+    """Return the set of the given integers."""
+    found: list[Interval] = []
+    for value in sorted(set(values)):
+        if found and found[-1].end == value:
+            found[-1] = Interval(found[-1].start, value + 1)
+        else:
+            found.append(Interval(value, value + 1))
+    return tuple(found)
+
+
+def intersection(left: Intervals, right: Intervals) -> Intervals:
+    """Return the integers that are in both sets."""
+    found: list[Interval] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        start, end = max(left[i].start, right[j].start), min(left[i].end, right[j].end)
+        if start < end:
+            found.append(Interval(start, end))
+        if left[i].end < right[j].end:
+            i += 1
+        else:
+            j += 1
+    return tuple(found)
+
+
+def complement(intervals: Intervals, universe: Interval) -> Intervals:
+    """Return the integers of the universe that are not in the set; the set lies within the universe."""
+    starts = [universe.start, *(interval.end for interval in intervals)]
+    ends = [*(interval.start for interval in intervals), universe.end]
+    return tuple(Interval(start, end) for start, end in zip(starts, ends, strict=True) if start < end)
+
+
+def size(intervals: Intervals) -> int:
+    """Return how many integers the set has."""
+    return sum(interval.end - interval.start for interval in intervals)

@@ -1,0 +1,222 @@
+"""From a policy file to a Policy: shape first (`policy_schema`), then what the keys mean together.
+
+Every fault is told at once, each with its line and key path.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from dp_service.queries.errors import PolicyError
+from dp_service.queries.policy_document import Document, KeyPath, read_document
+from dp_service.queries.policy_schema import ColumnSchema, PolicySchema, TableSchema, TimeSchema
+from dp_service.queries.structured import INT64_MINIMUM, ColumnType, Value, fault_of, type_of
+from dp_service.queries.tables import (
+    Column,
+    Consistency,
+    Currency,
+    Nulls,
+    Operator,
+    Policy,
+    Table,
+    TimeColumn,
+    TimeUnit,
+)
+
+__all__ = ["Consistency", "Currency", "Policy", "load_policy", "parse_policy"]
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+# What Apache Pinot stores where a value is NULL and the schema says nothing. For a day it is the smallest 32-bit
+# integer, which is no day at all, so there is no value to write down.
+_DEFAULT_NULL_VALUES: dict[ColumnType, Value | None] = {
+    ColumnType.STRING: "null",
+    ColumnType.INT64: INT64_MINIMUM,
+    ColumnType.BOOL: False,
+    ColumnType.DATE: None,
+}
+_TIME_UNITS = {
+    "days": TimeUnit.DAYS,
+    "seconds": TimeUnit.SECONDS,
+    "milliseconds": TimeUnit.MILLISECONDS,
+}
+
+_Fault = Callable[[KeyPath, str], None]
+
+
+def load_policy(path: Path) -> Policy:
+    """Read the policy file at `path`. Raises PolicyError that names line, key and what was expected of each fault."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise PolicyError((f"{path}:1: expected a text in UTF-8",)) from None
+    return parse_policy(text, source=str(path))
+
+
+def parse_policy(text: str, source: str = "policy") -> Policy:
+    """Read the text of a policy; `source` names it in errors. Raises PolicyError as load_policy does."""
+    document = read_document(text, source)
+    try:
+        schema = PolicySchema.model_validate(document.content)
+    except ValidationError as error:
+        raise PolicyError(tuple(_shape_problems(document, error))) from None
+    problems: list[str] = []
+
+    def fault(path: KeyPath, message: str) -> None:
+        problems.append(document.problem(path, message))
+
+    _refuse_equal_names(schema.tables, ("tables",), fault)
+    tables = tuple(
+        _table(name, table, ("tables", name), fault) for name, table in sorted(schema.tables.items())
+    )
+    if problems:
+        raise PolicyError(tuple(problems))
+    return Policy(Currency(schema.epsilon_per, schema.delta), tables)
+
+
+def _shape_problems(document: Document, error: ValidationError) -> Iterable[str]:
+    for each in error.errors(include_url=False, include_input=False):
+        yield document.problem(each["loc"], each["msg"].removeprefix("Value error, "))
+
+
+def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Fault) -> None:
+    """Refuse names that differ only in case: to an engine that ignores case they are one."""
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            fault((*path, name), "expected names that differ in more than case")
+        seen.add(name.casefold())
+
+
+def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Fault) -> Table:
+    _refuse_equal_names(schema.columns, (*path, "columns"), fault)
+    if not schema.measures.distinct_members and schema.measures.events is None:
+        fault((*path, "measures"), "expected at least one measure")
+    columns = [
+        _column(column, each, (*path, "columns", column), fault)
+        for column, each in sorted(schema.columns.items())
+    ]
+    _protect_member(schema.member, columns, path, fault)
+    if schema.time is not None:
+        _add_time_column(schema.time, columns, (*path, "time"), fault)
+    return Table(
+        name=name,
+        member=schema.member,
+        time=None if schema.time is None else TimeColumn(schema.time.column, _time_unit(schema.time)),
+        data_version=schema.data_version,
+        consistency=schema.consistency,
+        d_bar=schema.d_bar,
+        distinct_members=schema.measures.distinct_members,
+        events_tau=None if schema.measures.events is None else schema.measures.events.tau,
+        columns=tuple(columns),
+    )
+
+
+def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: _Fault) -> None:
+    """Refuse a policy that allows to single out members, under whatever case the column's name is written."""
+    for column in columns:
+        if column.name.casefold() != member.casefold():
+            continue
+        if column.name != member:
+            fault((*path, "columns", column.name), "expected the member column's name as `member` writes it")
+        if column.group_by or column.operators:
+            fault(
+                (*path, "columns", column.name), "the member column may be neither grouped by nor filtered on"
+            )
+        if column.nulls is Nulls.KEEP:
+            fault(
+                (*path, "columns", column.name, "nulls"),
+                "rows without a member belong to nobody: expected drop",
+            )
+
+
+def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, fault: _Fault) -> None:
+    """Check the time column against what the columns say of it, and list it if they say nothing."""
+    column_type = ColumnType(schema.type)
+    if (schema.unit is None) != (column_type is ColumnType.DATE):
+        fault((*path, "unit"), "expected a unit for an int64 column and none for a date column")
+    listed = [column for column in columns if column.name == schema.column]
+    if not listed:
+        columns.append(_column(schema.column, ColumnSchema(type=column_type), path, fault))
+    elif listed[0].type is not column_type:
+        fault((*path, "type"), "expected the type that the table's columns give")
+
+
+def _time_unit(schema: TimeSchema) -> TimeUnit:
+    return TimeUnit.DAYS if schema.unit is None else _TIME_UNITS[schema.unit]
+
+
+def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Fault) -> Column:
+    column = Column(
+        name=name,
+        type=schema.type,
+        group_by=schema.group_by,
+        operators=frozenset(schema.filter_operators),
+        domain=_domain(schema, (*path, "domain"), fault),
+        delta=schema.delta,
+        nulls=schema.nulls or (Nulls.KEEP if schema.type is ColumnType.BOOL else Nulls.DROP),
+        null_value=_null_value(schema, (*path, "null_value"), fault),
+    )
+    _check_nulls(column, path, fault)
+    if Operator.RANGE in column.operators and column.type not in (ColumnType.INT64, ColumnType.DATE):
+        # Pinot orders text by UTF-16 code units and DuckDB by code points: one range would mean two things.
+        fault(
+            (*path, "filter"), "range: expected a column of type int64 or date, whose order engines agree on"
+        )
+    if column.domain is not None and column.delta is not None and column.delta > len(column.domain):
+        fault((*path, "delta"), f"expected at most {len(column.domain)}, the size of the domain")
+    return column
+
+
+def _check_nulls(column: Column, path: KeyPath, fault: _Fault) -> None:
+    if column.nulls is Nulls.KEEP and column.null_value is None:
+        fault((*path, "null_value"), "expected the day that the engine stores for NULL, since NULLs are kept")
+    if column.nulls is Nulls.DROP and column.type is ColumnType.BOOL:
+        # Pinot stores false for a missing truth value; dropping it would drop every true "false".
+        fault((*path, "nulls"), "expected keep: a missing truth value cannot be told from false")
+    if column.nulls is Nulls.DROP and column.domain is not None and column.null_value in column.domain:
+        fault((*path, "domain"), "expected no null value in the domain, since NULLs are dropped")
+
+
+def _null_value(schema: ColumnSchema, path: KeyPath, fault: _Fault) -> Value | None:
+    if schema.null_value is None:
+        return _DEFAULT_NULL_VALUES[schema.type]
+    return _value(schema.null_value, schema.type, path, fault)
+
+
+def _domain(schema: ColumnSchema, path: KeyPath, fault: _Fault) -> tuple[Value, ...] | None:
+    """Return the domain in element order: code points for text, numbers, false before true, days."""
+    if schema.domain is None:
+        return None
+    values = [_value(raw, schema.type, (*path, i), fault) for i, raw in enumerate(schema.domain)]
+    sound = [value for value in values if value is not None]
+    if len(set(sound)) != len(sound):
+        fault(path, "expected each value once")
+    return tuple(sorted(sound))
+
+
+def _value(raw: object, expected: ColumnType, path: KeyPath, fault: _Fault) -> Value | None:
+    """Return a value of the file as one of the column's type, or report a fault and return None."""
+    value = _day(raw) if expected is ColumnType.DATE else raw
+    problem = fault_of(value)
+    if problem is None and isinstance(value, Value) and type_of(value) is expected:
+        return value
+    fault(path, problem or f"expected a value of type {expected}{_HINTS.get(expected, '')}")
+    return None
+
+
+_HINTS = {ColumnType.STRING: ": put it into quotes", ColumnType.DATE: " as YYYY-MM-DD"}
+
+
+def _day(raw: object) -> object:
+    if isinstance(raw, str) and _DATE.fullmatch(raw):
+        try:
+            return datetime.date.fromisoformat(raw)
+        except ValueError:
+            return raw
+    return raw

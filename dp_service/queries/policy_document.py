@@ -1,0 +1,114 @@
+"""Reads YAML so that nothing is lost: every scalar keeps its text, every value knows its line.
+
+PyYAML follows YAML 1.1, where `NO` is false, `012` is ten and `12:30` is 750, and lets the last of two equal keys
+win. A policy must mean what it says, so only the plain forms of YAML 1.2 are read as anything but text, decimal
+numbers stay text until they become exact fractions, and repeated keys, aliases and explicit tags are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from dp_service.queries.errors import PolicyError
+
+KeyPath = tuple[str | int, ...]
+
+_PREFIX = "tag:yaml.org,2002:"
+_NULL, _BOOL, _INT, _STR = (_PREFIX + name for name in ("null", "bool", "int", "str"))
+_MAP, _SEQ = _PREFIX + "map", _PREFIX + "seq"
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader with fewer implicit types and no aliases."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's interface
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose a node, refusing aliases: a policy that repeats itself through them is hard to audit."""
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="aliases are not allowed", problem_mark=mark)
+        return super().compose_node(parent, index)
+
+
+_Loader.add_implicit_resolver(_NULL, re.compile(r"^(?:~|null|)$"), ["~", "n", ""])
+_Loader.add_implicit_resolver(_BOOL, re.compile(r"^(?:true|false)$"), ["t", "f"])
+_Loader.add_implicit_resolver(_INT, re.compile(r"^(?:0|-?[1-9][0-9]*)$"), list("-0123456789"))
+
+
+@dataclass
+class Document:
+    """The plain values of a YAML text, and the line on which each key path starts."""
+
+    source: str
+    content: Any = None
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+
+    def problem(self, path: KeyPath, message: str) -> str:
+        """Return one line that says where in the file what is wrong."""
+        known = path
+        while known and known not in self.lines:
+            known = known[:-1]
+        place = ".".join(str(part) for part in path) or "the file"
+        return f"{self.source}:{self.lines.get(known, 1)}: {place}: {message}"
+
+
+def read_document(text: str, source: str) -> Document:
+    """Read a YAML text; `source` names it in errors. Raises PolicyError with the line if it is not as above."""
+    document = Document(source)
+    try:
+        # This is the safe loader's subclass; composing builds no objects at all.
+        node = yaml.compose(text, Loader=_Loader)
+        document.content = _plain(document, node, ()) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise PolicyError((f"{source}:{line}: {error.problem}",)) from None
+    except yaml.YAMLError:
+        raise PolicyError((f"{source}:1: expected a YAML text of printable characters",)) from None
+    return document
+
+
+def _plain(document: Document, node: yaml.Node, path: KeyPath) -> Any:
+    document.lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode) and node.tag == _MAP:
+        return _plain_mapping(document, node, path)
+    if isinstance(node, yaml.SequenceNode) and node.tag == _SEQ:
+        return [_plain(document, item, (*path, i)) for i, item in enumerate(node.value)]
+    if isinstance(node, yaml.ScalarNode):
+        return _plain_scalar(node)
+    raise _marked(node, "explicit tags are not allowed")
+
+
+def _plain_mapping(document: Document, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+    mapping: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        key = _plain_scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
+        if not isinstance(key, str):
+            raise _marked(key_node, "expected a text as key")
+        if key in mapping:
+            raise _marked(key_node, f"the key {key!r} is repeated")
+        document.lines[(*path, key)] = key_node.start_mark.line + 1
+        mapping[key] = _plain(document, value_node, (*path, key))
+    return mapping
+
+
+def _plain_scalar(node: yaml.ScalarNode) -> str | int | bool | None:
+    text: str = node.value
+    match node.tag:
+        case t if t == _STR:
+            return text
+        case t if t == _INT:
+            return int(text)
+        case t if t == _BOOL:
+            return text == "true"
+        case t if t == _NULL:
+            return None
+    raise _marked(node, "explicit tags are not allowed")
+
+
+def _marked(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)

@@ -1,0 +1,102 @@
+"""The shape of a policy file: which keys there are and what each may hold. Unknown keys are refused.
+
+What one key means together with another is checked in `policy`.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from dp_service.queries.structured import ColumnType
+from dp_service.queries.tables import Consistency, Nulls, Operator
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# At most three digits of exponent: "1e-999999999" would be a number of a billion digits.
+_DECIMAL = re.compile(r"[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
+
+COUNT_COLUMN = "gris_count"
+MAXIMUM_EPSILON_PER = 10
+MAXIMUM_DOMAIN_SIZE = 100_000
+
+
+def _identifier(name: str) -> str:
+    """Return a name that can be quoted for any engine without a thought."""
+    if not _IDENTIFIER.fullmatch(name):
+        raise ValueError("expected a name of ASCII letters, digits and underscores that starts with no digit")
+    if name.casefold() == COUNT_COLUMN:
+        raise ValueError("expected another name: this one belongs to the counts of an answer")
+    return name
+
+
+def _exact(value: object) -> Fraction:
+    """Return the number that a decimal text denotes, exactly; it never becomes a float on the way."""
+    text = str(value) if type(value) is int else value
+    if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
+        raise ValueError("expected a decimal number such as 0.15 or 1e-10")
+    return Fraction(text)
+
+
+Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
+Exact = Annotated[Fraction, BeforeValidator(_exact)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ColumnSchema(_Strict):
+    """One column. Values of `domain` and `null_value` are checked against the type later."""
+
+    type: Annotated[ColumnType, Field(strict=False)]
+    group_by: bool = False
+    filter_operators: Annotated[list[Annotated[Operator, Field(strict=False)]], Field(alias="filter")] = []
+    domain: Annotated[list[object], Field(min_length=1, max_length=MAXIMUM_DOMAIN_SIZE)] | None = None
+    delta: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
+    nulls: Annotated[Nulls, Field(strict=False)] | None = None
+    null_value: object = None
+
+
+class TimeSchema(_Strict):
+    """The time column: a DATE column, or integers that count a unit since 1970-01-01T00:00Z."""
+
+    column: Identifier
+    type: Literal["date", "int64"]
+    unit: Literal["days", "seconds", "milliseconds"] | None = None
+
+
+class EventsSchema(_Strict):
+    """Counting events: tau is a promise of the policy's author, and the file has to call it that."""
+
+    tau: Annotated[int, Field(gt=0, le=1_000_000)]
+    tau_is: Literal["assumed"]
+
+
+class MeasuresSchema(_Strict):
+    """What may be counted."""
+
+    distinct_members: bool = False
+    events: EventsSchema | None = None
+
+
+class TableSchema(_Strict):
+    """One table."""
+
+    member: Identifier
+    time: TimeSchema | None = None
+    data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
+    d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
+    measures: MeasuresSchema
+    columns: dict[Identifier, ColumnSchema]
+
+
+class PolicySchema(_Strict):
+    """The whole file."""
+
+    epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
+    delta: Annotated[Exact, Field(gt=0, lt=1)]
+    tables: Annotated[dict[Identifier, TableSchema], Field(min_length=1)]

@@ -1,0 +1,119 @@
+"""The one statement that both engines are asked: GROUP BY with a count, in a total order, with an explicit limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dp_service.queries.canonical import Dimension, OrdinalRestriction, Restriction, TextRestriction
+from dp_service.queries.intervals import UNIVERSES, Interval, complement, date_of, size
+from dp_service.queries.policy_schema import COUNT_COLUMN
+from dp_service.queries.render.dialects import Dialect, identifier, literal
+from dp_service.queries.resolution import Resolution
+from dp_service.queries.structured import ColumnType, Measure, Value
+
+
+def statement(resolution: Resolution, dialect: Dialect) -> str:
+    """Write the query. Expressions are repeated rather than named: engines differ in what an alias may hide."""
+    query = resolution.query
+    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    selected = [
+        f"{key} AS {identifier(dimension.name)}" if key != identifier(dimension.name) else key
+        for key, dimension in zip(keys, query.dimensions, strict=True)
+    ]
+    count = _count(query.measure, query.member)
+    conditions = [each for restriction in query.restrictions for each in _conditions(restriction, dialect)]
+    conditions += _domain_conditions(resolution, dialect)
+    order = ", ".join([f"{count} DESC", *(f"{key} ASC" for key in keys)])
+    parts = [
+        f"{dialect.prefix}SELECT {', '.join(selected)}, {count} AS {identifier(COUNT_COLUMN)}",
+        f"FROM {identifier(query.table)}",
+        *([f"WHERE {' AND '.join(conditions)}"] if conditions else []),
+        f"GROUP BY {', '.join(keys)}",
+        f"ORDER BY {order}",
+        f"LIMIT {resolution.row_limit}",
+    ]
+    return " ".join(parts)
+
+
+def _count(measure: Measure, member: str) -> str:
+    match measure:
+        case Measure.DISTINCT_MEMBERS:
+            return f"COUNT(DISTINCT {identifier(member)})"
+        case Measure.EVENTS:
+            return "COUNT(*)"
+
+
+def _expression(column: Dimension, dialect: Dialect) -> str:
+    """Write a column with its null value in the place of NULL, if NULLs are kept."""
+    name = identifier(column.name)
+    if column.null_value is None or not dialect.stores_nulls:
+        return name
+    return f"COALESCE({name}, {literal(column.null_value, dialect)})"
+
+
+def _domain_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
+    """Ask for the elements of a known domain and no others, column by column."""
+    if resolution.domain is None:
+        return
+    for dimension, values in zip(
+        resolution.query.dimensions, zip(*resolution.domain, strict=True), strict=True
+    ):
+        distinct = list(dict.fromkeys(values))
+        yield _membership(_expression(dimension, dialect), distinct, dialect, excluded=False)
+
+
+def _conditions(restriction: Restriction, dialect: Dialect) -> Iterator[str]:
+    """Write what a restriction asks of its column. None of it holds for NULL, unless COALESCE gave it a value."""
+    key = _expression(restriction.column, dialect)
+    match restriction:
+        case TextRestriction():
+            yield _membership(key, restriction.values, dialect, excluded=restriction.excluded)
+        case OrdinalRestriction():
+            yield from _ordinal_conditions(key, restriction, dialect)
+
+
+def _membership(
+    key: str, values: list[Value] | tuple[Value, ...], dialect: Dialect, *, excluded: bool
+) -> str:
+    if len(values) == 1:
+        return f"{key} {'<>' if excluded else '='} {literal(values[0], dialect)}"
+    listed = ", ".join(literal(value, dialect) for value in values)
+    return f"{key} {'NOT IN' if excluded else 'IN'} ({listed})"
+
+
+def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dialect) -> Iterator[str]:
+    """Write a set of integers as a list where that is shorter, else as its ends and the values missing between."""
+    intervals, kind = restriction.intervals, restriction.column.type
+    hull = Interval(intervals[0].start, intervals[-1].end)
+    gaps = complement(intervals, hull)
+    if size(intervals) == 1 or (gaps and size(intervals) <= size(gaps)):
+        yield _membership(key, _values(intervals, kind), dialect, excluded=False)
+        return
+    yield from _bounds(key, hull, kind, dialect)
+    if gaps:
+        yield _membership(key, _values(gaps, kind), dialect, excluded=True)
+
+
+def _bounds(key: str, hull: Interval, kind: ColumnType, dialect: Dialect) -> Iterator[str]:
+    universe = UNIVERSES[kind]
+    if hull == universe and dialect.stores_nulls:
+        yield f"{key} IS NOT NULL"
+    # A missing day is stored as a number below every day where NULL is not stored, so the lower end is always said.
+    if hull.start > universe.start or (kind is ColumnType.DATE and not dialect.stores_nulls):
+        yield f"{key} >= {literal(_value(hull.start, kind), dialect)}"
+    if hull.end < universe.end:
+        yield f"{key} < {literal(_value(hull.end, kind), dialect)}"
+
+
+def _values(intervals: tuple[Interval, ...], kind: ColumnType) -> list[Value]:
+    return [_value(i, kind) for interval in intervals for i in range(interval.start, interval.end)]
+
+
+def _value(number: int, kind: ColumnType) -> Value:
+    match kind:
+        case ColumnType.DATE:
+            return date_of(number)
+        case ColumnType.BOOL:
+            return bool(number)
+        case _:
+            return number

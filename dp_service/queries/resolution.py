@@ -1,0 +1,178 @@
+"""Checks a question against the policy and fixes everything that its release needs.
+
+The mechanism follows from what the policy knows of the dimensions (mechanisms.md):
+
+|                | Delta-restricted | unrestricted |
+|----------------|------------------|--------------|
+| known domain   | KNOWN_LAP        | KNOWN_GUMB   |
+| unknown domain | UNK_LAP          | UNK_GUMB     |
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dp_service.queries.canonical import CanonicalQuery, canonicalise
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
+from dp_service.queries.structured import ColumnType, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
+from dp_service.queries.tables import Column, Consistency, Currency, Operator, Policy, Table
+
+MAXIMUM_ELEMENTS = 100_000
+DEFAULT_D_BAR = 1000
+D_BAR_PER_K = 10
+
+Element = tuple[Value, ...]
+
+
+class MechanismKind(StrEnum):
+    """The mechanisms of mechanisms.md."""
+
+    KNOWN_LAP = "known_lap"
+    KNOWN_GUMB = "known_gumb"
+    UNK_LAP = "unk_lap"
+    UNK_GUMB = "unk_gumb"
+
+
+_GUMBEL = frozenset({MechanismKind.KNOWN_GUMB, MechanismKind.UNK_GUMB})
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """A question that the policy allows, with everything that policy resolved.
+
+    `delta_l0` None: unrestricted. `d_bar` None and `domain` given, in element order: the domain is known.
+    `row_limit` is the most rows a whole answer has. `columns` are the dimensions in the question's order.
+    """
+
+    query: CanonicalQuery
+    mechanism: MechanismKind
+    tau: int
+    delta_l0: int | None
+    d_bar: int | None
+    k: int | None
+    domain: tuple[Element, ...] | None
+    omit_counts: bool
+    consistency: Consistency
+    currency: Currency
+    declared_data_version: str | None
+    row_limit: int
+
+    @property
+    def columns(self) -> tuple[tuple[str, ColumnType], ...]:
+        """Name and type of each column of the elements."""
+        return tuple((dimension.name, dimension.type) for dimension in self.query.dimensions)
+
+
+def resolve(query: HistogramQuery, policy: Policy) -> Resolution:
+    """Check a question against the policy and return all that its release needs.
+
+    Raises RefusedByPolicyError for what the policy does not allow and QuestionError, naming the field, for what no
+    policy could answer.
+    """
+    table = policy.table(query.table)
+    dimensions = [_groupable(table, name) for name in query.dimensions]
+    for condition in query.filters:
+        _check_filter(table, condition)
+    if query.time_range is not None:
+        table.time_column()
+    tau = table.tau(query.measure)
+    delta_l0 = _delta_l0(dimensions)
+    domain = _domain(dimensions)
+    mechanism = _mechanism(restricted=delta_l0 is not None, known=domain is not None)
+    d_bar = _d_bar(table, mechanism, query.k) if domain is None else None
+    _check_k(query.k, mechanism, largest=d_bar if domain is None else len(domain))
+    return Resolution(
+        query=canonicalise(query, table),
+        mechanism=mechanism,
+        tau=tau,
+        delta_l0=delta_l0,
+        d_bar=d_bar,
+        k=query.k,
+        domain=domain,
+        omit_counts=query.omit_counts,
+        consistency=table.consistency,
+        currency=policy.currency,
+        declared_data_version=table.data_version,
+        row_limit=d_bar + 1 if d_bar is not None else len(domain or ()),
+    )
+
+
+def _groupable(table: Table, name: str) -> Column:
+    column = table.column(name)
+    if not column.group_by:
+        raise RefusedByPolicyError(Rule.GROUP_BY)
+    return column
+
+
+def _check_filter(table: Table, condition: Filter) -> None:
+    column = table.column(condition.column)
+    # Time ranges are always allowed on the time column, so a range that is written as a filter is too.
+    is_time_range = isinstance(condition, Range) and table.time is not None and table.time.name == column.name
+    if not is_time_range and _operator(condition) not in column.operators:
+        raise RefusedByPolicyError(Rule.FILTER)
+    if any(type_of(value) is not column.type for value in _values(condition)):
+        raise QuestionError("filters", "expected values of the column's type")
+
+
+def _operator(condition: Filter) -> Operator:
+    match condition:
+        case In():
+            return Operator.IN
+        case NotIn():
+            return Operator.NOT_IN
+        case Range():
+            return Operator.RANGE
+
+
+def _values(condition: Filter) -> tuple[Value, ...]:
+    match condition:
+        case In() | NotIn():
+            return condition.values
+        case Range():
+            return tuple(bound.value for bound in (condition.lower, condition.upper) if bound is not None)
+
+
+def _delta_l0(dimensions: list[Column]) -> int | None:
+    """Return in how many elements one member can be: the product of the columns' Deltas, if all have one."""
+    deltas = [column.delta for column in dimensions if column.delta is not None]
+    return math.prod(deltas) if len(deltas) == len(dimensions) else None
+
+
+def _domain(dimensions: list[Column]) -> tuple[Element, ...] | None:
+    """Return the product of the columns' domains in element order, or None unless all are known."""
+    domains = [column.domain for column in dimensions if column.domain is not None]
+    if len(domains) != len(dimensions):
+        return None
+    if math.prod(map(len, domains)) > MAXIMUM_ELEMENTS:
+        message = f"expected columns whose domains have at most {MAXIMUM_ELEMENTS} combinations"
+        raise QuestionError("dimensions", message)
+    return tuple(itertools.product(*domains))
+
+
+def _mechanism(*, restricted: bool, known: bool) -> MechanismKind:
+    if known:
+        return MechanismKind.KNOWN_LAP if restricted else MechanismKind.KNOWN_GUMB
+    return MechanismKind.UNK_LAP if restricted else MechanismKind.UNK_GUMB
+
+
+def _d_bar(table: Table, mechanism: MechanismKind, k: int | None) -> int:
+    """Return how many elements are fetched from an unknown domain.
+
+    Without a declared one it grows with k for UNK_GUMB, whose price does too. For UNK_LAP it must not: every k is the
+    same release there, cut differently, and a d_bar that followed k would make it another one.
+    """
+    if table.d_bar is not None:
+        return table.d_bar
+    if mechanism is MechanismKind.UNK_LAP or k is None:
+        return DEFAULT_D_BAR
+    return min(max(D_BAR_PER_K * k, DEFAULT_D_BAR), MAXIMUM_ELEMENTS)
+
+
+def _check_k(k: int | None, mechanism: MechanismKind, *, largest: int | None) -> None:
+    if k is None and mechanism in _GUMBEL:
+        raise QuestionError("k", "expected how many elements to show, since the price grows with it")
+    if k is not None and largest is not None and k > largest:
+        raise QuestionError("k", f"expected at most {largest} elements for this question")

@@ -1,0 +1,136 @@
+"""Conditions of a WHERE clause into filters."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.sql_nodes import column_name, only, refuse_node, strip_parentheses, whole_number
+from dp_service.queries.sql_words import refuse
+from dp_service.queries.structured import Bound, ColumnType, Filter, In, NotIn, Range, Value, type_of
+from dp_service.queries.tables import Column, Table
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def parse_conditions(root: exp.Expr, table: Table) -> Iterator[Filter]:
+    """Yield one filter for each condition of a conjunction.
+
+    Raises QuestionError for a condition that is not accepted, RefusedByPolicyError for a column the policy lacks.
+    """
+    # A stack rather than recursion: a conjunction of a thousand conditions is a tree a thousand deep.
+    waiting = [root]
+    while waiting:
+        node = strip_parentheses(waiting.pop())
+        if isinstance(node, exp.And):
+            only(node, "this", "expression")
+            waiting += [node.expression, node.this]
+        else:
+            yield _condition(node, table)
+
+
+def _condition(node: exp.Expr, table: Table) -> Filter:
+    match node:
+        case exp.In():
+            return In(*_set(node, table))
+        case exp.Not():
+            return _not_in(node, table)
+        case exp.Between():
+            return _between(node, table)
+        case _:
+            return _comparison(node, table)
+
+
+def _not_in(node: exp.Not, table: Table) -> NotIn:
+    only(node, "this")
+    inner = strip_parentheses(node.this)
+    if not isinstance(inner, exp.In):
+        refuse_node(node)
+    return NotIn(*_set(inner, table))
+
+
+def _set(node: exp.In, table: Table) -> tuple[str, tuple[Value, ...]]:
+    only(node, "this", "expressions")
+    column = _column(node.this, table)
+    return column.name, tuple(_literal(value, column) for value in node.expressions)
+
+
+def _between(node: exp.Between, table: Table) -> Range:
+    only(node, "this", "low", "high")
+    column = _column(node.this, table)
+    low, high = (_literal(node.args[end], column) for end in ("low", "high"))
+    return Range(column.name, Bound(low), Bound(high))
+
+
+def _comparison(node: exp.Expr, table: Table) -> Filter:
+    if not isinstance(node, _COMPARISONS):
+        refuse_node(node)
+    only(node, "this", "expression")
+    column = _column(node.this, table)
+    value = _literal(node.expression, column)
+    match node:
+        case exp.EQ():
+            return In(column.name, (value,))
+        case exp.NEQ():
+            return NotIn(column.name, (value,))
+        case exp.LT() | exp.LTE():
+            return Range(column.name, None, Bound(value, exclusive=isinstance(node, exp.LT)))
+        case _:
+            return Range(column.name, Bound(value, exclusive=isinstance(node, exp.GT)), None)
+
+
+def _column(node: exp.Expr, table: Table) -> Column:
+    """Return the column on the left of a condition; it is the only side where one may stand."""
+    stripped = strip_parentheses(node)
+    if not isinstance(stripped, exp.Column):
+        refuse("a condition that does not begin with a column")
+    return table.column(column_name(stripped))
+
+
+def _literal(node: exp.Expr, column: Column) -> Value:
+    """Return a literal as a value of the column's type."""
+    value = _value(strip_parentheses(node), column.type)
+    if type_of(value) is not column.type:
+        raise QuestionError("sql", "expected a literal of the type of the column that it is compared with")
+    return value
+
+
+def _value(node: exp.Expr, expected: ColumnType) -> Value:
+    match node:
+        case exp.Literal(is_string=True):
+            only(node, "this", "is_string")
+            return _day(node.this) if expected is ColumnType.DATE else str(node.this)
+        case exp.Boolean():
+            only(node, "this")
+            return bool(node.this)
+        case exp.Cast(to=exp.DataType(this=exp.DataType.Type.DATE), this=exp.Literal(is_string=True)):
+            # How sqlglot reads DATE '2024-01-31'; CAST(..) itself was refused as a function.
+            only(node, "this", "to")
+            return _day(node.this.this)
+        case exp.Neg():
+            only(node, "this")
+            return -_integer(node.this)
+        case _:
+            return _integer(node)
+
+
+def _integer(node: exp.Expr) -> int:
+    number = whole_number(node)
+    if number is None:
+        refuse_node(node)
+    return number
+
+
+def _day(text: str) -> datetime.date:
+    try:
+        if _DAY.fullmatch(text):
+            return datetime.date.fromisoformat(text)
+    except ValueError:
+        pass
+    # From None: the foreign error repeats the literal.
+    raise QuestionError("sql", "expected days as 'YYYY-MM-DD'") from None

@@ -1,0 +1,67 @@
+"""Reading sqlglot's tree against an allow-list of nodes and arguments."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from sqlglot import exp
+
+from dp_service.queries.sql_words import refuse
+
+_NAMES: dict[type, str] = {
+    exp.Or: "OR",
+    exp.Not: "NOT other than in NOT IN",
+    exp.Is: "IS",
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.Null: "NULL",
+    exp.Subquery: "a subquery",
+    exp.Star: "*",
+    exp.Alias: "an alias other than of the count",
+    exp.Cast: "a cast or typed literal other than DATE",
+    exp.Neg: "a sign before something other than an integer",
+}
+
+
+def refuse_node(node: object) -> NoReturn:
+    """Refuse a node by what it is."""
+    refuse(_NAMES.get(type(node), "an expression other than columns, literals and the count"))
+
+
+def only(node: exp.Expr, *arguments: str) -> None:
+    """Refuse a node that carries any argument besides those named."""
+    surplus = sorted(key for key, value in node.args.items() if value and key not in arguments)
+    if surplus:
+        refuse(f"{surplus[0].rstrip('_').upper()} in {node.key.upper()}")
+
+
+def strip_parentheses(node: exp.Expr) -> exp.Expr:
+    """Return what stands in redundant parentheses."""
+    while isinstance(node, exp.Paren):
+        only(node, "this")
+        node = node.this
+    return node
+
+
+def column_name(node: exp.Expr) -> str:
+    """Return the name of a plain column."""
+    if not isinstance(node, exp.Column):
+        refuse_node(node)
+    only(node, "this")
+    return identifier_name(node.this)
+
+
+def identifier_name(node: object) -> str:
+    """Return a name as it was written."""
+    if not isinstance(node, exp.Identifier):
+        refuse_node(node)
+    only(node, "this", "quoted")
+    return str(node.this)
+
+
+def whole_number(node: exp.Expr) -> int | None:
+    """Return the value of an unsigned integer literal, or None if the node is anything else."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    only(node, "this", "is_string")
+    return int(node.this)

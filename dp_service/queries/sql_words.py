@@ -1,0 +1,110 @@
+"""Splits a question's SQL into the few kinds of words it may hold; everything else is refused here, by name.
+
+A parser forgives: it drops comments, joins neighbouring strings, reads look-alike letters as keywords and knows a
+dozen kinds of literals. What it never sees it cannot forgive. After this check a text holds plain ASCII words,
+integers, single-quoted texts and a few signs, and parentheses only where lists, conditions and COUNT have them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NoReturn
+
+from dp_service.queries.errors import QuestionError
+
+MAXIMUM_LENGTH = 10_000
+MAXIMUM_DEPTH = 16
+
+_WORD = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+      | (?P<comment>--|/\*|//|\{\#)
+      | (?P<text>'(?:[^']|'')*+')
+      | (?P<quoted>"[A-Za-z_][A-Za-z0-9_]*")
+      | (?P<float>[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+[eE][+-]?[0-9]+)
+      | (?P<number>[0-9]+)
+      | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<sign><>|!=|<=|>=|[(),=<>*-])
+      | (?P<end>;[ \t\r\n]*\Z)""",
+    re.VERBOSE,
+)
+_REFUSED_SIGNS = {
+    ";": "several statements",
+    "$": "a dollar-quoted text or a parameter",
+    "&": "a prefixed text",
+    "?": "a parameter",
+    ":": "a cast or a parameter",
+    ".": "a qualified name",
+    "[": "an array",
+    "#": "a comment",
+    "`": "a name in backquotes",
+    "'": "a text that does not end",
+    '"': "a quoted name other than of ASCII letters, digits and underscores",
+}
+_REFUSED_KINDS = {"comment": "a comment", "float": "a number other than an integer"}
+# Words that may stand before an opening parenthesis; any other would be a function.
+_BEFORE_PARENTHESIS = frozenset({"COUNT", "IN", "AND", "WHERE", "NOT"})
+
+
+def refuse(construct: str) -> NoReturn:
+    """Refuse a construct that questions may not hold, by its name and without its text."""
+    raise QuestionError("sql", f"{construct} is not accepted")
+
+
+@dataclass(frozen=True)
+class _Word:
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def check_words(text: str) -> str:
+    """Return the statement without a semicolon at its end, or raise QuestionError naming what is not accepted."""
+    if len(text) > MAXIMUM_LENGTH:
+        raise QuestionError("sql", f"expected at most {MAXIMUM_LENGTH} characters")
+    words = list(_words(text))
+    if not words or words[0].text.upper() != "SELECT":
+        raise QuestionError("sql", "expected a statement that begins with SELECT")
+    for left, right in pairwise(words):
+        _check_neighbours(left, right)
+    _check_depth(words)
+    return text[: words[-1].start] if words[-1].kind == "end" else text
+
+
+def _words(text: str) -> Iterator[_Word]:
+    position = 0
+    while position < len(text):
+        match = _WORD.match(text, position)
+        kind = match.lastgroup if match is not None else None
+        if match is None or kind is None:
+            refuse(_REFUSED_SIGNS.get(text[position], "a character that is no part of a question"))
+        if kind in _REFUSED_KINDS:
+            refuse(_REFUSED_KINDS[kind])
+        if kind != "space":
+            yield _Word(kind, match.group(), match.start(), match.end())
+        position = match.end()
+
+
+def _check_neighbours(left: _Word, right: _Word) -> None:
+    """Refuse what two words mean together, such as U&'..', 0x1F, 'a' 'b' and every function."""
+    touching = left.end == right.start
+    if touching and left.kind == "name" and right.kind == "text":
+        refuse("a prefixed text")
+    if touching and left.kind == "number" and right.kind == "name":
+        refuse("a number other than an integer")
+    if left.kind == right.kind == "text":
+        refuse("a text beside a text")
+    if right.text == "(" and left.kind in ("name", "quoted") and left.text.upper() not in _BEFORE_PARENTHESIS:
+        refuse("a function, subquery or CTE")
+
+
+def _check_depth(words: list[_Word]) -> None:
+    """Refuse deep nesting, which a recursive parser answers with an overflow of its stack."""
+    depth = 0
+    for word in words:
+        depth += (word.text == "(") - (word.text == ")")
+        if depth > MAXIMUM_DEPTH:
+            refuse("deeper nesting of parentheses")

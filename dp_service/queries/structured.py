@@ -1,0 +1,193 @@
+"""The structured form of a question, and the limits that every question keeps.
+
+The constructors check what can be told without a policy and raise QuestionError naming the field, so that a
+`HistogramQuery` that exists is well formed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dp_service.queries.errors import QuestionError
+
+MAXIMUM_DIMENSIONS = 4
+MAXIMUM_FILTERS = 32
+MAXIMUM_VALUES = 1000
+MAXIMUM_TEXT_LENGTH = 1024
+MAXIMUM_K = 100_000
+INT64_MINIMUM = -(2**63)
+INT64_MAXIMUM = 2**63 - 1
+
+# Pinot looks for OPTION(..) by pattern in the raw text of a query, inside literals too, and some options make its
+# counts silently wrong. A literal that holds the pattern would set them.
+_PINOT_OPTION = re.compile(r"option\s*\(", re.IGNORECASE)
+_FORBIDDEN_CHARACTER = re.compile("[\0\ud800-\udfff]")
+
+Value = str | int | bool | datetime.date
+
+
+class ColumnType(StrEnum):
+    """The type of a column; floating-point numbers are refused by design."""
+
+    STRING = "string"
+    INT64 = "int64"
+    BOOL = "bool"
+    DATE = "date"
+
+
+class Measure(StrEnum):
+    """What is counted for each element."""
+
+    DISTINCT_MEMBERS = "distinct_members"
+    EVENTS = "events"
+
+
+# Exact classes: bool is a subclass of int and datetime of date, and neither may pass for the other.
+_TYPE_OF_CLASS = {
+    str: ColumnType.STRING,
+    int: ColumnType.INT64,
+    bool: ColumnType.BOOL,
+    datetime.date: ColumnType.DATE,
+}
+
+
+def fault_of(value: object) -> str | None:
+    """Return what is wrong with `value` as a value of any column, or None."""
+    if type(value) not in _TYPE_OF_CLASS:
+        return "expected a text, an integer, a truth value or a day"
+    if isinstance(value, str):
+        return _fault_of_text(value)
+    if type(value) is int and not INT64_MINIMUM <= value <= INT64_MAXIMUM:
+        return "expected an integer of 64 bits"
+    return None
+
+
+def _fault_of_text(text: str) -> str | None:
+    if len(text) > MAXIMUM_TEXT_LENGTH:
+        return f"expected a text of at most {MAXIMUM_TEXT_LENGTH} characters"
+    if _FORBIDDEN_CHARACTER.search(text):
+        return "expected a text without NUL and surrogate code points"
+    if _PINOT_OPTION.search(text):
+        return "expected a text without the word OPTION before a parenthesis, which Apache Pinot would obey"
+    return None
+
+
+def type_of(value: Value) -> ColumnType:
+    """Return the column type that a value belongs to."""
+    return _TYPE_OF_CLASS[type(value)]
+
+
+def _require(condition: bool, field: str, message: str) -> None:
+    if not condition:
+        raise QuestionError(field, message)
+
+
+def _check_value(value: Value) -> None:
+    fault = fault_of(value)
+    if fault is not None:
+        raise QuestionError("filters", fault)
+
+
+def _check_set(values: tuple[Value, ...]) -> None:
+    _require(1 <= len(values) <= MAXIMUM_VALUES, "filters", f"expected 1 to {MAXIMUM_VALUES} values in a set")
+    for value in values:
+        _check_value(value)
+    _require(len(set(map(type_of, values))) == 1, "filters", "expected values of one type in a set")
+
+
+@dataclass(frozen=True)
+class In:
+    """The column's value is one of `values`; their order and repetition have no meaning."""
+
+    column: str
+    values: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        _check_set(self.values)
+
+
+@dataclass(frozen=True)
+class NotIn:
+    """The column's value is none of `values`; their order and repetition have no meaning."""
+
+    column: str
+    values: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        _check_set(self.values)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One end of an interval; `exclusive` leaves the value itself out."""
+
+    value: Value
+    exclusive: bool = False
+
+    def __post_init__(self) -> None:
+        _check_value(self.value)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The column's value lies between two bounds, of which one may be missing."""
+
+    column: str
+    lower: Bound | None
+    upper: Bound | None
+
+    def __post_init__(self) -> None:
+        bounds = [bound for bound in (self.lower, self.upper) if bound is not None]
+        _require(bool(bounds), "filters", "expected a lower bound, an upper bound or both")
+        types = {type_of(bound.value) for bound in bounds}
+        _require(len(types) == 1, "filters", "expected two bounds of one type")
+
+
+Filter = In | NotIn | Range
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """The half-open interval [start, end) of moments in UTC; None: no such end."""
+
+    start: datetime.datetime | None
+    end: datetime.datetime | None
+
+    def __post_init__(self) -> None:
+        for moment in (self.start, self.end):
+            in_utc = moment is None or moment.utcoffset() == datetime.timedelta(0)
+            _require(in_utc, "time_range", "expected moments in UTC")
+
+
+@dataclass(frozen=True)
+class HistogramQuery:
+    """Count `measure` by `dimensions` in `table` where all `filters` hold within `time_range`; show the `k` largest.
+
+    `k` is from 1 to 100,000; None: all that the mechanism may show. `omit_counts` shows the order alone.
+    """
+
+    table: str
+    dimensions: tuple[str, ...]
+    measure: Measure
+    filters: tuple[Filter, ...] = ()
+    time_range: TimeRange | None = None
+    k: int | None = None
+    omit_counts: bool = False
+
+    def __post_init__(self) -> None:
+        _require(
+            1 <= len(self.dimensions) <= MAXIMUM_DIMENSIONS,
+            "dimensions",
+            f"expected 1 to {MAXIMUM_DIMENSIONS} columns to group by",
+        )
+        distinct = len(set(self.dimensions)) == len(self.dimensions)
+        _require(distinct, "dimensions", "expected each column to group by once")
+        _require(
+            len(self.filters) <= MAXIMUM_FILTERS, "filters", f"expected at most {MAXIMUM_FILTERS} filters"
+        )
+        _require(
+            self.k is None or 1 <= self.k <= MAXIMUM_K, "k", f"expected a whole number from 1 to {MAXIMUM_K}"
+        )

@@ -1,0 +1,152 @@
+"""What a policy says, as values: the currency, and for each table what may be asked of it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from fractions import Fraction
+
+from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.errors import RefusedByPolicyError, Rule
+from dp_service.queries.structured import ColumnType, Measure, Value
+
+_UNIT_ID_CHARACTERS = 32
+
+
+class Consistency(StrEnum):
+    """Whether the same question on the same data gets the same answer."""
+
+    KEYED = "keyed"
+    FRESH = "fresh"
+
+
+class Operator(StrEnum):
+    """A kind of filter; `=` is IN with one value and `<>` is NOT_IN with one."""
+
+    IN = "in"
+    NOT_IN = "not_in"
+    RANGE = "range"
+
+
+class Nulls(StrEnum):
+    """What becomes of a row whose value is NULL: it is left out, or it counts with the column's null value."""
+
+    DROP = "drop"
+    KEEP = "keep"
+
+
+class TimeUnit(Enum):
+    """What one step of the time column's values is, in microseconds, counted from 1970-01-01T00:00Z."""
+
+    MILLISECONDS = 1_000
+    SECONDS = 1_000_000
+    DAYS = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Currency:
+    """The money of a deployment: what one information unit and one call are worth."""
+
+    epsilon_per: Fraction
+    delta: Fraction
+
+    @property
+    def unit_id(self) -> str:
+        """Name the currency, 32 hexadecimal characters: equal exactly if both numbers are equal."""
+        encoded = length_prefixed(b"gris/unit/v1", _ratio(self.epsilon_per), _ratio(self.delta))
+        return hashlib.sha256(encoded).hexdigest()[:_UNIT_ID_CHARACTERS]
+
+
+def _ratio(number: Fraction) -> bytes:
+    return f"{number.numerator}/{number.denominator}".encode()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that the policy lists.
+
+    `domain` is in element order, None: unknown. `delta` is how many of the column's values one member can appear
+    with, None: any number. `null_value` stands for NULL; None only for a DATE column whose NULLs are dropped.
+    """
+
+    name: str
+    type: ColumnType
+    group_by: bool
+    operators: frozenset[Operator]
+    domain: tuple[Value, ...] | None
+    delta: int | None
+    nulls: Nulls
+    null_value: Value | None
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """The column that time ranges restrict, and what its values count."""
+
+    name: str
+    unit: TimeUnit
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that the policy lists.
+
+    `events_tau` is the policy author's promise that no member has more events than that in one element; nothing
+    checks it, and if it is false the guarantee is. `d_bar` None: the default for the mechanism.
+    """
+
+    name: str
+    member: str
+    time: TimeColumn | None
+    data_version: str | None
+    consistency: Consistency
+    d_bar: int | None
+    distinct_members: bool
+    events_tau: int | None
+    columns: tuple[Column, ...]
+
+    def column(self, name: str) -> Column:
+        """Return a column that a question names, or raise RefusedByPolicyError."""
+        if name == self.member:
+            raise RefusedByPolicyError(Rule.MEMBER_COLUMN)
+        return self._listed(name)
+
+    def member_column(self) -> Column | None:
+        """Return what the policy says of the member column, if it says anything."""
+        return next((column for column in self.columns if column.name == self.member), None)
+
+    def time_column(self) -> tuple[Column, TimeUnit]:
+        """Return the time column with its unit, or raise RefusedByPolicyError if there is none."""
+        if self.time is None:
+            raise RefusedByPolicyError(Rule.TIME_COLUMN)
+        return self._listed(self.time.name), self.time.unit
+
+    def tau(self, measure: Measure) -> int:
+        """Return by how much one member changes a count, or raise RefusedByPolicyError if it is not offered."""
+        if measure is Measure.DISTINCT_MEMBERS and self.distinct_members:
+            return 1
+        if measure is Measure.EVENTS and self.events_tau is not None:
+            return self.events_tau
+        raise RefusedByPolicyError(Rule.MEASURE)
+
+    def _listed(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise RefusedByPolicyError(Rule.COLUMN)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a deployment allows to be asked, and the currency it is paid in. What is not listed is refused."""
+
+    currency: Currency
+    tables: tuple[Table, ...]
+
+    def table(self, name: str) -> Table:
+        """Return a table that a question names, or raise RefusedByPolicyError."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise RefusedByPolicyError(Rule.TABLE)

@@ -1,0 +1,138 @@
+"""A histogram inside dp_service: typed columns of elements beside their counts."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.structured import ColumnType, Value
+
+# A DATE value is carried as its number of days since 1970-01-01.
+_TYPE_OF_VALUE = {
+    ColumnType.STRING: str,
+    ColumnType.INT64: int,
+    ColumnType.BOOL: bool,
+    ColumnType.DATE: int,
+}
+Scalar = str | int | bool
+Element = tuple[Scalar, ...]
+
+MAXIMUM_COUNT = 2**53
+_UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+
+
+class HistogramError(ValueError):
+    """A histogram that cannot be the answer to the plan's query; the message holds no value and no count."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.field = "histogram"
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Elements in ascending order and their true counts, dtype int64; it never leaves dp_service."""
+
+    types: tuple[ColumnType, ...]
+    elements: list[Element]
+    counts: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return f"Histogram({len(self.elements)} elements)"
+
+    def digest(self) -> bytes:
+        """Return the SHA-256 of types, elements and counts, rows by count descending and then element.
+
+        It depends on true counts: it may enter a keyed function and nothing else.
+        """
+        order = np.argsort(-self.counts, kind="stable")
+        rows = [self.elements[i] for i in order.tolist()]
+        columns = [_column_bytes(kind, rows, i) for i, kind in enumerate(self.types)]
+        counts = self.counts[order].astype(">i8").tobytes()
+        return hashlib.sha256(length_prefixed(b"gris/histogram/v1", *columns, counts)).digest()
+
+
+def _column_bytes(kind: ColumnType, elements: Sequence[Element], position: int) -> bytes:
+    values = [element[position] for element in elements]
+    if kind is ColumnType.STRING:
+        texts = [cast("str", value).encode() for value in values]
+        lengths = np.array([len(text) for text in texts], dtype=">i8").tobytes()
+        return length_prefixed(kind.name.encode(), lengths, b"".join(texts))
+    return length_prefixed(kind.name.encode(), np.array(values, dtype=">i8").tobytes())
+
+
+def checked_histogram(
+    types: tuple[ColumnType, ...],
+    columns: Sequence[Sequence[Scalar]],
+    counts: Sequence[int],
+    *,
+    row_limit: int,
+) -> Histogram:
+    """Build a histogram from an engine's answer, or raise HistogramError.
+
+    The order of the rows does not reach the histogram: it is sorted by element. Even so, the rows must come in
+    descending order of count, as the query asks for them (ties in any order): another order is the answer to another
+    query. Elements may not repeat, counts lie in [0, 2^53], and there are at most `row_limit` rows.
+    """
+    if len(columns) != len(types):
+        raise HistogramError(f"expected {len(types)} element columns, got {len(columns)}")
+    if any(len(column) != len(counts) for column in columns):
+        raise HistogramError("expected as many values in every column as there are counts")
+    if len(counts) > row_limit:
+        raise HistogramError(f"expected at most the plan's {row_limit} rows")
+    _check_types(types, columns)
+    elements: list[Element] = list(zip(*columns, strict=True))
+    if len(set(elements)) != len(elements):
+        raise HistogramError("expected each element once")
+    checked = _checked_counts(counts)
+    order = sorted(range(len(elements)), key=elements.__getitem__)
+    return Histogram(types, [elements[i] for i in order], checked[order])
+
+
+def _check_types(types: tuple[ColumnType, ...], columns: Sequence[Sequence[Scalar]]) -> None:
+    for kind, column in zip(types, columns, strict=True):
+        expected = _TYPE_OF_VALUE[kind]
+        if not all(type(value) is expected for value in column):
+            raise HistogramError(f"expected values of type {kind.name}")
+
+
+def elements_of_domain(domain: Sequence[tuple[Value, ...]]) -> tuple[Element, ...]:
+    """Return a policy's domain as elements in ascending order."""
+    rows = [tuple(_scalar(value) for value in row) for row in domain]
+    return tuple(sorted(rows))
+
+
+def _scalar(value: Value) -> Scalar:
+    if isinstance(value, datetime.date):
+        return value.toordinal() - _UNIX_EPOCH_ORDINAL
+    return value
+
+
+def _checked_counts(counts: Sequence[int]) -> NDArray[np.int64]:
+    if not all(type(count) is int for count in counts):
+        raise HistogramError("expected counts that are whole numbers")
+    if counts and (min(counts) < 0 or max(counts) > MAXIMUM_COUNT):
+        raise HistogramError("expected counts from 0 to 2^53")
+    array = np.array(counts, dtype=np.int64)
+    if np.any(array[1:] > array[:-1]):
+        raise HistogramError("expected rows in descending order of count, as the query asks for them")
+    return array
+
+
+def over_domain(histogram: Histogram, domain: Sequence[Element]) -> Histogram:
+    """Return the histogram over a whole known domain, given in ascending order; absent elements count 0.
+
+    Raises HistogramError if the histogram has an element outside the domain: its name alone would be a release.
+    """
+    found = dict(zip(histogram.elements, histogram.counts.tolist(), strict=True))
+    counts = [found.pop(element, 0) for element in domain]
+    if found:
+        raise HistogramError("expected only elements of the known domain")
+    return Histogram(histogram.types, list(domain), np.array(counts, dtype=np.int64))

@@ -1,0 +1,98 @@
+"""What names a release and a question, and the seed of the noise: keyed functions of exactly what they must depend on.
+
+Source: noise.md, "Keyed, reproducible randomness" and "Ids".
+
+- The **release specification** is the canonical question and everything that policy resolved. Two releases with
+  different parameters have different seeds, so they never share random words.
+- The **seed** also takes the digest of the histogram: the same question on changed data meets fresh noise, and the
+  difference of two answers never is the exact difference of two counts.
+- `release_id` is a function of the seed alone: two releases share an id only if they share all their noise. Nothing is
+  free to a ledger unless it is the very same release.
+- `query_id` is what can be known before the engine is asked: everything but the digest, and the key's id, so that a
+  release under another key is another release.
+- With fresh consistency both take 32 fresh bytes: no question is ever a known one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from dp_service.noise.encoding import length_prefixed
+from dp_service.noise.source import SAMPLER_VERSION
+from dp_service.releases.histogram import Element
+from dp_service.releases.keys import KeyUse, NoiseKey
+from dp_service.releases.parameters import ReleaseParameters
+
+
+def release_specification(
+    canonical_question: bytes, parameters: ReleaseParameters, *, mechanism_version: int
+) -> bytes:
+    """Return the canonical bytes of a release specification.
+
+    k and whether counts are wanted belong to it only where they change what is drawn or paid (the Gumbel
+    mechanisms). The Laplace mechanisms release one list, whatever part of it is shown, so any k is the same release.
+    """
+    drawn = parameters.k_changes_the_release
+    parts: list[tuple[str, object]] = [
+        ("mechanism", parameters.mechanism.name),
+        ("mechanism_version", mechanism_version),
+        ("sampler_version", SAMPLER_VERSION),
+        ("epsilon_per", parameters.epsilon_per),
+        ("delta", parameters.delta),
+        ("tau", parameters.tau),
+        ("delta_l0", parameters.delta_l0),
+        ("d_bar", parameters.d_bar),
+        ("count_noise", "discrete_laplace"),
+        ("consistency", parameters.consistency.name),
+        ("k", parameters.k if drawn else None),
+        ("with_counts", parameters.with_counts if drawn else None),
+    ]
+    named = [length_prefixed(name.encode(), str(value).encode()) for name, value in parts]
+    return length_prefixed(
+        b"gris/specification/v1", canonical_question, *named, _domain_digest(parameters.domain)
+    )
+
+
+def _domain_digest(domain: tuple[Element, ...] | None) -> bytes:
+    if domain is None:
+        return b""
+    rows = [length_prefixed(*(f"{type(v).__name__}:{v}".encode() for v in element)) for element in domain]
+    return hashlib.sha256(length_prefixed(b"gris/domain/v1", *rows)).digest()
+
+
+def release_seed(
+    key: NoiseKey, specification: bytes, data_version: str, histogram_digest: bytes, fresh: bytes = b""
+) -> bytes:
+    """Return the 32-byte seed of a release's noise; `fresh` is empty, or 32 bytes from the operating system."""
+    return key.authenticate(
+        KeyUse.SEED, b"gris/noise/v1", specification, data_version.encode(), histogram_digest, fresh
+    )
+
+
+def release_id(seed: bytes) -> str:
+    """Return the public name of the release that a seed makes, 64 hexadecimal characters."""
+    return hmac.digest(seed, b"gris/release/v1", "sha256").hex()
+
+
+def query_id(key: NoiseKey, specification: bytes, data_version: str, fresh: bytes = b"") -> str:
+    """Return the public name of a question on one version of the data, 64 hexadecimal characters."""
+    return key.authenticate(
+        KeyUse.QUERY_ID,
+        b"gris/query/v1",
+        specification,
+        data_version.encode(),
+        key.key_id.encode(),
+        fresh,
+    ).hex()
+
+
+def keyed_data_version(key: NoiseKey, table: str, data_version: str) -> str:
+    """Return what results call the version of the data, 32 hexadecimal characters.
+
+    It is keyed because a plain hash of segment checksums would let anyone verify a guess of the data.
+    """
+    tag = key.authenticate(
+        KeyUse.DATA_VERSION, b"gris/data-version/v1", table.encode(), data_version.encode()
+    )
+    return tag.hex()[:32]

@@ -1,0 +1,49 @@
+"""The mechanism that resolved parameters describe, and the noise of its counts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import assert_never
+
+from dp_service.mechanisms.known_gumb import KnownGumb
+from dp_service.mechanisms.known_lap import KnownLap
+from dp_service.mechanisms.parameters import Currency
+from dp_service.mechanisms.unk_gumb import UnkGumb
+from dp_service.mechanisms.unk_lap import UnkLap
+from dp_service.queries.resolution import MechanismKind
+from dp_service.releases.parameters import ReleaseParameters
+
+ResolvedMechanism = KnownLap | KnownGumb | UnkLap | UnkGumb
+
+
+class IncompleteParametersError(Exception):
+    """Parameters that lack a number their mechanism needs: a fault of this program, never of a question."""
+
+
+def mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
+    """Return the mechanism that the parameters describe."""
+    currency = Currency(parameters.epsilon_per, parameters.delta)
+    tau = parameters.tau
+    match parameters.mechanism:
+        case MechanismKind.KNOWN_LAP:
+            return KnownLap(currency, _needed(parameters.delta_l0), tau)
+        case MechanismKind.KNOWN_GUMB:
+            return KnownGumb(currency, _needed(parameters.k), tau, parameters.with_counts)
+        case MechanismKind.UNK_LAP:
+            return UnkLap(currency, _needed(parameters.delta_l0), _needed(parameters.d_bar), tau)
+        case MechanismKind.UNK_GUMB:
+            k, d_bar = _needed(parameters.k), _needed(parameters.d_bar)
+            return UnkGumb(currency, k, d_bar, tau, parameters.with_counts)
+        case _:
+            assert_never(parameters.mechanism)
+
+
+def _needed(number: int | None) -> int:
+    if number is None:
+        raise IncompleteParametersError
+    return number
+
+
+def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
+    """Return the scale of the noise in the counts that are shown, or None if none are."""
+    return 1 / mechanism_of(parameters).count_inverse_scale if parameters.with_counts else None

@@ -1,0 +1,58 @@
+"""The parameters that policy resolved for one question, as plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dp_service.queries.policy import Consistency
+from dp_service.queries.resolution import MechanismKind, Resolution
+from dp_service.releases.histogram import Element, elements_of_domain
+
+_GUMBEL_MECHANISMS = frozenset({MechanismKind.KNOWN_GUMB, MechanismKind.UNK_GUMB})
+
+
+@dataclass(frozen=True)
+class ReleaseParameters:
+    """All numbers of a release: `delta_l0` is None if unrestricted, `d_bar` None and `domain` given if known.
+
+    `k` is how many elements are shown (None: all); `with_counts` whether their noisy counts are.
+    """
+
+    mechanism: MechanismKind
+    epsilon_per: Fraction
+    delta: Fraction
+    tau: int
+    delta_l0: int | None
+    d_bar: int | None
+    k: int | None
+    with_counts: bool
+    consistency: Consistency
+    domain: tuple[Element, ...] | None
+
+    @property
+    def k_changes_the_release(self) -> bool:
+        """Whether k and counts change what is drawn and paid; elsewhere they only cut one list."""
+        return self.mechanism in _GUMBEL_MECHANISMS
+
+    @property
+    def shown_at_most(self) -> int | None:
+        """How many elements of the release to show; None for all of them."""
+        return None if self.k_changes_the_release else self.k
+
+
+def parameters_of(resolution: Resolution) -> ReleaseParameters:
+    """Return the numbers that a resolution fixed."""
+    domain = resolution.domain
+    return ReleaseParameters(
+        mechanism=resolution.mechanism,
+        epsilon_per=resolution.currency.epsilon_per,
+        delta=resolution.currency.delta,
+        tau=resolution.tau,
+        delta_l0=resolution.delta_l0,
+        d_bar=resolution.d_bar,
+        k=resolution.k,
+        with_counts=not resolution.omit_counts,
+        consistency=resolution.consistency,
+        domain=None if domain is None else elements_of_domain(domain),
+    )

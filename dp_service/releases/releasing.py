@@ -1,0 +1,107 @@
+"""The step from a true histogram to a release: the only place where a mechanism meets data.
+
+Why what leaves here is private: the mechanism's own argument covers elements, order, noisy counts and bottom; the
+intervals, the cost and the cut to k are computed from those alone (post-processing); release_id is a keyed function of
+the seed. Nothing else of the histogram leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.intervals import CountIntervals, fresh_noise_interval, thresholded_interval
+from dp_service.mechanisms.parameters import Cost
+from dp_service.mechanisms.selection import Selection, selection_thresholds
+from dp_service.noise.source import KeyedNoise
+from dp_service.noise.stream import KeyedStream
+from dp_service.releases.histogram import Element, Histogram, over_domain
+from dp_service.releases.identity import release_id, release_seed
+from dp_service.releases.keys import NoiseKey
+from dp_service.releases.mechanism import IncompleteParametersError, mechanism_of
+from dp_service.releases.parameters import ReleaseParameters
+from dp_service.releases.plan import Plan
+
+
+class IntervalKind(Enum):
+    """What the intervals of a release are true for."""
+
+    NONE = "none"
+    PLAIN = "plain"
+    GIVEN_SHOWN = "given shown"
+
+
+@dataclass(frozen=True)
+class Released:
+    """What may be shown: elements in descending order with noisy counts and intervals, all of one length.
+
+    `noisy_counts` and `intervals` are None if counts were not asked for; `bottom` is the released noisy threshold of
+    mechanisms that have one.
+    """
+
+    elements: list[Element]
+    noisy_counts: NDArray[np.int64] | None
+    intervals: CountIntervals | None
+    interval_kind: IntervalKind
+    ended_in_bottom: bool
+    bottom: int | None
+    cost: Cost
+    release_id: str
+
+
+def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: float, fresh: bytes) -> Released:
+    """Draw the release that a plan describes from a histogram.
+
+    `fresh` is empty, or 32 bytes from the operating system where the plan asks for fresh noise. Raises HistogramError
+    if the histogram cannot be the answer to the plan's query.
+    """
+    parameters = plan.parameters
+    whole = histogram if parameters.domain is None else over_domain(histogram, parameters.domain)
+    seed = release_seed(key, plan.specification, plan.data_version, whole.digest(), fresh)
+    mechanism = mechanism_of(parameters)
+    counts = Counts.from_element_order(whole.counts)
+    selection = mechanism.run(counts, KeyedNoise(KeyedStream(seed)))
+    found = selection.indices.size
+    shown = found if parameters.shown_at_most is None else min(parameters.shown_at_most, found)
+    intervals, kind = _intervals(parameters, selection, shown, Fraction(str(confidence)))
+    return Released(
+        elements=[whole.elements[i] for i in selection.indices[:shown].tolist()],
+        noisy_counts=None if intervals is None else _noisy_counts(selection)[:shown],
+        intervals=intervals,
+        interval_kind=kind,
+        ended_in_bottom=selection.ended_in_bottom and shown == found,
+        bottom=selection.bottom,
+        cost=mechanism.cost(found, selection.ended_in_bottom),
+        release_id=release_id(seed),
+    )
+
+
+def _intervals(
+    parameters: ReleaseParameters, selection: Selection, shown: int, confidence: Fraction
+) -> tuple[CountIntervals | None, IntervalKind]:
+    """Return intervals for the first `shown` counts, true given what made their elements be shown."""
+    if not parameters.with_counts:
+        return None, IntervalKind.NONE
+    noisy = _noisy_counts(selection)[:shown]
+    inverse_scale = mechanism_of(parameters).count_inverse_scale
+    # An element of an unknown domain is only ever shown if somebody has it.
+    minimum = 0 if parameters.domain is not None else 1
+    alpha = 1 - confidence
+    # The Gumbel mechanisms select without the noise of the counts, which they draw afterwards.
+    thresholds = None if parameters.k_changes_the_release else selection_thresholds(selection, shown)
+    if thresholds is None:
+        plain = fresh_noise_interval(noisy, inverse_scale, alpha=alpha, minimum=minimum)
+        return plain, IntervalKind.PLAIN
+    given_shown = thresholded_interval(noisy, thresholds, inverse_scale, alpha=alpha, minimum=minimum)
+    return given_shown, IntervalKind.GIVEN_SHOWN
+
+
+def _noisy_counts(selection: Selection) -> NDArray[np.int64]:
+    if selection.noisy_counts is None:
+        raise IncompleteParametersError
+    return selection.noisy_counts

@@ -1,0 +1,28 @@
+"""The charge ticket: dp_service's word on what a release costs, for a ledger that does not trust the application.
+
+A ticket is `id of the ticket key (8 bytes) | HMAC-SHA256 (32 bytes)` over the length-prefixed parts below.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from dp_service.mechanisms.parameters import Cost
+from dp_service.noise.encoding import length_prefixed
+from dp_service.releases.keys import KeyUse, NoiseKey
+
+
+def charge_ticket(key: NoiseKey, *, release_id: str, query_id: str, cost: Cost, unit_id: str) -> bytes:
+    """Return the ticket of one release, 40 bytes."""
+    ticket_key = key.subkey(KeyUse.TICKET)
+    message = length_prefixed(
+        b"gris/ticket/v1",
+        release_id.encode(),
+        query_id.encode(),
+        cost.information.to_bytes(8, "big"),
+        cost.calls.to_bytes(8, "big"),
+        unit_id.encode(),
+    )
+    key_id = hashlib.sha256(length_prefixed(b"gris/ticket-key/v1", ticket_key)).digest()[:8]
+    return key_id + hmac.digest(ticket_key, message, "sha256")

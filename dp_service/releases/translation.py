@@ -1,0 +1,53 @@
+"""From a resolved question to the plan of its release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dp_service.queries.canonical import canonical_bytes
+from dp_service.queries.policy import Consistency
+from dp_service.queries.resolution import Resolution
+from dp_service.releases.identity import query_id, release_specification
+from dp_service.releases.keys import NoiseKey
+from dp_service.releases.mechanism import mechanism_of
+from dp_service.releases.parameters import parameters_of
+from dp_service.releases.plan import Plan
+
+FRESH_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What translation takes from the outside: the time in seconds since 1970 (UTC), and 32 fresh random bytes."""
+
+    seconds: int
+    fresh: bytes
+
+
+def plan_for(resolution: Resolution, engine_data_version: str, key: NoiseKey, moment: Moment) -> Plan:
+    """Return the plan of a resolved question on one version of the data.
+
+    Where the policy declares the table's data version, that one enters the noise, so that two engines that hold the
+    same data give the same answer; the engine's own version then only shows whether the data changed meanwhile.
+    """
+    parameters = parameters_of(resolution)
+    specification = release_specification(
+        canonical_bytes(resolution.query),
+        parameters,
+        mechanism_version=mechanism_of(parameters).version,
+    )
+    data_version = resolution.declared_data_version or engine_data_version
+    # In fresh mode the question's id is drawn anew each time: no question is ever a known, paid one.
+    fresh = moment.fresh if parameters.consistency is Consistency.FRESH else b""
+    return Plan(
+        table=resolution.query.table,
+        columns=resolution.columns,
+        parameters=parameters,
+        row_limit=resolution.row_limit,
+        unit_id=resolution.currency.unit_id,
+        specification=specification,
+        data_version=data_version,
+        engine_data_version=engine_data_version,
+        query_id=query_id(key, specification, data_version, fresh),
+        issued_at=moment.seconds,
+    )

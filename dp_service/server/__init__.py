@@ -1,0 +1,1 @@
+"""gRPC only: messages in and out, errors to status codes, and the process around them."""

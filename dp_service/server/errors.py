@@ -1,0 +1,89 @@
+"""Every error of dp_service as a gRPC status with details; the only place that knows both.
+
+Messages name the field and what was expected. They never hold a count, an element, a literal of a question, a key or
+an engine's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import grpc
+from google.protobuf import any_pb2
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.releases.histogram import HistogramError
+from dp_service.releases.plan import PlanError
+
+DOMAIN = "gris.dp"
+
+
+class RequestError(Exception):
+    """A request that is malformed in `field`."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class DataChangedError(Exception):
+    """The data version after the query is not the one that was translated for."""
+
+
+FORESEEN = (QuestionError, RefusedByPolicyError, HistogramError, RequestError, PlanError, DataChangedError)
+
+
+def is_foreseen(error: Exception) -> bool:
+    """Whether an error has a text that was written for clients."""
+    return isinstance(error, FORESEEN)
+
+
+def status_of(error: Exception) -> grpc.Status:
+    """Return the status that a client sees for an error; anything unforeseen is INTERNAL with no text of its own."""
+    match error:
+        case QuestionError() | HistogramError() | RequestError():
+            return _invalid(error.field, str(error))
+        case RefusedByPolicyError():
+            return _status(code_pb2.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error), {"rule": error.rule})
+        case PlanError():
+            return _status(code_pb2.FAILED_PRECONDITION, error.fault.value, str(error))
+        case DataChangedError():
+            return _status(
+                code_pb2.FAILED_PRECONDITION,
+                "DATA_CHANGED",
+                "header.data_version: expected the version that was translated for; translate the question again",
+            )
+        case _:
+            return _status(code_pb2.INTERNAL, "INTERNAL", "dp_service failed; its log says where")
+
+
+def _invalid(field: str, message: str) -> grpc.Status:
+    violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=message)
+    return _status(
+        code_pb2.INVALID_ARGUMENT,
+        "INVALID_ARGUMENT",
+        f"{field}: {message}",
+        {"field": field},
+        error_details_pb2.BadRequest(field_violations=[violation]),
+    )
+
+
+def _status(
+    code: int,
+    reason: str,
+    message: str,
+    metadata: Mapping[str, str] = MappingProxyType({}),
+    *details: error_details_pb2.BadRequest,
+) -> grpc.Status:
+    info = error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN, metadata=dict(metadata))
+    packed = [_packed(info), *(_packed(detail) for detail in details)]
+    return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=packed))
+
+
+def _packed(detail: error_details_pb2.ErrorInfo | error_details_pb2.BadRequest) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(detail)
+    return packed

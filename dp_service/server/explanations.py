@@ -1,0 +1,41 @@
+"""What would be done to answer a question, for people."""
+
+from __future__ import annotations
+
+from gris.dp.v1 import dp_pb2
+
+from dp_service.mechanisms.parameters import Cost
+
+_MECHANISM_NAMES = {
+    dp_pb2.MECHANISM_KNOWN_LAP: "KnownLap",
+    dp_pb2.MECHANISM_KNOWN_GUMB: "KnownGumb",
+    dp_pb2.MECHANISM_UNK_LAP: "UnkLap",
+    dp_pb2.MECHANISM_UNK_GUMB: "UnkGumb",
+}
+
+
+def explanation(columns: list[str], parameters: dp_pb2.MechanismParameters, worst: Cost) -> list[str]:
+    """Return one sentence for each thing that policy resolved, and the price."""
+    lines = [_question(columns, parameters), _mechanism(parameters)]
+    if parameters.d_bar:
+        lines.append(f"The {parameters.d_bar} largest counts and the one after them are fetched.")
+    if parameters.noise_scale:
+        lines.append(f"Counts carry discrete Laplace noise of scale {parameters.noise_scale}.")
+    lines.append(f"It costs at most {worst.information} information units and {worst.calls} calls.")
+    return lines
+
+
+def _question(columns: list[str], parameters: dp_pb2.MechanismParameters) -> str:
+    size = parameters.domain_size
+    domain = f"a known domain of {size} elements" if size else "an unknown domain"
+    reach = f"at most {parameters.delta_l0}" if parameters.delta_l0 else "any number of"
+    return (
+        f"Counts by {', '.join(columns)} over {domain}; "
+        f"a member changes {reach} elements, each by at most {parameters.tau}."
+    )
+
+
+def _mechanism(parameters: dp_pb2.MechanismParameters) -> str:
+    name = _MECHANISM_NAMES[parameters.mechanism]
+    delta = f" and delta = {parameters.delta}" if parameters.delta else ""
+    return f"The mechanism is {name} with epsilon_per = {parameters.epsilon_per}{delta}."

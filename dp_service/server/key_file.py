@@ -1,0 +1,43 @@
+"""Reading the noise key from its file; the only input of dp_service that is secret."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from dp_service.releases.keys import KEY_BYTES, NoiseKey
+
+
+class KeyFileError(Exception):
+    """A key file that must not be used; the message never shows its content."""
+
+
+def read_key_file(path: Path) -> NoiseKey:
+    """Read 32 bytes, raw or as 64 hexadecimal characters.
+
+    Raises KeyFileError if the file is missing, has another length, or can be read by others than owner and group.
+    """
+    try:
+        mode = path.stat().st_mode
+        content = path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"key file {path}: {error.strerror}") from error
+    if mode & (stat.S_IRWXO | stat.S_IWGRP):
+        raise KeyFileError(
+            f"key file {path}: others may read it or the group may write it; use mode 0400 or 0440"
+        )
+    return NoiseKey(_secret(path, content))
+
+
+def _secret(path: Path, content: bytes) -> bytes:
+    if len(content) == KEY_BYTES:
+        return content
+    try:
+        secret = bytes.fromhex(content.decode("ascii").strip())
+    except ValueError:
+        secret = b""
+    if len(secret) != KEY_BYTES:
+        raise KeyFileError(
+            f"key file {path}: expected {KEY_BYTES} bytes, or {2 * KEY_BYTES} hexadecimal characters"
+        )
+    return secret

@@ -1,0 +1,193 @@
+"""Messages to values and back. Nothing is decided here beyond what a message can hold."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import assert_never
+
+from google.protobuf import timestamp_pb2
+from gris.common.v1 import cost_pb2, histogram_pb2
+from gris.dp.v1 import dp_pb2, question_pb2
+
+from dp_service.mechanisms.parameters import Cost
+from dp_service.queries import structured
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.policy import Consistency
+from dp_service.queries.resolution import MechanismKind
+from dp_service.queries.structured import ColumnType
+from dp_service.releases.histogram import Element, HistogramError, Scalar
+from dp_service.releases.parameters import ReleaseParameters
+
+_UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+
+_MEASURES = {
+    question_pb2.MEASURE_DISTINCT_MEMBERS: structured.Measure.DISTINCT_MEMBERS,
+    question_pb2.MEASURE_EVENTS: structured.Measure.EVENTS,
+}
+_COLUMN_TYPES = {
+    ColumnType.STRING: histogram_pb2.COLUMN_TYPE_STRING,
+    ColumnType.INT64: histogram_pb2.COLUMN_TYPE_INT64,
+    ColumnType.BOOL: histogram_pb2.COLUMN_TYPE_BOOL,
+    ColumnType.DATE: histogram_pb2.COLUMN_TYPE_DATE,
+}
+_MECHANISMS = {
+    MechanismKind.KNOWN_LAP: dp_pb2.MECHANISM_KNOWN_LAP,
+    MechanismKind.KNOWN_GUMB: dp_pb2.MECHANISM_KNOWN_GUMB,
+    MechanismKind.UNK_LAP: dp_pb2.MECHANISM_UNK_LAP,
+    MechanismKind.UNK_GUMB: dp_pb2.MECHANISM_UNK_GUMB,
+}
+_CONSISTENCIES = {
+    Consistency.KEYED: dp_pb2.CONSISTENCY_KEYED,
+    Consistency.FRESH: dp_pb2.CONSISTENCY_FRESH,
+}
+
+
+def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
+    """Return the structured question of a message, or raise QuestionError naming the field."""
+    if message.measure not in _MEASURES:
+        raise QuestionError("measure", "expected MEASURE_DISTINCT_MEMBERS or MEASURE_EVENTS")
+    return structured.HistogramQuery(
+        table=message.table,
+        dimensions=tuple(message.dimensions),
+        measure=_MEASURES[message.measure],
+        filters=tuple(_filter(each) for each in message.filters),
+        time_range=_time_range(message.time_range) if message.HasField("time_range") else None,
+        k=message.k if message.HasField("k") else None,
+        omit_counts=message.omit_counts,
+    )
+
+
+def _filter(message: question_pb2.Filter) -> structured.Filter:
+    match message.WhichOneof("predicate"):
+        case "in":
+            return structured.In(message.column, _values(getattr(message, "in")))
+        case "not_in":
+            return structured.NotIn(message.column, _values(message.not_in))
+        case "range":
+            return structured.Range(
+                message.column, _bound(message.range, "lower"), _bound(message.range, "upper")
+            )
+        case _:
+            raise QuestionError("filters.predicate", "expected one of in, not_in, range")
+
+
+def _values(message: question_pb2.ValueSet) -> tuple[structured.Value, ...]:
+    return tuple(_value(value) for value in message.values)
+
+
+def _value(message: question_pb2.Value) -> structured.Value:
+    match message.WhichOneof("kind"):
+        case "string":
+            return message.string
+        case "int64":
+            return message.int64
+        case "bool":
+            return message.bool
+        case "date":
+            return _date(message.date)
+        case _:
+            raise QuestionError("filters.value", "expected one of string, int64, bool, date")
+
+
+def _date(days: int) -> datetime.date:
+    try:
+        return datetime.date.fromordinal(days + _UNIX_EPOCH_ORDINAL)
+    except (ValueError, OverflowError):
+        raise QuestionError("filters.value.date", "expected a day between the years 1 and 9999") from None
+
+
+def _bound(message: question_pb2.ValueRange, end: str) -> structured.Bound | None:
+    if not message.HasField("lower" if end == "lower" else "upper"):
+        return None
+    bound = message.lower if end == "lower" else message.upper
+    return structured.Bound(_value(bound.value), exclusive=bound.exclusive)
+
+
+def _time_range(message: question_pb2.TimeRange) -> structured.TimeRange:
+    start = _moment(getattr(message, "from")) if message.HasField("from") else None
+    end = _moment(message.to) if message.HasField("to") else None
+    return structured.TimeRange(start, end)
+
+
+def _moment(message: timestamp_pb2.Timestamp) -> datetime.datetime:
+    if message.nanos % 1000:
+        raise QuestionError("time_range", "expected moments of whole microseconds")
+    try:
+        return message.ToDatetime(tzinfo=datetime.UTC)
+    except (ValueError, OverflowError):
+        raise QuestionError("time_range", "expected moments between the years 1 and 9999") from None
+
+
+def column_values(message: histogram_pb2.ElementColumn) -> Sequence[Scalar]:
+    """Return the values of one column of a message; dates as days since 1970-01-01."""
+    match message.WhichOneof("values"):
+        case "strings":
+            return list(message.strings.values)
+        case "int64s":
+            return list(message.int64s.values)
+        case "bools":
+            return list(message.bools.values)
+        case "dates":
+            return list(message.dates.days)
+        case _:
+            raise HistogramError("expected values in every element column")
+
+
+def element_columns(
+    columns: Sequence[tuple[str, ColumnType]], elements: Sequence[Element]
+) -> list[histogram_pb2.ElementColumn]:
+    """Return elements as typed columns, one for each dimension."""
+    values: Iterable[Sequence[Scalar]] = zip(*elements, strict=True) if elements else [()] * len(columns)
+    return [_element_column(name, kind, column) for (name, kind), column in zip(columns, values, strict=True)]
+
+
+def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> histogram_pb2.ElementColumn:
+    column = histogram_pb2.ElementColumn(name=name)
+    match kind:
+        case ColumnType.STRING:
+            column.strings.values.extend(values)  # type: ignore[arg-type]  # the histogram's types were checked
+            column.strings.SetInParent()
+        case ColumnType.INT64:
+            column.int64s.values.extend(values)  # type: ignore[arg-type]
+            column.int64s.SetInParent()
+        case ColumnType.BOOL:
+            column.bools.values.extend(values)  # type: ignore[arg-type]
+            column.bools.SetInParent()
+        case ColumnType.DATE:
+            column.dates.days.extend(values)  # type: ignore[arg-type]
+            column.dates.SetInParent()
+        case _:
+            assert_never(kind)
+    return column
+
+
+def expected_columns(columns: Sequence[tuple[str, ColumnType]]) -> list[histogram_pb2.Column]:
+    """Return names and types of the element columns."""
+    return [histogram_pb2.Column(name=name, type=_COLUMN_TYPES[kind]) for name, kind in columns]
+
+
+def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
+    """Return a cost in its currency."""
+    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id)
+
+
+def parameters_message(
+    parameters: ReleaseParameters, noise_scale: Fraction | None
+) -> dp_pb2.MechanismParameters:
+    """Return the parameters for people to read; `noise_scale` is None where the release has no counts."""
+    known = parameters.domain is not None
+    return dp_pb2.MechanismParameters(
+        mechanism=_MECHANISMS[parameters.mechanism],
+        epsilon_per=str(parameters.epsilon_per),
+        delta="" if known else str(parameters.delta),
+        tau=parameters.tau,
+        delta_l0=parameters.delta_l0 or 0,
+        d_bar=parameters.d_bar or 0,
+        k=parameters.k or 0,
+        domain_size=len(parameters.domain or ()),
+        count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
+        noise_scale="" if noise_scale is None else str(noise_scale),
+        consistency=_CONSISTENCIES[parameters.consistency],
+    )

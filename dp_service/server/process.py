@@ -1,0 +1,117 @@
+"""The process: configuration, one server on one address, health, and a graceful end."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from dp_service.queries.errors import PolicyError
+from dp_service.queries.policy import load_policy
+from dp_service.server.key_file import KeyFileError, read_key_file
+from dp_service.server.service import DpServicer, Outside
+
+SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
+MESSAGE_LIMIT_BYTES = 16 * 2**20
+GRACE_SECONDS = 10.0
+EXIT_USAGE = 2
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says."""
+
+    policy: Path
+    key_file: Path
+    listen: str
+    reflection: bool
+    validate: bool
+
+
+def parse_options(arguments: Sequence[str] | None = None) -> Options:
+    """Return the command line's options; argparse ends the process with code 2 if they are wrong."""
+    parser = argparse.ArgumentParser(
+        "python -m dp_service", description="Policy, translation, price and noise."
+    )
+    parser.add_argument("--policy", type=Path, required=True, help="the policy file (YAML)")
+    parser.add_argument(
+        "--key-file", type=Path, required=True, help="32 bytes, raw or as 64 hexadecimal characters"
+    )
+    parser.add_argument(
+        "--listen", default="127.0.0.1:50051", help="address and port; port 0 picks a free one"
+    )
+    parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
+    parser.add_argument("--validate", action="store_true", help="check policy and key file, then end")
+    return Options(**vars(parser.parse_args(arguments)))
+
+
+async def serve(options: Options, servicer: DpServicer) -> None:
+    """Serve until SIGTERM or SIGINT, then let calls in progress finish."""
+    server = grpc.aio.server(
+        options=[
+            ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
+            ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
+            ("grpc.so_reuseport", 0),
+        ]
+    )
+    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
+    health_servicer = health.aio.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
+    if options.reflection:
+        names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, server)
+    port = server.add_insecure_port(options.listen)
+    await server.start()
+    for name in ("", SERVICE_NAME):
+        await health_servicer.set(name, health_pb2.HealthCheckResponse.SERVING)
+    _announce(options.listen, port)
+    await _stop_signal()
+    await health_servicer.enter_graceful_shutdown()
+    await server.stop(GRACE_SECONDS)
+
+
+def _announce(listen: str, port: int) -> None:
+    """Say on standard output, in one line of JSON, that the service is ready and where."""
+    host = listen.rpartition(":")[0]
+    print(json.dumps({"service": "dp_service", "address": f"{host}:{port}"}), flush=True)
+
+
+async def _stop_signal() -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    await stopped.wait()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the service; the exit code is 2, with one line on standard error, if the configuration is wrong."""
+    options = parse_options(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    try:
+        servicer = DpServicer(
+            load_policy(options.policy), read_key_file(options.key_file), Outside(time.time, os.urandom)
+        )
+        if not options.validate:
+            asyncio.run(serve(options, servicer))
+    except (PolicyError, KeyFileError) as error:
+        print(f"dp_service: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except RuntimeError as error:
+        # grpc raises this when the address cannot be listened on.
+        print(f"dp_service: --listen {options.listen}: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    return 0

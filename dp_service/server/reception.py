@@ -1,0 +1,89 @@
+"""Receiving a histogram: in one message, or as a stream of header, chunks and end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from gris.common.v1 import histogram_pb2
+from gris.dp.v1 import dp_pb2
+
+from dp_service.releases.histogram import Histogram, HistogramError, Scalar, checked_histogram
+from dp_service.releases.keys import NoiseKey
+from dp_service.releases.plan import Plan, unseal
+from dp_service.server.errors import DataChangedError, RequestError
+from dp_service.server.messages import column_values
+
+DEFAULT_CONFIDENCE = 0.95
+
+
+@dataclass
+class Reception:
+    """The rows that have come so far for one plan."""
+
+    plan: Plan
+    confidence: float
+    columns: list[list[Scalar]] = field(init=False, repr=False)
+    counts: list[int] = field(init=False, repr=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.columns = [[] for _ in self.plan.columns]
+
+    def add(self, chunk: histogram_pb2.Histogram) -> None:
+        """Take more rows; refuse them as soon as they are more than the plan's query can give."""
+        names = [column.name for column in chunk.columns]
+        if names != [name for name, _ in self.plan.columns]:
+            raise HistogramError("expected the plan's element columns, in their order")
+        for held, column in zip(self.columns, chunk.columns, strict=True):
+            held.extend(column_values(column))
+        self.counts.extend(chunk.counts)
+        if len(self.counts) > self.plan.row_limit:
+            raise HistogramError(f"expected at most the plan's {self.plan.row_limit} rows")
+
+    def histogram(self) -> Histogram:
+        """Return all rows as a checked histogram."""
+        types = tuple(kind for _, kind in self.plan.columns)
+        return checked_histogram(types, self.columns, self.counts, row_limit=self.plan.row_limit)
+
+
+def begin(header: dp_pb2.ReleaseHeader, key: NoiseKey, *, now: int) -> Reception:
+    """Check a header and begin to receive; raises PlanError, DataChangedError or RequestError."""
+    plan = unseal(header.plan, key, now=now)
+    if header.data_version != plan.engine_data_version:
+        raise DataChangedError
+    confidence = header.confidence or DEFAULT_CONFIDENCE
+    if not (math.isfinite(confidence) and 0.5 < confidence < 1):
+        raise RequestError("header.confidence", "expected a number strictly between 0.5 and 1")
+    return Reception(plan, confidence)
+
+
+async def receive_stream(
+    parts: AsyncIterator[dp_pb2.AddNoiseRequest], key: NoiseKey, *, now: int
+) -> Reception:
+    """Receive a whole stream; one that is half finished or out of order is refused."""
+    reception: Reception | None = None
+    ended = False
+    async for part in parts:
+        kind = part.WhichOneof("part")
+        if ended:
+            raise RequestError("end", "expected nothing after it")
+        if (kind == "header") is not (reception is None):
+            raise RequestError("header", "expected first, and once")
+        if reception is None:
+            reception = begin(part.header, key, now=now)
+        elif kind == "chunk":
+            reception.add(part.chunk)
+        elif kind == "end":
+            _check_end(part.end, reception)
+            ended = True
+        else:
+            raise RequestError("part", "expected one of header, chunk, end")
+    if reception is None or not ended:
+        raise RequestError("end", "expected a header, the rows and an end; the stream is half finished")
+    return reception
+
+
+def _check_end(end: dp_pb2.ReleaseEnd, reception: Reception) -> None:
+    if end.row_count != len(reception.counts):
+        raise RequestError("end.row_count", "expected the number of rows in all chunks together")

@@ -1,0 +1,194 @@
+"""The RPCs of gris.dp.v1.DpService: translate messages, call the rooms below, map errors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+import grpc
+from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
+
+from dp_service.queries.policy import Consistency, Policy
+from dp_service.queries.render import render
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import HistogramQuery
+from dp_service.releases.keys import NoiseKey
+from dp_service.releases.mechanism import count_noise_scale, mechanism_of
+from dp_service.releases.parameters import parameters_of
+from dp_service.releases.plan import PLAN_TTL_SECONDS, seal, unseal
+from dp_service.releases.releasing import Released, release
+from dp_service.releases.translation import FRESH_BYTES, Moment, plan_for
+from dp_service.server import answers
+from dp_service.server.errors import RequestError, is_foreseen, status_of
+from dp_service.server.explanations import explanation
+from dp_service.server.messages import cost_message, expected_columns, parameters_message, structured_question
+from dp_service.server.reception import Reception, begin, receive_stream
+
+DIALECTS = ("duckdb", "pinot")
+UNARY_LIMIT_BYTES = 3 * 2**20
+DATA_VERSION_CHARACTERS = 256
+
+_log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
+# The context says nothing of messages here: every method has its own.
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What the service takes from the outside: the time in seconds since 1970 (UTC) and fresh random bytes."""
+
+    clock: Callable[[], float]
+    entropy: Callable[[int], bytes]
+
+    def now(self) -> int:
+        """Return the time in whole seconds."""
+        return int(self.clock())
+
+
+class DpServicer(dp_pb2_grpc.DpServiceServicer):
+    """Stateless: everything that a call needs is in its request, the policy and the key."""
+
+    def __init__(self, policy: Policy, key: NoiseKey, outside: Outside) -> None:
+        self._policy = policy
+        self._key = key
+        self._outside = outside
+
+    async def TranslateQuery(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.TranslateQueryRequest, context: Context
+    ) -> dp_pb2.TranslateQueryResponse:
+        """Turn a question into a query for an engine and a plan."""
+        return await _in_thread(context, lambda: self._translate(request))
+
+    async def EstimateCost(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.EstimateCostRequest, context: Context
+    ) -> dp_pb2.EstimateCostResponse:
+        """Tell the worst-case price of a question."""
+        return await _in_thread(context, lambda: self._estimate(request))
+
+    async def ComputeCost(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.ComputeCostRequest, context: Context
+    ) -> dp_pb2.ComputeCostResponse:
+        """Tell the price of an outcome."""
+        return await _in_thread(context, lambda: self._compute_cost(request))
+
+    async def AddNoiseUnary(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.AddNoiseUnaryRequest, context: Context
+    ) -> dp_pb2.AddNoiseUnaryResponse:
+        """Release a small histogram."""
+        return await _in_thread(context, lambda: self._add_noise_unary(request))
+
+    async def AddNoise(  # noqa: N802 - the contract's name
+        self, request_iterator: AsyncIterator[dp_pb2.AddNoiseRequest], context: Context
+    ) -> AsyncIterator[dp_pb2.AddNoiseResponse]:
+        """Release a histogram that comes in chunks."""
+        try:
+            reception = await receive_stream(request_iterator, self._key, now=self._outside.now())
+            released = await asyncio.to_thread(self._release, reception)
+        except Exception as error:
+            await _abort(context, error)
+        for chunk in answers.element_chunks(reception.plan, released):
+            yield dp_pb2.AddNoiseResponse(chunk=chunk)
+        end = answers.release_message(reception.plan, released, reception.confidence, self._key)
+        yield dp_pb2.AddNoiseResponse(end=end)
+
+    def _query(self, question: question_pb2.Question) -> HistogramQuery:
+        match question.WhichOneof("form"):
+            case "structured":
+                return structured_question(question.structured)
+            case "sql":
+                return parse_sql(question.sql, self._policy)
+            case _:
+                raise RequestError("question", "expected one of structured, sql")
+
+    def _resolve(self, question: question_pb2.Question) -> Resolution:
+        return resolve(self._query(question), self._policy)
+
+    def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
+        if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
+            raise RequestError("data_version", f"expected 1 to {DATA_VERSION_CHARACTERS} characters")
+        resolution = self._resolve(request.question)
+        moment = Moment(self._outside.now(), self._outside.entropy(FRESH_BYTES))
+        plan = plan_for(resolution, request.data_version, self._key, moment)
+        worst = mechanism_of(plan.parameters).worst_case_cost()
+        response = dp_pb2.TranslateQueryResponse(
+            plan=seal(plan, self._key),
+            engine_queries=_engine_queries(resolution),
+            table=plan.table,
+            columns=expected_columns(plan.columns),
+            row_limit=plan.row_limit,
+            worst_case_cost=cost_message(worst, plan.unit_id),
+            query_id=plan.query_id,
+            parameters=parameters_message(plan.parameters, count_noise_scale(plan.parameters)),
+        )
+        response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
+        return response
+
+    def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
+        resolution = self._resolve(request.question)
+        parameters = parameters_of(resolution)
+        worst = mechanism_of(parameters).worst_case_cost()
+        message = parameters_message(parameters, count_noise_scale(parameters))
+        return dp_pb2.EstimateCostResponse(
+            worst_case_cost=cost_message(worst, resolution.currency.unit_id),
+            parameters=message,
+            explanation=explanation([name for name, _ in resolution.columns], message, worst),
+            engine_queries=_engine_queries(resolution),
+        )
+
+    def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:
+        plan = unseal(request.plan, self._key, now=self._outside.now())
+        try:
+            cost = mechanism_of(plan.parameters).cost(request.released, request.ended_in_bottom)
+        except ValueError as error:
+            raise RequestError("released", str(error)) from error
+        return dp_pb2.ComputeCostResponse(cost=cost_message(cost, plan.unit_id))
+
+    def _add_noise_unary(self, request: dp_pb2.AddNoiseUnaryRequest) -> dp_pb2.AddNoiseUnaryResponse:
+        if request.ByteSize() > UNARY_LIMIT_BYTES:
+            raise RequestError("histogram", "expected at most 3 MiB; send larger ones by AddNoise")
+        reception = begin(request.header, self._key, now=self._outside.now())
+        if request.histogram.columns or request.histogram.counts:
+            reception.add(request.histogram)
+        released = self._release(reception)
+        return dp_pb2.AddNoiseUnaryResponse(
+            elements=answers.all_elements(reception.plan, released),
+            release=answers.release_message(reception.plan, released, reception.confidence, self._key),
+        )
+
+    def _release(self, reception: Reception) -> Released:
+        plan = reception.plan
+        is_fresh = plan.parameters.consistency is Consistency.FRESH
+        fresh = self._outside.entropy(FRESH_BYTES) if is_fresh else b""
+        return release(plan, reception.histogram(), self._key, confidence=reception.confidence, fresh=fresh)
+
+
+def _engine_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:
+    return [dp_pb2.EngineQuery(dialect=dialect, sql=render(resolution, dialect)) for dialect in DIALECTS]
+
+
+async def _in_thread(context: Context, work: Callable[[], _Answer]) -> _Answer:
+    """Do the work off the event loop, which must stay free to answer health checks."""
+    try:
+        return await asyncio.to_thread(work)
+    except Exception as error:
+        await _abort(context, error)
+
+
+async def _abort(context: Context, error: Exception) -> NoReturn:
+    if not is_foreseen(error):
+        # The text and the frames of an unforeseen error may hold counts: only its kind and place are logged.
+        _log.error("unforeseen %s", type(error).__name__, extra={"place": _place(error)})
+    await context.abort_with_status(status_of(error))
+    raise AssertionError("abort_with_status always raises")
+
+
+def _place(error: Exception) -> str:
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return "unknown" if frame is None else f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"

@@ -1,0 +1,223 @@
+"""Loads the example tables into an Apache Pinot and prints the data version of each.
+
+    python examples/load.py --controller http://localhost:9000 --broker http://localhost:8099
+
+A table that is there already, whole and with the same data version, is left alone; any other is replaced. The
+data version is the hash of the Parquet file. It is kept in the table's own configuration, so that an operator
+can see what a cluster serves.
+"""
+
+import argparse
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import httpx
+
+FOLDER = Path(__file__).resolve().parent
+TABLES = {
+    "cofacts": FOLDER / "cofacts" / "feedback.parquet",
+    "online_retail": FOLDER / "online_retail" / "purchases.parquet",
+}
+VERSION_KEY = "gris.data_version"
+
+# A date is stored as its number of days since 1 January 1970, and known to Pinot as a time.
+_FIELDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "VARCHAR": ("dimensionFieldSpecs", {"dataType": "STRING"}),
+    "BIGINT": ("dimensionFieldSpecs", {"dataType": "LONG"}),
+    "BOOLEAN": ("dimensionFieldSpecs", {"dataType": "BOOLEAN"}),
+    "DATE": ("dateTimeFieldSpecs", {"dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}),
+}
+_READY_SECONDS = 120.0
+
+
+class LoadError(RuntimeError):
+    """A table cannot be loaded."""
+
+
+def data_version(parquet: Path) -> str:
+    """Return the data version of a table made from this file: `sha256:` and the hash in hexadecimal."""
+    with parquet.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+
+def load(parquet: Path, table: str, *, controller: str, broker: str, segments: int = 4) -> str:
+    """Make the table `table` of a Pinot hold exactly the rows of `parquet`; return its data version.
+
+    Row i goes to segment i modulo `segments`, so that every server holds a part of every element. Returns when
+    all rows can be queried. Columns keep their names; types are string, 64-bit integer, Boolean and date.
+    """
+    version = data_version(parquet)
+    with httpx.Client(timeout=60.0) as http:
+        pinot = _Pinot(http, controller.rstrip("/"), broker.rstrip("/"))
+        with duckdb.connect() as connection:
+            rows = _Rows.of(connection, parquet)
+            count = rows.count()
+            if pinot.version_of(table) == version and pinot.is_whole(table, segments, count):
+                return version
+            pinot.remove(table)
+            pinot.create(table, rows.fields(), version)
+            for number, content in enumerate(rows.chunks(segments)):
+                pinot.upload(table, f"{table}_{version.removeprefix('sha256:')[:8]}_{number}", content)
+        _wait_until(lambda: pinot.is_whole(table, segments, count), f"all rows of {table} can be queried")
+    return version
+
+
+@dataclass(frozen=True)
+class _Pinot:
+    """The few requests that loading needs."""
+
+    http: httpx.Client
+    controller: str
+    broker: str
+
+    def version_of(self, table: str) -> str | None:
+        """Return the data version that the table was created with, or None if there is no such table."""
+        config = self._get(f"/tables/{table}").get("OFFLINE") or {}
+        custom = (config.get("metadata") or {}).get("customConfigs") or {}
+        version: str | None = custom.get(VERSION_KEY)
+        return version
+
+    def is_whole(self, table: str, segments: int, rows: int) -> bool:
+        """Tell whether every segment that should be online is, and every row is counted."""
+        wanted = self._segments(table, "idealstate")
+        is_online = len(wanted) == segments and wanted == self._segments(table, "externalview")
+        return is_online and self._count(table) == rows
+
+    def remove(self, table: str) -> None:
+        """Delete the table and its schema, if they exist."""
+        for path in (f"/tables/{table}", f"/schemas/{table}"):
+            answer = self.http.delete(self.controller + path)
+            if answer.status_code != httpx.codes.NOT_FOUND:
+                _check(answer)
+        # A table of the same name would inherit what the servers have not yet dropped.
+        _wait_until(lambda: not self._segments(table, "externalview"), f"the old {table} is gone")
+
+    def create(self, table: str, fields: Mapping[str, list[Mapping[str, str]]], version: str) -> None:
+        """Create the schema and the empty table."""
+        config = {
+            "tableName": table,
+            "tableType": "OFFLINE",
+            "segmentsConfig": {"schemaName": table, "replication": "1"},
+            "tenants": {},
+            "tableIndexConfig": {"loadMode": "MMAP"},
+            "metadata": {"customConfigs": {VERSION_KEY: version}},
+        }
+        _check(self.http.post(f"{self.controller}/schemas", json={"schemaName": table, **fields}))
+        _check(self.http.post(f"{self.controller}/tables", json=config))
+
+    def upload(self, table: str, segment: str, content: bytes) -> None:
+        """Add one segment; its name is stated, for Pinot's own names repeat within a millisecond."""
+        batch = {
+            "inputFormat": "json",
+            "segmentNameGenerator.type": "fixed",
+            "segmentNameGenerator.configs.segment.name": segment,
+        }
+        parameters = {"tableNameWithType": f"{table}_OFFLINE", "batchConfigMapStr": json.dumps(batch)}
+        url = f"{self.controller}/ingestFromFile"
+        _check(self.http.post(url, params=parameters, files={"file": (f"{segment}.json", content)}))
+
+    def _segments(self, table: str, view: str) -> Mapping[str, Any]:
+        """Return each segment's servers and states, as they should be or as they are."""
+        return self._get(f"/tables/{table}/{view}").get("OFFLINE") or {}
+
+    def _count(self, table: str) -> int | None:
+        """Return how many rows a query sees, or None while the table cannot be asked."""
+        answer = self.http.post(f"{self.broker}/query/sql", json={"sql": f'SELECT COUNT(*) FROM "{table}"'})  # noqa: S608
+        result = answer.json()
+        if result.get("exceptions") or "resultTable" not in result:
+            return None
+        return int(result["resultTable"]["rows"][0][0])
+
+    def _get(self, path: str) -> Mapping[str, Any]:
+        answer = self.http.get(self.controller + path)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return {}
+        content: Mapping[str, Any] = _check(answer).json()
+        return content
+
+
+def _check(answer: httpx.Response) -> httpx.Response:
+    if answer.is_error:
+        raise LoadError(
+            f"{answer.request.method} {answer.request.url.path}: {answer.status_code} {answer.text}"
+        )
+    return answer
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a Parquet file, on the way to Pinot."""
+
+    connection: duckdb.DuckDBPyConnection
+    types: Mapping[str, str]
+
+    @classmethod
+    def of(cls, connection: duckdb.DuckDBPyConnection, parquet: Path) -> "_Rows":
+        relation = connection.read_parquet(str(parquet), file_row_number=True)
+        relation.create_view("numbered")
+        types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+        del types["file_row_number"]
+        for name, kind in types.items():
+            if kind not in _FIELDS:
+                raise LoadError(f"column {name} has the type {kind}, which is not supported")
+        return cls(connection, types)
+
+    def count(self) -> int:
+        """Return how many rows there are."""
+        return len(self.connection.table("numbered"))
+
+    def fields(self) -> Mapping[str, list[Mapping[str, str]]]:
+        """Return the fields of the Pinot schema."""
+        fields: dict[str, list[Mapping[str, str]]] = {}
+        for name, kind in self.types.items():
+            group, specification = _FIELDS[kind]
+            fields.setdefault(group, []).append({"name": name, **specification})
+        return fields
+
+    def chunks(self, number: int) -> Iterator[bytes]:
+        """Yield the rows of each of `number` segments as lines of JSON."""
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder) / "rows.json"
+            for chunk in range(number):
+                rest = f"file_row_number % {number} = {chunk}"
+                chosen = f"SELECT {self._columns()} FROM numbered WHERE {rest}"  # noqa: S608 - names of the file
+                self.connection.execute(f"COPY ({chosen}) TO '{target}' (FORMAT json)")
+                yield target.read_bytes()
+
+    def _columns(self) -> str:
+        """Return what to select, with dates as days since 1970."""
+        days = '("{0}" - DATE \'1970-01-01\') AS "{0}"'
+        return ", ".join(
+            days.format(name) if kind == "DATE" else f'"{name}"' for name, kind in self.types.items()
+        )
+
+
+def _wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise LoadError(f"waited {_READY_SECONDS:.0f} seconds in vain until {what}")
+        time.sleep(0.2)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Load the example tables into the Pinot named on the command line."""
+    parser = argparse.ArgumentParser(description="Load the example tables into an Apache Pinot.")
+    parser.add_argument("--controller", default="http://localhost:9000", metavar="URL")
+    parser.add_argument("--broker", default="http://localhost:8099", metavar="URL")
+    parser.add_argument("--table", choices=TABLES, action="append", help="only this one (may be repeated)")
+    chosen = parser.parse_args(arguments)
+    for table in chosen.table or TABLES:
+        version = load(TABLES[table], table, controller=chosen.controller, broker=chosen.broker)
+        print(f"{table} {version}")
+
+
+if __name__ == "__main__":
+    main()

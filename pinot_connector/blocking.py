@@ -1,0 +1,100 @@
+"""The client for programs without an event loop, and for notebooks, whose loop is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from gris.dp.v1 import question_pb2
+
+from pinot_connector.asking import Asking
+from pinot_connector.budgets import Level
+from pinot_connector.channels import Timeouts
+from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS, AsyncPrivateClient
+from pinot_connector.engines.base import Engine
+from pinot_connector.results import Explanation, PrivateResult
+
+_Value = TypeVar("_Value")
+
+
+class PrivateClient(Asking[PrivateResult]):
+    """`AsyncPrivateClient` for ordinary code: the same questions, each answered before the call returns.
+
+    It drives an event loop of its own in a thread of its own, so it also works where a loop is running already. Any
+    number of threads may share it. Arguments as for `AsyncPrivateClient`.
+    """
+
+    def __init__(
+        self,
+        *,
+        dp: str,
+        budget: str,
+        account: str | Sequence[str],
+        engine: Engine,
+        confidence: float = DEFAULT_CONFIDENCE,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    ) -> None:
+        async def connected() -> AsyncPrivateClient:
+            # Channels belong to the loop in which they are opened.
+            return AsyncPrivateClient(
+                dp=dp, budget=budget, account=account, engine=engine, confidence=confidence, timeouts=timeouts
+            )
+
+        self._loop = _LoopThread()
+        self._client = self._loop.run(connected())
+
+    def ask(self, question: question_pb2.Question) -> PrivateResult:
+        """Answers a question, once it is paid for; see `Asking.ask`."""
+        return self._loop.run(self._client.ask(question))
+
+    def explain(self, question: question_pb2.Question | str) -> Explanation:
+        """Tells what a question would cost at most; see `AsyncPrivateClient.explain`."""
+        return self._loop.run(self._client.explain(question))
+
+    def remaining(self) -> tuple[Level, ...]:
+        """Tells the budget; see `AsyncPrivateClient.remaining`."""
+        return self._loop.run(self._client.remaining())
+
+    def close(self) -> None:
+        """Closes the connections and ends the thread. Closing twice is allowed."""
+        if self._loop.running:
+            self._loop.run(self._client.close())
+            self._loop.stop()
+
+    def __enter__(self) -> PrivateClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _LoopThread:
+    """An event loop in a thread. The thread does not keep a program alive that forgot to close its client."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="gris-client", daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def run(self, work: Coroutine[Any, Any, _Value]) -> _Value:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            # The question must not go on and be charged for somebody who has left.
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

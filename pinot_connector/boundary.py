@@ -1,0 +1,140 @@
+"""Where gRPC ends: a failed call becomes one of the errors of `errors.py`, here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+import grpc
+from google.protobuf import any_pb2
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from pinot_connector.errors import (
+    AccountUnknown,
+    BudgetExhausted,
+    DataChanged,
+    GrisError,
+    IntegrityError,
+    InvalidQuestion,
+    OutcomeUnknown,
+    PlanExpired,
+    RefusedByPolicy,
+    ReservationOver,
+    ServiceRefused,
+    ServiceUnavailable,
+)
+
+_Detail = TypeVar("_Detail", bound=Message)
+
+
+class Service(StrEnum):
+    """The two services."""
+
+    DP = "dp_service"
+    BUDGET = "budget_service"
+
+
+_DOMAINS = {Service.DP: "gris.dp", Service.BUDGET: "gris.budget"}
+
+# A call that ends in one of these may have had its effect before the answer was lost.
+_LOST_ANSWERS = frozenset(
+    (
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.UNKNOWN,
+        grpc.StatusCode.ABORTED,
+    )
+)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a failed call says. `reason` is empty unless the service itself gave it, in its own domain."""
+
+    code: grpc.StatusCode
+    text: str
+    reason: str
+    details: tuple[any_pb2.Any, ...] = field(default=())
+
+
+def translated(service: Service, error: grpc.RpcError) -> GrisError:
+    """Returns the error that a failed call means to the connector.
+
+    Nothing that a service did not say on purpose is repeated: the text of a crash can hold anything.
+    """
+    told = _told(service, error)
+    meant = _by_reason(service, told)
+    if meant is not None:
+        return meant
+    if told.code in _LOST_ANSWERS:
+        return OutcomeUnknown(service, f"no answer ({told.code.name})")
+    if told.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        # gRPC itself says this of large messages and of too many calls; a spent budget has a reason.
+        return ServiceUnavailable(service, "overloaded, or a message was too large")
+    return ServiceRefused(service, f"refused the request ({told.reason or told.code.name})", told.reason)
+
+
+def _by_reason(service: Service, told: _Told) -> GrisError | None:
+    meaning = _MEANINGS.get((service, told.reason))
+    if meaning is not None:
+        return meaning(told)
+    if told.reason and told.code is grpc.StatusCode.INVALID_ARGUMENT:
+        return _invalid(told)
+    return None
+
+
+def _invalid(told: _Told) -> InvalidQuestion:
+    for request in _unpacked(told.details, error_details_pb2.BadRequest):
+        for violation in request.field_violations:
+            return InvalidQuestion(violation.field, violation.description)
+    return InvalidQuestion("", told.text)
+
+
+def _told(service: Service, error: grpc.RpcError) -> _Told:
+    if not isinstance(error, grpc.aio.AioRpcError):
+        return _Told(grpc.StatusCode.UNKNOWN, "", "")
+    details = _details(error)
+    for info in _unpacked(details, error_details_pb2.ErrorInfo):
+        if info.domain == _DOMAINS[service]:
+            return _Told(error.code(), error.details() or "", info.reason, details)
+    return _Told(error.code(), "", "")
+
+
+def _details(error: grpc.aio.AioRpcError) -> tuple[any_pb2.Any, ...]:
+    try:
+        status: status_pb2.Status | None = rpc_status.from_call(error)  # type: ignore[arg-type]  # it needs what both kinds of call have
+    except ValueError:
+        return ()  # the details contradict the status, so they are not to be trusted
+    return () if status is None else tuple(status.details)
+
+
+def _unpacked(details: tuple[any_pb2.Any, ...], kind: type[_Detail]) -> Iterator[_Detail]:
+    for detail in details:
+        message = kind()
+        if detail.Unpack(message):
+            yield message
+
+
+_MEANINGS: dict[tuple[Service, str], Callable[[_Told], GrisError]] = {
+    (Service.DP, "REFUSED_BY_POLICY"): lambda told: RefusedByPolicy(told.text),
+    (Service.DP, "PLAN_EXPIRED"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
+    (Service.DP, "PLAN_NOT_AUTHENTIC"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
+    (Service.DP, "DATA_CHANGED"): lambda _: DataChanged("the data changed while the question was answered"),
+    (Service.BUDGET, "BUDGET_EXHAUSTED"): lambda _: BudgetExhausted(()),
+    (Service.BUDGET, "ACCOUNT_UNKNOWN"): lambda told: AccountUnknown(told.text),
+    (Service.BUDGET, "RESERVATION_OVER"): lambda _: ReservationOver(
+        Service.BUDGET, "the reservation is over"
+    ),
+    (Service.BUDGET, "RELEASE_MISMATCH"): lambda _: IntegrityError(
+        "the answer differs from the one that was paid for; nothing is shown"
+    ),
+    (Service.BUDGET, "STORE_UNAVAILABLE"): lambda _: ServiceUnavailable(
+        Service.BUDGET, "its store is not available"
+    ),
+}

@@ -1,0 +1,145 @@
+"""Calls to budget_service. A change is repeated under one name until an answer comes or its time is over."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import grpc
+from google.protobuf import duration_pb2
+from gris.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris.common.v1 import cost_pb2
+
+from pinot_connector.boundary import Service, translated
+from pinot_connector.budgets import shortfall_of
+from pinot_connector.channels import Timeouts, open_channel
+from pinot_connector.errors import BudgetExhausted, OutcomeUnknown, ServiceUnavailable, Shortfall
+
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 0.5
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+
+
+class BudgetCalls:
+    """budget_service, as one account sees it."""
+
+    def __init__(self, address: str, account: Sequence[str], timeouts: Timeouts) -> None:
+        self._channel = open_channel(address)
+        self._stub: budget_pb2_grpc.BudgetServiceAsyncStub = budget_pb2_grpc.BudgetServiceStub(self._channel)  # type: ignore[assignment]
+        self._account = budget_pb2.Account(path=account)
+        self._timeouts = timeouts
+
+    async def reserve(self, worst_case: cost_pb2.Cost, query_id: str) -> budget_pb2.ReserveBudgetResponse:
+        """Holds the worst case of a question.
+
+        Raises:
+            BudgetExhausted: it does not fit; the error says where.
+            ServiceUnavailable: no answer came. What may be held meanwhile lapses by itself.
+        """
+        request = budget_pb2.ReserveBudgetRequest(
+            account=self._account,
+            max_cost=worst_case,
+            query_id=query_id,
+            request_id=_new_id(),
+            ttl=duration_pb2.Duration(seconds=self._timeouts.reservation),
+        )
+        try:
+            return await self._repeated(self._stub.ReserveBudget, request)
+        except OutcomeUnknown:
+            raise ServiceUnavailable(Service.BUDGET, "no answer") from None
+        except BudgetExhausted:
+            raise BudgetExhausted(await self._shortfalls(worst_case)) from None
+
+    async def charge(
+        self,
+        cost: cost_pb2.Cost,
+        *,
+        reservation_id: str,
+        release_id: str,
+        query_id: str,
+        charge_ticket: bytes,
+    ) -> budget_pb2.UpdateBudgetResponse:
+        """Settles a reservation with what the release cost.
+
+        Raises:
+            ReservationOver: the reservation lapsed before.
+            IntegrityError: this account has paid for another answer to the question.
+            OutcomeUnknown: no answer came, and the charge may have happened.
+        """
+        request = budget_pb2.UpdateBudgetRequest(
+            account=self._account,
+            cost=cost,
+            request_id=_new_id(),
+            reservation_id=reservation_id,
+            release_id=release_id,
+            query_id=query_id,
+            charge_ticket=charge_ticket,
+        )
+        return await self._repeated(self._stub.UpdateBudget, request)
+
+    async def release(self, reservation_id: str) -> None:
+        """Gives a reservation back."""
+        request = budget_pb2.ReleaseReservationRequest(
+            account=self._account, reservation_id=reservation_id, request_id=_new_id()
+        )
+        await self._repeated(self._stub.ReleaseReservation, request)
+
+    async def levels(self) -> Sequence[budget_pb2.Level]:
+        """Returns every level of the account that has a limit, from the widest to the account itself."""
+        request = budget_pb2.GetBudgetRequest(account=self._account)
+        response: budget_pb2.GetBudgetResponse = await self._read(self._stub.GetBudget, request)
+        return response.levels
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        await self._channel.close()
+
+    async def _shortfalls(self, cost: cost_pb2.Cost) -> tuple[Shortfall, ...]:
+        request = budget_pb2.CheckBudgetRequest(account=self._account, cost=cost)
+        response = await self._read(self._stub.CheckBudget, request)
+        return tuple(shortfall_of(message) for message in response.shortfalls)
+
+    async def _read(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
+        try:
+            return await self._repeated(call, request)
+        except OutcomeUnknown:
+            # Reading changes nothing, so a lost answer leaves nothing unknown.
+            raise ServiceUnavailable(Service.BUDGET, "no answer") from None
+
+    async def _repeated(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
+        """Sends one request, with one request_id, until it is answered or `Timeouts.budget` is over.
+
+        If any attempt may have had an effect, the whole has: a later "no effect" speaks only of the later attempt.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._timeouts.budget
+        pause = FIRST_PAUSE_SECONDS
+        unknown: OutcomeUnknown | None = None
+        while True:
+            try:
+                return await self._once(call, request, deadline - clock())
+            except OutcomeUnknown as error:
+                unknown = error
+                last: OutcomeUnknown | ServiceUnavailable = error
+            except ServiceUnavailable as error:
+                last = unknown or error
+            if clock() + pause >= deadline:
+                raise last
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    async def _once(
+        self, call: Callable[..., Awaitable[_Response]], request: _Request, seconds_left: float
+    ) -> _Response:
+        try:
+            return await call(request, timeout=min(self._timeouts.budget_attempt, seconds_left))
+        except grpc.RpcError as error:
+            raise translated(Service.BUDGET, error) from None
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex

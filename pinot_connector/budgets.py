@@ -1,0 +1,89 @@
+"""Budgets as values: costs, levels, and what is missing."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from enum import Enum
+
+from google.protobuf import timestamp_pb2
+from gris.budget.v1 import budget_pb2
+from gris.common.v1 import cost_pb2
+
+from pinot_connector.errors import IntegrityError, Shortfall
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a question takes from a budget, in the two units of the currency `unit_id`."""
+
+    information: int
+    calls: int
+    unit_id: str
+
+
+class Mode(Enum):
+    """How a limit is applied: `ENFORCE` refuses what does not fit, `TRACK` records and never refuses."""
+
+    ENFORCE = "enforce"
+    TRACK = "track"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of an account that has a limit.
+
+    `remaining` is what may still be reserved, never below 0. `window_end` is None where the budget is never refreshed.
+    """
+
+    path: tuple[str, ...]
+    limit: Cost
+    spent: Cost
+    reserved: Cost
+    remaining: Cost
+    mode: Mode
+    window_start: datetime.datetime | None
+    window_end: datetime.datetime | None
+
+
+_MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}
+
+
+def cost_of(message: cost_pb2.Cost) -> Cost:
+    """Returns the cost that a message holds."""
+    return Cost(message.information, message.calls, message.unit_id)
+
+
+def level_of(message: budget_pb2.Level) -> Level:
+    """Returns the level that a message holds.
+
+    Raises:
+        IntegrityError: the message has no mode.
+    """
+    if message.mode not in _MODES:
+        raise IntegrityError("budget_service sent a limit without a mode")
+    return Level(
+        path=tuple(message.path),
+        limit=cost_of(message.limit),
+        spent=cost_of(message.spent),
+        reserved=cost_of(message.reserved),
+        remaining=cost_of(message.remaining),
+        mode=_MODES[message.mode],
+        window_start=_moment(message.window_start) if message.HasField("window_start") else None,
+        window_end=_moment(message.window_end) if message.HasField("window_end") else None,
+    )
+
+
+def shortfall_of(message: budget_pb2.Shortfall) -> Shortfall:
+    """Returns the shortfall that a message holds."""
+    return Shortfall(
+        level=tuple(message.path),
+        unit=message.unit,
+        requested=message.requested,
+        remaining=message.remaining,
+        refreshes_at=_moment(message.refreshes_at) if message.HasField("refreshes_at") else None,
+    )
+
+
+def _moment(message: timestamp_pb2.Timestamp) -> datetime.datetime:
+    return message.ToDatetime(tzinfo=datetime.UTC)

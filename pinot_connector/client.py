@@ -1,0 +1,89 @@
+"""The asynchronous client."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from types import TracebackType
+
+from gris.dp.v1 import question_pb2
+
+from pinot_connector.asking import Asking
+from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budgets import Level, level_of
+from pinot_connector.channels import Timeouts
+from pinot_connector.engines.base import Engine
+from pinot_connector.noise_calls import NoiseCalls
+from pinot_connector.questions import sql_question
+from pinot_connector.results import Explanation, PrivateResult, explanation_of
+from pinot_connector.steps import Steps
+
+DEFAULT_CONFIDENCE = 0.95
+DEFAULT_TIMEOUTS = Timeouts()
+
+
+class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
+    """Asks private questions for one account.
+
+    It sees true counts and belongs on the application's server, never into an analyst's hands. Use it in one event
+    loop, with any number of questions at a time. The engine stays the caller's, who closes it.
+
+    Args:
+        dp: address of dp_service, "host:port".
+        budget: address of budget_service.
+        account: whose budget pays, from the widest segment to the analyst; "a/b" is ("a", "b").
+        engine: where the data are.
+        confidence: the probability with which each interval covers, strictly between 0.5 and 1.
+        timeouts: how long each part may take.
+    """
+
+    def __init__(
+        self,
+        *,
+        dp: str,
+        budget: str,
+        account: str | Sequence[str],
+        engine: Engine,
+        confidence: float = DEFAULT_CONFIDENCE,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    ) -> None:
+        path = account.split("/") if isinstance(account, str) else account
+        self._noise = NoiseCalls(dp, timeouts)
+        self._budget = BudgetCalls(budget, path, timeouts)
+        self._steps = Steps(self._noise, self._budget, engine, timeouts, confidence)
+
+    async def ask(self, question: question_pb2.Question) -> PrivateResult:
+        """Answers a question, once it is paid for; see `Asking.ask`."""
+        return await self._steps.ask(question)
+
+    async def explain(self, question: question_pb2.Question | str) -> Explanation:
+        """Tells what a question (or SQL) would cost at most and what would be done, without asking or paying.
+
+        Raises:
+            InvalidQuestion, RefusedByPolicy: the question may not be asked.
+            ServiceUnavailable: dp_service does not answer.
+        """
+        asked = sql_question(question) if isinstance(question, str) else question
+        return explanation_of(await self._noise.estimate(asked))
+
+    async def remaining(self) -> tuple[Level, ...]:
+        """Tells the budget: every level that has a limit, from the widest to the account itself.
+
+        Raises:
+            AccountUnknown: the account has no budget.
+            ServiceUnavailable: budget_service does not answer.
+        """
+        return tuple(level_of(level) for level in await self._budget.levels())
+
+    async def close(self) -> None:
+        """Closes the connections. Questions that are still being asked fail."""
+        self._steps.close()
+        await self._noise.close()
+        await self._budget.close()
+
+    async def __aenter__(self) -> AsyncPrivateClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()

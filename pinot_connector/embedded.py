@@ -1,0 +1,153 @@
+"""Both services as processes beside a program: the way to run Gris with nothing but Python installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from pinot_connector.boundary import Service
+from pinot_connector.errors import ServiceUnavailable
+
+START_SECONDS = 30.0
+POLL_SECONDS = 0.02
+GRACE_SECONDS = 5.0
+
+KEY_FILE = "noise.key"
+LEDGER_FILE = "ledger.sqlite"
+
+
+class EmbeddedServices:
+    """Runs dp_service and budget_service on free ports of this machine while the block runs.
+
+    The directory keeps what must outlive the services: the noise key (made if there is none), the ledger, and their
+    logs. With the same directory the same questions get the same answers and paid ones stay paid.
+
+    Args:
+        policy: dp_service's policy file.
+        budget_config: budget_service's configuration file.
+        directory: where key, ledger and logs are kept; made if it is not there.
+
+    Raises:
+        ServiceUnavailable: on entering, if a service does not come up; with the last line of its log.
+    """
+
+    def __init__(self, *, policy: Path | str, budget_config: Path | str, directory: Path | str) -> None:
+        self._policy = Path(policy)
+        self._budget_config = Path(budget_config)
+        self._directory = Path(directory)
+        self._processes: list[_Process] = []
+        self.dp_address = ""
+        self.budget_address = ""
+
+    def __enter__(self) -> EmbeddedServices:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        key = noise_key(self._directory)
+        try:
+            dp = self._start(Service.DP, "--policy", str(self._policy), "--key-file", str(key))
+            store = f"sqlite:{self._directory / LEDGER_FILE}"
+            budget = self._start(Service.BUDGET, "--config", str(self._budget_config), "--store", store)
+            # Both start at the same time; only then is either waited for.
+            self.dp_address = dp.wait_until_healthy()
+            self.budget_address = budget.wait_until_healthy()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends both services: first politely, then, after five seconds, for certain."""
+        for process in self._processes:
+            process.popen.terminate()
+        for process in self._processes:
+            process.end()
+        self._processes.clear()
+
+    def _start(self, service: Service, *arguments: str) -> _Process:
+        process = _Process.start(service, arguments, self._directory)
+        self._processes.append(process)
+        return process
+
+
+def noise_key(directory: Path) -> Path:
+    """Returns the path of the directory's noise key, and makes one of 32 random bytes if there is none."""
+    path = directory / KEY_FILE
+    try:
+        # Nobody else may ever be able to read it, not even between creating it and changing its mode.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(secrets.token_hex(32))
+    return path
+
+
+@dataclass(frozen=True)
+class _Process:
+    service: Service
+    popen: subprocess.Popen[bytes]
+    announced: Path
+    log: Path
+
+    @classmethod
+    def start(cls, service: Service, arguments: tuple[str, ...], directory: Path) -> _Process:
+        announced, log = directory / f"{service}.ready", directory / f"{service}.log"
+        with announced.open("wb") as stdout, log.open("ab") as stderr:
+            popen = subprocess.Popen(  # noqa: S603 - the arguments are paths of the caller's own configuration
+                [sys.executable, "-m", service, *arguments, "--listen", "127.0.0.1:0"],
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                # Ctrl-C in a terminal reaches this program, which then stops the services in order.
+                start_new_session=True,
+            )
+        return cls(service, popen, announced, log)
+
+    def wait_until_healthy(self) -> str:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self.popen.poll() is None:
+            address = self._address()
+            if address and _serving(address):
+                return address
+            time.sleep(POLL_SECONDS)
+        raise ServiceUnavailable(self.service, f"did not start: {self._last_words()}")
+
+    def end(self) -> None:
+        try:
+            self.popen.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+
+    def _address(self) -> str:
+        line, newline, _ = self.announced.read_text().partition("\n")
+        return str(json.loads(line)["address"]) if newline else ""
+
+    def _last_words(self) -> str:
+        lines = self.log.read_text(errors="replace").split("\n")
+        return next((line for line in reversed(lines) if line.strip()), "it said nothing")
+
+
+def _serving(address: str) -> bool:
+    with grpc.insecure_channel(address) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        try:
+            response = stub.Check(health_pb2.HealthCheckRequest(), timeout=1)
+        except grpc.RpcError:
+            return False
+    return bool(response.status == health_pb2.HealthCheckResponse.SERVING)

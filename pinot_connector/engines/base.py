@@ -1,0 +1,92 @@
+"""What the connector asks of an engine, and what an engine must promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+Element: TypeAlias = str | int | bool
+
+COUNT_COLUMN = "gris_count"
+"""The last column of every answer."""
+
+
+class ColumnType(Enum):
+    """The type of a column that elements come from."""
+
+    STRING = "string"
+    INT64 = "int64"
+    BOOL = "bool"
+    DATE = "date"
+
+
+@dataclass(frozen=True)
+class ExpectedColumn:
+    """A column of the answer: the name under which dp_service selected it, and its type in the policy."""
+
+    name: str
+    type: ColumnType
+
+
+@dataclass(frozen=True)
+class EngineQuery:
+    """A query that dp_service rendered for one engine.
+
+    `table` is the engine's name of the table. The answer of `sql` has `columns`, in that order, and then
+    `gris_count`. A whole answer has at most `row_limit` rows.
+    """
+
+    table: str
+    sql: str
+    columns: tuple[ExpectedColumn, ...]
+    row_limit: int
+
+
+@dataclass(frozen=True)
+class EngineAnswer:
+    """A whole answer, column by column.
+
+    `elements` has one list for each column of the query, all as long as `counts`; days are integers since
+    1970-01-01. `data_version` is the version of the data that the counts were taken from.
+    """
+
+    elements: tuple[list[Element], ...]
+    counts: list[int]
+    data_version: str
+
+
+class Engine(Protocol):
+    """Something that answers rendered queries.
+
+    Engines are synchronous and thread-safe: the client calls them in threads. They promise that an answer is
+    whole, and they raise rather than answer on part of the data. No error tells SQL, literals, counts or
+    statistics.
+    """
+
+    dialect: str
+    """The name under which dp_service renders queries for this engine."""
+
+    def data_version(self, table: str) -> str:
+        """Reads the present version of a table: 1 to 256 characters that change whenever the data do.
+
+        Raises:
+            EngineUnavailable: the engine cannot be reached, or took too long.
+            EngineRefused: it does not know the table, or its configuration is not safe.
+        """
+        ...
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Answers a query on exactly the given version of the data.
+
+        Raises:
+            DataChanged: the data had another version before or after the query.
+            IncompleteAnswer: the answer is partial, has other columns or types, or too many rows.
+            EngineUnavailable: the engine cannot be reached, or took too long.
+            EngineRefused: it refused the query.
+        """
+        ...
+
+    def close(self) -> None:
+        """Gives back connections and memory. Closing twice is allowed."""
+        ...

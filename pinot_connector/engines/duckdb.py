@@ -1,0 +1,197 @@
+"""DuckDB over files: the engine of the first command, of the tests, and of whoever has Parquet files."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineAnswer, EngineQuery
+from pinot_connector.engines.files import VersionedFile
+from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
+
+DEFAULT_TIMEOUT_SECONDS = 40.0
+EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+
+_INTEGERS = frozenset(
+    ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+)
+_ACCEPTED_TYPES = {
+    ColumnType.STRING: frozenset(("VARCHAR",)),
+    ColumnType.INT64: _INTEGERS,
+    ColumnType.BOOL: frozenset(("BOOLEAN",)),
+    ColumnType.DATE: frozenset(("DATE",)),
+}
+_DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
+
+
+class DuckDBEngine:
+    """Answers questions about files: Parquet, CSV, or a DuckDB database that holds a table of the same name.
+
+    The version of a table is a hash of its file. An answer counts only if the file had that version before
+    and after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
+
+    Args:
+        tables: the path of each table's file; its suffix says what it is.
+        timeout_seconds: how long a query may run before it is interrupted.
+
+    Raises:
+        EngineRefused: a file has a suffix that is none of these.
+        EngineUnavailable: a file cannot be read.
+    """
+
+    dialect = "duckdb"
+
+    def __init__(
+        self, tables: Mapping[str, Path | str], *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> None:
+        self._files = {table: VersionedFile(Path(path).resolve()) for table, path in tables.items()}
+        self._timeout_seconds = timeout_seconds
+        self._views = _in_memory()
+        for table, file in self._files.items():
+            if not _is_database(file.path):
+                _create_view(self._views, table, file.path)
+
+    def data_version(self, table: str) -> str:
+        """Returns `sha256:` and the hash of the table's file; see `Engine.data_version`."""
+        return self._file(table).version()
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Answers a query on exactly this version of the file; see `Engine.run`."""
+        file = self._file(query.table)
+        _require_version(file, data_version)
+        with self._connection(query.table, file.path) as connection, self._deadline(connection) as late:
+            try:
+                description, rows = _fetch(connection, query, late)
+            except EngineRefused:
+                # A file that is replaced under a query fails in DuckDB's own way; its version tells why.
+                _require_version(file, data_version)
+                raise
+        _require_version(file, data_version)
+        return _answer(query, description, rows, data_version)
+
+    def close(self) -> None:
+        """Frees the in-memory database."""
+        self._views.close()
+
+    def _file(self, table: str) -> VersionedFile:
+        try:
+            return self._files[table]
+        except KeyError:
+            raise EngineRefused("the engine has no such table") from None
+
+    @contextmanager
+    def _connection(self, table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        # An attached database keeps the file that it opened, even after another one took its place; only a
+        # fresh instance is sure to read the file that the version is of. Views open their file every time.
+        connection = _attached(table, path) if _is_database(path) else self._views.cursor()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _deadline(self, connection: duckdb.DuckDBPyConnection) -> Iterator[threading.Event]:
+        late = threading.Event()
+
+        def interrupt() -> None:
+            late.set()
+            connection.interrupt()
+
+        timer = threading.Timer(self._timeout_seconds, interrupt)
+        timer.start()
+        try:
+            yield late
+        finally:
+            timer.cancel()
+            timer.join()
+
+
+def _in_memory() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(":memory:")
+    # A cache of file contents could answer from a file that has been replaced. DuckDB has one since 1.3.
+    with suppress(duckdb.CatalogException):
+        connection.execute("SET enable_external_file_cache = false")
+    return connection
+
+
+def _is_database(path: Path) -> bool:
+    return path.suffix in _DATABASE_SUFFIXES
+
+
+def _quoted(identifier: str) -> str:
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _create_view(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+    readers = {".parquet": "read_parquet", ".csv": "read_csv", ".gz": "read_csv"}
+    if path.suffix not in readers:
+        raise EngineRefused(
+            f"a data file must be Parquet, CSV or DuckDB, not {path.suffix or 'without a suffix'}"
+        )
+    source = f"{readers[path.suffix]}({_literal(str(path))})"
+    try:
+        connection.execute(f"CREATE VIEW {_quoted(table)} AS SELECT * FROM {source}")  # noqa: S608
+    except duckdb.Error:
+        raise EngineUnavailable("the data file cannot be read") from None
+
+
+def _attached(table: str, path: Path) -> duckdb.DuckDBPyConnection:
+    connection = _in_memory()
+    try:
+        connection.execute(f"ATTACH {_literal(str(path))} AS source (READ_ONLY)")
+        connection.execute(f"CREATE VIEW {_quoted(table)} AS SELECT * FROM source.{_quoted(table)}")  # noqa: S608
+    except duckdb.Error:
+        connection.close()
+        raise EngineUnavailable("the data file cannot be read") from None
+    return connection
+
+
+def _require_version(file: VersionedFile, data_version: str) -> None:
+    if file.version() != data_version:
+        raise DataChanged("the data changed while the question was answered")
+
+
+def _fetch(
+    connection: duckdb.DuckDBPyConnection, query: EngineQuery, late: threading.Event
+) -> tuple[list[tuple[str, str]], list[tuple[Any, ...]]]:
+    try:
+        connection.execute(query.sql)
+        description = [(column[0], str(column[1])) for column in connection.description or ()]
+        return description, connection.fetchmany(query.row_limit + 1)
+    except duckdb.Error:
+        # DuckDB's own text holds the query and sometimes values of the data.
+        if late.is_set():
+            raise EngineUnavailable("the engine took too long") from None
+        raise EngineRefused("the engine refused the query") from None
+
+
+def _answer(
+    query: EngineQuery, description: Sequence[tuple[str, str]], rows: list[tuple[Any, ...]], data_version: str
+) -> EngineAnswer:
+    expected = [(column.name, _ACCEPTED_TYPES[column.type]) for column in query.columns]
+    expected.append((COUNT_COLUMN, _INTEGERS))
+    names = [name for name, _ in description]
+    if names != [name for name, _ in expected]:
+        raise IncompleteAnswer("the engine answered with other columns than asked")
+    if any(type_ not in accepted for (_, type_), (_, accepted) in zip(description, expected, strict=True)):
+        raise IncompleteAnswer("the engine answered with other types than asked")
+    if len(rows) > query.row_limit:
+        raise IncompleteAnswer("the engine answered with more rows than asked")
+    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in expected]
+    if any(None in column for column in columns):
+        raise IncompleteAnswer("the engine answered with NULL")
+    *elements, counts = columns
+    for position, column in enumerate(query.columns):
+        if column.type is ColumnType.DATE:
+            elements[position] = [day.toordinal() - EPOCH_ORDINAL for day in elements[position]]
+    return EngineAnswer(tuple(elements), counts, data_version)

@@ -1,0 +1,144 @@
+"""Judges a broker's answer: whole, of the expected shape, or refused.
+
+Pure. No message tells what the answer said: Pinot's error texts hold SQL and data, and its statistics are exact counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pinot_connector.engines.base import (
+    COUNT_COLUMN,
+    ColumnType,
+    Element,
+    EngineAnswer,
+    EngineQuery,
+    ExpectedColumn,
+)
+from pinot_connector.engines.pinot.state import TableState
+from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable, IncompleteAnswer
+
+# Codes of a query that would fail again: not parsed, access, no such table, not valid, no such column, no plan.
+_REFUSED_CODES = frozenset({150, 180, 190, 700, 710, 720})
+# Scheduling, execution and broker time-outs.
+_TIMEOUT_CODES = frozenset({240, 250, 400})
+# Flags that Pinot raises, without any exception, when it did not look at everything.
+_PARTIAL_FLAGS = (
+    "partialResult",
+    "numGroupsLimitReached",
+    "groupsTrimmed",
+    "maxRowsInJoinReached",
+    "maxRowsInWindowReached",
+)
+_PINOT_TYPES: Mapping[ColumnType, frozenset[str]] = {
+    ColumnType.STRING: frozenset({"STRING"}),
+    ColumnType.INT64: frozenset({"INT", "LONG"}),
+    ColumnType.BOOL: frozenset({"BOOLEAN"}),
+    # A date is stored as its number of days since 1970.
+    ColumnType.DATE: frozenset({"INT", "LONG"}),
+}
+_VALUE_TYPES: Mapping[ColumnType, type] = {
+    ColumnType.STRING: str,
+    ColumnType.INT64: int,
+    ColumnType.BOOL: bool,
+    ColumnType.DATE: int,
+}
+
+
+def judge(response: Mapping[str, Any], query: EngineQuery, state: TableState) -> EngineAnswer:
+    """Return the answer in a broker's response if it is a whole answer to the query on exactly this state.
+
+    Raises:
+        IncompleteAnswer: it is not whole, or does not have the shape that was asked for.
+        EngineUnavailable: Pinot gave up after its time-out.
+        EngineRefused: Pinot refuses this query.
+    """
+    _require_no_exceptions(response)
+    _require_all_data(response, state)
+    rows = _rows(response, query)
+    elements = tuple(_values(rows, i, column) for i, column in enumerate(query.columns))
+    counts = [row[-1] for row in rows]
+    if any(type(count) is not int or count < 0 for count in counts):
+        raise IncompleteAnswer("Pinot's answer holds something else than counts")
+    if len(set(zip(*elements, strict=True))) != len(rows) and query.columns:
+        raise IncompleteAnswer("Pinot's answer names an element twice")
+    return EngineAnswer(elements, counts, state.data_version)
+
+
+def _require_no_exceptions(response: Mapping[str, Any]) -> None:
+    exceptions = response.get("exceptions")
+    if exceptions:
+        raise _error_for(
+            {exception.get("errorCode") for exception in exceptions if isinstance(exception, dict)}
+        )
+    if any(response.get(flag) for flag in _PARTIAL_FLAGS):
+        raise IncompleteAnswer("Pinot reached a limit and left something out")
+
+
+def _error_for(codes: set[object]) -> EngineError:
+    if codes & _REFUSED_CODES:
+        return EngineRefused("Pinot refused the query")
+    if codes & _TIMEOUT_CODES:
+        return EngineUnavailable("Pinot did not answer in time")
+    return IncompleteAnswer("Pinot answered on part of the data")
+
+
+def _require_all_data(response: Mapping[str, Any], state: TableState) -> None:
+    """Refuse an answer that any server, segment or document is missing from.
+
+    No server at all may have been asked: that is right when the broker knows that no segment can match.
+    """
+    if _statistic(response, "numServersResponded") != _statistic(response, "numServersQueried"):
+        raise IncompleteAnswer("not every server of Pinot answered")
+    documents = state.documents
+    queried = _statistic(response, "numSegmentsQueried")
+    pruned = _statistic(response, "numSegmentsPrunedByBroker", default=0)
+    if queried + pruned != len(documents):
+        raise IncompleteAnswer("Pinot answered on part of the data")
+    # The broker does not say which segments it pruned, so their documents are known only between two bounds.
+    fewest, most = sum(documents[:queried]), sum(documents[pruned:])
+    if not fewest <= _statistic(response, "totalDocs") <= most:
+        raise IncompleteAnswer("Pinot answered on other data than the controller lists")
+
+
+def _statistic(response: Mapping[str, Any], name: str, default: int | None = None) -> int:
+    value = response.get(name, default)
+    if type(value) is not int or value < 0:
+        raise IncompleteAnswer("Pinot did not say what its answer covers")
+    return value
+
+
+def _rows(response: Mapping[str, Any], query: EngineQuery) -> list[list[Any]]:
+    """Return the rows, after names, types and their number have been checked."""
+    table = response.get("resultTable")
+    if not isinstance(table, dict):
+        raise IncompleteAnswer("Pinot's answer has no table")
+    schema, rows = table.get("dataSchema") or {}, table.get("rows")
+    expected = [*(column.name for column in query.columns), COUNT_COLUMN]
+    if schema.get("columnNames") != expected or not isinstance(rows, list):
+        raise IncompleteAnswer("Pinot's answer has other columns than were asked for")
+    if len(rows) > query.row_limit:
+        raise IncompleteAnswer("Pinot's answer has more rows than were asked for")
+    if any(len(row) != len(expected) for row in rows):
+        raise IncompleteAnswer("Pinot's answer is malformed")
+    # An answer without rows calls every column a string.
+    if rows:
+        _require_types(schema.get("columnDataTypes") or (), query.columns)
+    return rows
+
+
+def _require_types(types: Sequence[str], columns: Sequence[ExpectedColumn]) -> None:
+    allowed = [*(_PINOT_TYPES[column.type] for column in columns), frozenset({"INT", "LONG"})]
+    if len(types) != len(allowed) or any(
+        kind not in kinds for kind, kinds in zip(types, allowed, strict=True)
+    ):
+        raise IncompleteAnswer("Pinot's answer has other types than the policy says")
+
+
+def _values(rows: list[list[Any]], index: int, column: ExpectedColumn) -> list[Element]:
+    values: list[Element] = [row[index] for row in rows]
+    # A Boolean is an integer to Python, but not to a policy.
+    if any(type(value) is not _VALUE_TYPES[column.type] for value in values):
+        raise IncompleteAnswer("Pinot's answer has other types than the policy says")
+    return values

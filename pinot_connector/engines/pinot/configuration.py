@@ -1,0 +1,63 @@
+"""Which configurations of Pinot make counts untrustworthy.
+
+Pinot can be told to answer `COUNT(DISTINCT x)` with an approximation, with a sum over partitions, or with any other
+expression, and to shorten answers. None of this shows in an answer, and an inexact count is not the count that the
+privacy proof speaks of. What stands only in a
+broker's own file cannot be seen from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pinot_connector.errors import EngineRefused
+
+OLDEST_VERSION = (0, 11)
+"""Older brokers do not say how many segments they left out, so that no answer of theirs is known to be whole."""
+
+_UNSAFE_CLUSTER_SETTINGS = (
+    "enable.distinct.count.bitmap.override",
+    "pinot.broker.use.approximate.function",
+    "pinot.broker.enable.query.limit.override",
+)
+
+
+def require_known_version(components: Mapping[str, str]) -> None:
+    """Refuse a Pinot that is too old, or that does not say what it is.
+
+    `components` is the controller's answer to `GET /version`: the version of each of its parts.
+    """
+    found = re.match(r"(\d+)\.(\d+)", components.get("pinot-controller", ""))
+    if found is None:
+        raise EngineRefused("Pinot does not say which version it is")
+    if (int(found[1]), int(found[2])) < OLDEST_VERSION:
+        raise EngineRefused(f"Pinot {found[0]} is too old: its answers do not say whether they are whole")
+
+
+def require_exact_cluster(settings: Mapping[str, str]) -> None:
+    """Refuse a cluster configuration that rewrites counts or shortens answers."""
+    for name in _UNSAFE_CLUSTER_SETTINGS:
+        if _is_on(settings.get(name)):
+            raise EngineRefused(f"the cluster setting {name} lets Pinot answer something else than was asked")
+
+
+def require_exact_table(tables: Mapping[str, Any]) -> None:
+    """Refuse a table configuration that rewrites counts; `tables` is the answer to `GET /tables/{table}`."""
+    if not tables.get("OFFLINE"):
+        raise EngineRefused("Pinot has no such offline table")
+    config = tables["OFFLINE"]
+    query = config.get("query") or {}
+    if _is_on(query.get("useApproximateFunction")):
+        raise EngineRefused("the table setting useApproximateFunction makes counts inexact")
+    if query.get("expressionOverrideMap"):
+        raise EngineRefused("the table setting expressionOverrideMap rewrites what is counted")
+    for field in config.get("fieldConfigList") or ():
+        if _is_on((field.get("properties") or {}).get("isSegmentPartitioned")):
+            raise EngineRefused("the table setting isSegmentPartitioned makes counts of members inexact")
+
+
+def _is_on(value: object) -> bool:
+    """Tell whether a setting is on: Pinot writes `true` both as a Boolean and as text in any case."""
+    return str(value).lower() == "true"

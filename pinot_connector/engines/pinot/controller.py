@@ -1,0 +1,157 @@
+"""What Pinot's controller says about a table: which segments a whole answer covers.
+
+A broker that has noticed that a server is gone leaves that server's segments out and says nothing. Only the
+controller knows what should have been there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from pinot_connector.engines.pinot.configuration import (
+    require_exact_cluster,
+    require_exact_table,
+    require_known_version,
+)
+from pinot_connector.engines.pinot.state import Segment, TableState
+from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
+
+CONFIGURATION_SECONDS = 60.0
+"""How long a configuration that was found safe is trusted."""
+
+SETTLE_SECONDS = 2.0
+"""How long a new version is waited for. The controller is up to a second ahead of what queries see, and a segment
+that was replaced by another with as many documents would answer with its old content under the new version."""
+
+YOUNG_SECONDS = 60.0
+"""A version older than this needs no waiting; generous, for the clocks of two machines are compared."""
+
+_READS_AT_ONCE = 8
+
+
+class Controller:
+    """Reads a controller. Thread-safe."""
+
+    def __init__(self, http: httpx.Client, url: str) -> None:
+        self._http = http
+        self._url = url.rstrip("/")
+        self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-controller")
+        self._lock = Lock()
+        self._known: dict[str, Mapping[str, Segment]] = {}
+        self._first_seen: dict[str, tuple[str, float]] = {}
+        self._checked_at: dict[str, float] = {}
+
+    def close(self) -> None:
+        """Give back the threads."""
+        self._threads.shutdown()
+
+    def settled_state(self, table: str) -> TableState:
+        """Read what a whole answer of the table covers, and wait until queries see it too."""
+        state = self.state(table)
+        wait = self._seconds_to_settle(table, state)
+        if wait > 0:
+            time.sleep(wait)
+            state = self.state(table)
+        return state
+
+    def state(self, table: str) -> TableState:
+        """Read what a whole answer of the table covers at this moment."""
+        path = quote(table, safe="")
+        ideal, kept, checksums = self._read_together(
+            f"/tables/{path}/idealstate",
+            f"/segments/{path}?type=OFFLINE&excludeReplacedSegments=true",
+            f"/segments/{path}_OFFLINE/crc",
+        )
+        names = _online(ideal) & _kept(kept)
+        if not names <= checksums.keys():
+            raise DataChanged("the table is being loaded")
+        known = self._known.get(table, {})
+        segments = {name: self._segment(path, name, checksums[name], known.get(name)) for name in names}
+        # Only the present segments are remembered, so that the memory does not grow with every reload.
+        self._known[table] = segments
+        return TableState(segments)
+
+    def require_exact_counts(self, table: str) -> None:
+        """Refuse a cluster or a table whose configuration makes Pinot rewrite counts; look again once a minute."""
+        if time.monotonic() - self._checked_at.get(table, float("-inf")) < CONFIGURATION_SECONDS:
+            return
+        path = quote(table, safe="")
+        version, cluster, tables = self._read_together("/version", "/cluster/configs", f"/tables/{path}")
+        require_known_version(version)
+        require_exact_cluster(cluster)
+        require_exact_table(tables)
+        self._checked_at[table] = time.monotonic()
+
+    def _seconds_to_settle(self, table: str, state: TableState) -> float:
+        now, version = time.monotonic(), state.data_version
+        with self._lock:
+            seen_version, seen_at = self._first_seen.get(table, (None, now))
+            if seen_version != version:
+                seen_at = now
+                self._first_seen[table] = (version, now)
+        is_young = abs(time.time() - state.changed_at) < YOUNG_SECONDS
+        return seen_at + SETTLE_SECONDS - now if is_young else 0.0
+
+    def _segment(self, path: str, name: str, crc: str, known: Segment | None) -> Segment:
+        if known is not None and known.crc == crc:
+            return known
+        described = self._read(f"/segments/{path}_OFFLINE/{quote(name, safe='')}/metadata")
+        try:
+            times = [int(described.get(f"segment.{event}.time") or 0) for event in ("push", "refresh")]
+            segment = Segment(
+                str(described["segment.crc"]), int(described["segment.total.docs"]), max(times) / 1000
+            )
+        except (KeyError, ValueError):
+            raise EngineUnavailable("Pinot's controller does not describe a segment of the table") from None
+        if segment.crc != crc:
+            raise DataChanged("the table changed while it was looked at")
+        return segment
+
+    def _read_together(self, *paths: str) -> Iterator[Any]:
+        """Read several things at once: this is done after every query, while somebody waits."""
+        return self._threads.map(self._read, paths)
+
+    def _read(self, path: str) -> Any:
+        problem, answer = "cannot be reached", None
+        try:
+            answer = self._http.get(self._url + path)
+            if answer.is_success:
+                return answer.json()
+        except httpx.TimeoutException:
+            problem = "did not answer in time"
+        except (httpx.HTTPError, ValueError):
+            pass
+        # Raised here and not where it was caught: the foreign errors hold the request.
+        raise _read_error(answer, problem)
+
+
+def _online(ideal: Any) -> set[str]:
+    """Return the segments that at least one server should serve."""
+    if ideal.get("REALTIME"):
+        raise EngineRefused(
+            "the table takes in data in real time, and has no version that an answer could be on"
+        )
+    segments = ideal.get("OFFLINE") or {}
+    return {name for name, replicas in segments.items() if "ONLINE" in replicas.values()}
+
+
+def _kept(listed: Any) -> set[str]:
+    """Return the segments that no other segment has replaced."""
+    return {name for tables in listed for name in tables.get("OFFLINE", ())}
+
+
+def _read_error(answer: httpx.Response | None, problem: str) -> Exception:
+    if answer is None:
+        return EngineUnavailable(f"Pinot's controller {problem}")
+    if answer.status_code == httpx.codes.NOT_FOUND:
+        return EngineRefused("Pinot has no such table")
+    if answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        return EngineRefused("Pinot's controller does not accept our credentials")
+    return EngineUnavailable("Pinot's controller gave an answer that cannot be used")

@@ -1,0 +1,135 @@
+"""Runs rendered SQL on an Apache Pinot and accepts only whole answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pinotdb
+
+from pinot_connector.engines.base import EngineAnswer, EngineQuery
+from pinot_connector.engines.pinot.answer import judge
+from pinot_connector.engines.pinot.controller import Controller
+from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
+
+# At its finest level, pinotdb writes whole answers to the log; they are true counts.
+logging.getLogger("pinotdb").setLevel(logging.INFO)
+
+_CONNECT_SECONDS = 5.0
+
+
+class _Percent:
+    """Becomes a percent sign where pinotdb formats a query."""
+
+    def __str__(self) -> str:
+        return "%"
+
+
+class PinotEngine:
+    """An Apache Pinot, reached through one broker and one controller of the same cluster.
+
+    An answer is accepted only if Pinot says nothing against it, if it covers every segment and document that the
+    controller lists, and if the controller lists the same data after the query as before. Thread-safe.
+    """
+
+    dialect = "pinot"
+
+    def __init__(
+        self, *, controller: str, broker: str, authorization: str | None = None, timeout_seconds: float = 30.0
+    ) -> None:
+        """Connects to nothing yet.
+
+        Args:
+            controller: the controller's URL, such as `http://localhost:9000`.
+            broker: the broker's URL, such as `http://localhost:8099`.
+            authorization: the value of the header `Authorization` for both, if they ask for one.
+            timeout_seconds: how long one request may take.
+        """
+        self._broker = urlsplit(broker)
+        if urlsplit(controller).scheme != self._broker.scheme or self._broker.hostname is None:
+            # One of them in the clear would give away what the other protects, the token first.
+            raise ValueError("controller and broker must both be http:// or both be https:// URLs")
+        headers = {} if authorization is None else {"Authorization": authorization}
+        timeout = httpx.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
+        # pinotdb has no time-out of its own and changes the headers of the client that it is given.
+        self._broker_http = httpx.Client(headers=headers, timeout=timeout)
+        self._controller_http = httpx.Client(headers=headers, timeout=timeout)
+        self._controller = Controller(self._controller_http, controller)
+
+    def data_version(self, table: str) -> str:
+        """Read the present version of a table: a hash over the names and checksums of its segments.
+
+        Raises:
+            EngineUnavailable: the controller cannot be reached, or took too long.
+            EngineRefused: there is no such table, or its configuration makes counts inexact.
+            DataChanged: the table is being loaded.
+        """
+        self._controller.require_exact_counts(table)
+        return self._controller.settled_state(table).data_version
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Answer a query on exactly the given version, which `data_version` has returned before.
+
+        The version was read before the query was sent, so reading it once more afterwards shows that it was the
+        same before and after.
+
+        Raises:
+            DataChanged: the data had another version after the query.
+            IncompleteAnswer: the answer is partial, has other columns or types, or too many rows.
+            EngineUnavailable: Pinot cannot be reached, or took too long.
+            EngineRefused: Pinot refused the query, or its configuration makes counts inexact.
+        """
+        self._controller.require_exact_counts(query.table)
+        response = self._ask(query.sql)
+        state = self._controller.state(query.table)
+        if state.data_version != data_version:
+            raise DataChanged("the table changed while the question ran")
+        return judge(response, query, state)
+
+    def close(self) -> None:
+        """Give back connections and threads."""
+        self._controller.close()
+        self._controller_http.close()
+        self._broker_http.close()
+
+    def _ask(self, sql: str) -> Mapping[str, Any]:
+        """Return the broker's response, whatever pinotdb makes of it."""
+        # Neither is closed: old releases of pinotdb would close the shared client, and keep every cursor for ever.
+        cursor = pinotdb.connect(
+            host=self._host(),
+            port=self._broker.port or {"http": 80, "https": 443}[self._broker.scheme],
+            scheme=self._broker.scheme,
+            path=f"{self._broker.path.rstrip('/')}/query/sql",
+            session=self._broker_http,
+        ).cursor()
+        problem = ""
+        try:
+            # pinotdb formats the text: a `%%` in a literal would become `%` and ask something else.
+            cursor.execute(sql.replace("%", "%(percent)s"), {"percent": _Percent()})
+        except httpx.TimeoutException:
+            problem = "did not answer in time"
+        except Exception:
+            # What pinotdb raises holds the query and the data. The response is judged below, whether it raises or not.
+            problem = "cannot be reached"
+        received = cursor.raw_query_response
+        if received is None:
+            raise EngineUnavailable(f"Pinot's broker {problem}")
+        return _payload(received["status_code"], received["response"])
+
+    def _host(self) -> str:
+        host = self._broker.hostname or ""
+        return f"[{host}]" if ":" in host else host
+
+
+def _payload(status: int, content: object) -> Mapping[str, Any]:
+    """Return what the broker said, if it said it in its own words."""
+    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        raise EngineRefused("Pinot's broker does not accept our credentials")
+    if status != httpx.codes.OK:
+        raise EngineUnavailable("Pinot's broker gave an answer that cannot be used")
+    if not isinstance(content, dict):
+        raise IncompleteAnswer("Pinot's answer is malformed")
+    return content

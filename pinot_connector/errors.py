@@ -1,0 +1,176 @@
+"""Every error of the connector.
+
+    GrisError
+    ├── InvalidQuestion        the question itself is wrong: `field`
+    ├── RefusedByPolicy        the policy forbids the question
+    ├── BudgetExhausted        the budget does not hold the worst case: `shortfalls`
+    ├── AccountUnknown         nobody has given this account a budget
+    ├── IntegrityError         an answer contradicts the protocol; nothing is shown
+    ├── ServiceError           a service failed: `service`
+    │   ├── ServiceUnavailable it cannot be reached, or said that it had no effect
+    │   ├── OutcomeUnknown     a change may have happened; its answer is lost
+    │   ├── ServiceRefused     it refused what the connector sent: `reason`
+    │   ├── PlanExpired        dp_service asks for a new translation
+    │   └── ReservationOver    the reservation lapsed before it was settled
+    └── EngineError            the engine failed
+        ├── EngineUnavailable  it cannot be reached, or took too long
+        ├── IncompleteAnswer   it answered on part of the data, or in another shape than asked
+        ├── DataChanged        its data changed while the question ran
+        └── EngineRefused      it refused the query, or its configuration is not safe
+
+No message holds SQL, a literal of a question, a count or a statistic of an engine: what a message says may be
+shown to an analyst. Whoever has one of these errors has no result, and no budget was spent, unless
+`OutcomeUnknown` says that this is not known.
+"""
+# ruff: noqa: N818  (these names say what happened; the suffix would add nothing that the base class does not say)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar
+
+
+class ErrorCode(StrEnum):
+    """What a program does about an error; the command line gives each code an exit status."""
+
+    INVALID_QUESTION = "invalid_question"
+    REFUSED_BY_POLICY = "refused_by_policy"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    ACCOUNT_UNKNOWN = "account_unknown"
+    UNAVAILABLE = "unavailable"
+    UNEXPECTED = "unexpected"
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """One unit of one level that cannot pay.
+
+    `level` is the path of the level, `unit` "information" or "calls"; `requested` and `remaining` are in that
+    unit. `refreshes_at` is None where the budget is never refreshed.
+    """
+
+    level: tuple[str, ...]
+    unit: str
+    requested: int
+    remaining: int
+    refreshes_at: datetime | None
+
+    def __str__(self) -> str:
+        level = "/".join(self.level)
+        refresh = "never" if self.refreshes_at is None else self.refreshes_at.isoformat()
+        return f"{level}: {self.requested} {self.unit} asked for, {self.remaining} left, refreshed {refresh}"
+
+
+class GrisError(Exception):
+    """Base of all errors here. `code` says what kind it is; the message may be shown to an analyst."""
+
+    code: ClassVar[ErrorCode] = ErrorCode.UNEXPECTED
+
+
+class InvalidQuestion(GrisError):
+    """The question is malformed; `field` names the offending part, in the protos' words. Empty: the whole."""
+
+    code = ErrorCode.INVALID_QUESTION
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+
+
+class RefusedByPolicy(GrisError):
+    """The policy forbids the question; the message names the rule."""
+
+    code = ErrorCode.REFUSED_BY_POLICY
+
+
+class BudgetExhausted(GrisError):
+    """The worst case of the question does not fit; `shortfalls` says where, by how much and until when."""
+
+    code = ErrorCode.BUDGET_EXHAUSTED
+
+    def __init__(self, shortfalls: tuple[Shortfall, ...]) -> None:
+        details = "; ".join(map(str, shortfalls)) or "no details were given"
+        super().__init__(f"the budget does not hold this question ({details})")
+        self.shortfalls = shortfalls
+
+
+class AccountUnknown(GrisError):
+    """Nobody has given this account a budget, so it may ask nothing."""
+
+    code = ErrorCode.ACCOUNT_UNKNOWN
+
+
+class IntegrityError(GrisError):
+    """An answer contradicts the protocol or what was paid for before; nothing is shown."""
+
+
+class ServiceError(GrisError):
+    """A service failed; `service` is "dp_service" or "budget_service"."""
+
+    def __init__(self, service: str, message: str) -> None:
+        super().__init__(f"{service}: {message}")
+        self.service = service
+
+
+class ServiceUnavailable(ServiceError):
+    """The service cannot be reached in time, or said that nothing happened."""
+
+    code = ErrorCode.UNAVAILABLE
+
+
+class OutcomeUnknown(ServiceError):
+    """A change may or may not have happened: its answer is lost, and repeating it did not bring one.
+
+    If it was a charge, the budget may have been spent on a result that was never shown. Asking the same
+    question again costs nothing in that case.
+    """
+
+    code = ErrorCode.UNAVAILABLE
+
+
+class ServiceRefused(ServiceError):
+    """The service refused what the connector sent; `reason` is its reason for machines, or empty."""
+
+    def __init__(self, service: str, message: str, reason: str) -> None:
+        super().__init__(service, message)
+        self.reason = reason
+
+
+class PlanExpired(ServiceError):
+    """dp_service no longer honours a plan: the question must be translated again."""
+
+    code = ErrorCode.UNAVAILABLE
+
+
+class ReservationOver(ServiceError):
+    """A reservation ended before it was settled."""
+
+    code = ErrorCode.UNAVAILABLE
+
+
+class EngineError(GrisError):
+    """An engine gave no answer that may be used."""
+
+
+class EngineUnavailable(EngineError):
+    """The engine cannot be reached, or did not answer in time."""
+
+    code = ErrorCode.UNAVAILABLE
+
+
+class IncompleteAnswer(EngineError):
+    """The answer covers only part of the data, or does not have the shape that was asked for."""
+
+    code = ErrorCode.UNAVAILABLE
+
+
+class DataChanged(EngineError):
+    """The data changed while the question ran; asking again gets an answer on the new data."""
+
+    code = ErrorCode.UNAVAILABLE
+
+
+class EngineRefused(EngineError):
+    """The engine refused the query, or is configured in a way that makes its counts untrustworthy."""

@@ -1,0 +1,96 @@
+"""An engine's answer as the messages of AddNoise: checked, column by column, and cut into chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gris.common.v1 import histogram_pb2
+
+from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, EngineQuery, ExpectedColumn
+from pinot_connector.errors import IncompleteAnswer
+
+MAX_CHUNK_BYTES = 2**20
+MAX_COUNT = 2**53
+
+
+def checked(query: EngineQuery, answer: EngineAnswer) -> EngineAnswer:
+    """Returns the answer if it has the shape that was asked for, whichever engine gave it.
+
+    dp_service checks what needs the plan: types, order, repetition and the domain.
+
+    Raises:
+        IncompleteAnswer: too many rows, columns of different lengths, or counts out of range.
+    """
+    if len(answer.counts) > query.row_limit:
+        raise IncompleteAnswer("the engine answered with more rows than asked")
+    if [len(column) for column in answer.elements] != [len(answer.counts)] * len(query.columns):
+        raise IncompleteAnswer("the engine answered with columns that do not belong together")
+    if answer.counts and not 0 <= min(answer.counts) <= max(answer.counts) <= MAX_COUNT:
+        raise IncompleteAnswer("the engine answered with an impossible count")
+    return answer
+
+
+def histogram(columns: tuple[ExpectedColumn, ...], answer: EngineAnswer) -> histogram_pb2.Histogram:
+    """Returns the whole answer as one message.
+
+    Raises:
+        IncompleteAnswer: a value is not of its column's type.
+    """
+    return _slice(columns, answer, 0, len(answer.counts))
+
+
+def chunks(
+    columns: tuple[ExpectedColumn, ...], answer: EngineAnswer, whole_bytes: int
+) -> Iterator[histogram_pb2.Histogram]:
+    """Yields the answer in messages of at most 1 MiB, in its order.
+
+    A single row that is larger is sent alone, for dp_service to refuse. `whole_bytes` is the size of the
+    whole answer as one message; with it the usual chunk is right at the first try.
+    """
+    total = len(answer.counts)
+    rows = max(1, total * MAX_CHUNK_BYTES // (2 * max(1, whole_bytes)))
+    for start in range(0, total, rows):
+        yield from _halved(columns, answer, start, min(start + rows, total))
+
+
+def _halved(
+    columns: tuple[ExpectedColumn, ...], answer: EngineAnswer, start: int, end: int
+) -> Iterator[histogram_pb2.Histogram]:
+    # Rows differ in size, so a chunk of average rows can still be too large.
+    chunk = _slice(columns, answer, start, end)
+    if chunk.ByteSize() <= MAX_CHUNK_BYTES or end - start == 1:
+        yield chunk
+        return
+    middle = (start + end) // 2
+    yield from _halved(columns, answer, start, middle)
+    yield from _halved(columns, answer, middle, end)
+
+
+def _slice(
+    columns: tuple[ExpectedColumn, ...], answer: EngineAnswer, start: int, end: int
+) -> histogram_pb2.Histogram:
+    message = histogram_pb2.Histogram()
+    try:
+        for column, values in zip(columns, answer.elements, strict=True):
+            _fill(message.columns.add(name=column.name), column.type, values[start:end])
+        message.counts.extend(answer.counts[start:end])
+    except (TypeError, ValueError):
+        # protobuf's own text repeats the value.
+        raise IncompleteAnswer("the engine answered with a value of another type than asked") from None
+    return message
+
+
+def _fill(message: histogram_pb2.ElementColumn, kind: ColumnType, values: list[Element]) -> None:
+    match kind:
+        case ColumnType.STRING:
+            message.strings.SetInParent()
+            message.strings.values.extend(values)  # type: ignore[arg-type]  # protobuf checks them itself
+        case ColumnType.INT64:
+            message.int64s.SetInParent()
+            message.int64s.values.extend(values)  # type: ignore[arg-type]
+        case ColumnType.BOOL:
+            message.bools.SetInParent()
+            message.bools.values.extend(values)  # type: ignore[arg-type]
+        case ColumnType.DATE:
+            message.dates.SetInParent()
+            message.dates.days.extend(values)  # type: ignore[arg-type]

@@ -1,0 +1,108 @@
+"""Calls to dp_service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+import grpc
+from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
+
+from pinot_connector.boundary import Service, translated
+from pinot_connector.channels import Timeouts, open_channel
+from pinot_connector.engines.base import EngineAnswer, ExpectedColumn
+from pinot_connector.errors import (
+    GrisError,
+    IncompleteAnswer,
+    IntegrityError,
+    InvalidQuestion,
+    OutcomeUnknown,
+    ServiceUnavailable,
+)
+from pinot_connector.histograms import chunks, histogram
+from pinot_connector.releases import Noisy, merged
+
+MAX_UNARY_BYTES = 3 * 2**20
+
+_Columns = tuple[ExpectedColumn, ...]
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+
+
+class NoiseCalls:
+    """dp_service, as the connector sees it. It keeps no state, so nothing is repeated here: ask again instead."""
+
+    def __init__(self, address: str, timeouts: Timeouts) -> None:
+        self._channel = open_channel(address)
+        self._stub: dp_pb2_grpc.DpServiceAsyncStub = dp_pb2_grpc.DpServiceStub(self._channel)  # type: ignore[assignment]
+        self._timeout = timeouts.dp
+
+    async def translate(
+        self, question: question_pb2.Question, data_version: str
+    ) -> dp_pb2.TranslateQueryResponse:
+        """Returns the query and the plan for a question on one version of the data."""
+        request = dp_pb2.TranslateQueryRequest(question=question, data_version=data_version)
+        return await self._call(self._stub.TranslateQuery, request)
+
+    async def estimate(self, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
+        """Returns the worst-case price of a question."""
+        return await self._call(self._stub.EstimateCost, dp_pb2.EstimateCostRequest(question=question))
+
+    async def add_noise(self, header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer) -> Noisy:
+        """Returns the release of an engine's answer, in one message or streamed, as its size asks for.
+
+        Raises:
+            IncompleteAnswer: dp_service found that this cannot be the answer to the plan's query.
+            IntegrityError: the stream stopped before its end.
+        """
+        whole = histogram(columns, answer)
+        size = whole.ByteSize()
+        try:
+            if size > MAX_UNARY_BYTES:
+                return await self._streamed(columns, _noise_requests(header, columns, answer, size))
+            request = dp_pb2.AddNoiseUnaryRequest(header=header, histogram=whole)
+            response = await self._call(self._stub.AddNoiseUnary, request)
+            return merged(columns, [response.elements], response.release)
+        except InvalidQuestion:
+            # The question was accepted when it was translated; what is wrong now is the histogram.
+            raise IncompleteAnswer("the engine's answer is not one that the query can have") from None
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        await self._channel.close()
+
+    async def _streamed(self, columns: _Columns, requests: AsyncIterator[dp_pb2.AddNoiseRequest]) -> Noisy:
+        parts: list[dp_pb2.ReleasedElements] = []
+        end: dp_pb2.Release | None = None
+        try:
+            async for response in self._stub.AddNoise(requests, timeout=self._timeout):
+                if response.HasField("end"):
+                    end = response.end
+                else:
+                    parts.append(response.chunk)
+        except grpc.RpcError as error:
+            raise _meant(error) from None
+        if end is None:
+            raise IntegrityError("dp_service stopped before the end of a release")
+        return merged(columns, parts, end)
+
+    async def _call(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
+        try:
+            return await call(request, timeout=self._timeout)
+        except grpc.RpcError as error:
+            raise _meant(error) from None
+
+
+def _meant(error: grpc.RpcError) -> GrisError:
+    meant = translated(Service.DP, error)
+    # dp_service changes nothing, so a lost answer leaves nothing unknown.
+    return ServiceUnavailable(Service.DP, "no answer") if isinstance(meant, OutcomeUnknown) else meant
+
+
+async def _noise_requests(
+    header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer, whole_bytes: int
+) -> AsyncIterator[dp_pb2.AddNoiseRequest]:
+    yield dp_pb2.AddNoiseRequest(header=header)
+    for chunk in chunks(columns, answer, whole_bytes):
+        yield dp_pb2.AddNoiseRequest(chunk=chunk)
+    yield dp_pb2.AddNoiseRequest(end=dp_pb2.ReleaseEnd(row_count=len(answer.counts)))

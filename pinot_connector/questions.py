@@ -1,0 +1,169 @@
+"""Questions from Python values. dp_service decides what a question may say; here it is only written down."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from google.protobuf import timestamp_pb2
+from gris.dp.v1 import question_pb2
+
+from pinot_connector.errors import InvalidQuestion
+
+Value: TypeAlias = str | int | bool | datetime.date
+Moment: TypeAlias = datetime.date | datetime.datetime | None
+
+_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+
+
+class Measure(Enum):
+    """What is counted for each element."""
+
+    DISTINCT_MEMBERS = "distinct_members"
+    EVENTS = "events"
+
+
+@dataclass(frozen=True)
+class In:
+    """The column has one of these values."""
+
+    values: Sequence[Value]
+
+
+@dataclass(frozen=True)
+class NotIn:
+    """The column has none of these values."""
+
+    values: Sequence[Value]
+
+
+@dataclass(frozen=True)
+class Between:
+    """The column lies between two bounds, both included; None leaves an end open."""
+
+    lower: Value | None
+    upper: Value | None
+
+
+Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
+
+_MEASURES = {
+    Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
+    Measure.EVENTS: question_pb2.MEASURE_EVENTS,
+}
+
+
+def structured_question(
+    table: str,
+    by: str | Sequence[str],
+    *,
+    k: int | None,
+    measure: Measure | str = Measure.DISTINCT_MEMBERS,
+    where: Mapping[str, Condition] | None = None,
+    time_range: tuple[Moment, Moment] | None = None,
+    counts: bool = True,
+) -> question_pb2.Question:
+    """Builds a question.
+
+    Args:
+        table: a table of the policy.
+        by: the group-by column, or one to four of them.
+        k: how many elements are wanted; None for all that the mechanism may show.
+        measure: a `Measure` or its value.
+        where: conditions that must all hold, by column. A sequence of values means `In`.
+        time_range: [from, to) of the policy's time column; a day stands for its first moment in UTC.
+        counts: whether noisy counts are wanted; an order without them is cheaper.
+
+    Raises:
+        InvalidQuestion: a value that a message cannot hold.
+    """
+    query = question_pb2.HistogramQuery(
+        table=table,
+        dimensions=[by] if isinstance(by, str) else by,
+        measure=_MEASURES[_measure(measure)],
+        filters=[_filter(column, condition) for column, condition in (where or {}).items()],
+        k=_checked_k(k),
+        omit_counts=not counts,
+    )
+    if time_range is not None:
+        query.time_range.CopyFrom(_time_range(*time_range))
+    return question_pb2.Question(structured=query)
+
+
+def sql_question(text: str) -> question_pb2.Question:
+    """Builds a question from SQL of the accepted subset; dp_service parses it, and no engine ever sees it."""
+    return question_pb2.Question(sql=text)
+
+
+def _measure(measure: Measure | str) -> Measure:
+    try:
+        return Measure(measure)
+    except ValueError:
+        raise InvalidQuestion("measure", "expected distinct_members or events") from None
+
+
+def _checked_k(k: int | None) -> int | None:
+    if k is not None and not 1 <= k < 2**63:
+        raise InvalidQuestion("k", "expected a positive number")
+    return k
+
+
+def _filter(column: str, condition: Condition) -> question_pb2.Filter:
+    built = question_pb2.Filter(column=column)
+    match condition:
+        case Between(lower, upper):
+            built.range.SetInParent()
+            if lower is not None:
+                built.range.lower.value.CopyFrom(_value(column, lower))
+            if upper is not None:
+                built.range.upper.value.CopyFrom(_value(column, upper))
+        case NotIn(values):
+            built.not_in.values.extend(_value(column, value) for value in values)
+        case In(values) | (list(values) | tuple(values)):
+            _in(built).values.extend(_value(column, value) for value in values)
+        case _:
+            _in(built).values.append(_value(column, condition))
+    return built
+
+
+def _in(built: question_pb2.Filter) -> question_pb2.ValueSet:
+    values: question_pb2.ValueSet = getattr(built, "in")  # the field's name is a keyword here
+    return values
+
+
+def _value(column: str, value: object) -> question_pb2.Value:
+    match value:
+        case bool():
+            return question_pb2.Value(bool=value)
+        case int() if -(2**63) <= value < 2**63:
+            return question_pb2.Value(int64=value)
+        case str():
+            return question_pb2.Value(string=value)
+        case datetime.date() if not isinstance(value, datetime.datetime):
+            return question_pb2.Value(date=value.toordinal() - _EPOCH_ORDINAL)
+        case _:
+            raise InvalidQuestion(
+                f"filters.{column}", "expected a text, a 64-bit integer, a truth value or a day"
+            )
+
+
+def _time_range(start: Moment, end: Moment) -> question_pb2.TimeRange:
+    built = question_pb2.TimeRange()
+    if start is not None:
+        getattr(built, "from").CopyFrom(_timestamp(start))
+    if end is not None:
+        built.to.CopyFrom(_timestamp(end))
+    return built
+
+
+def _timestamp(moment: datetime.date) -> timestamp_pb2.Timestamp:
+    if not isinstance(moment, datetime.datetime):
+        moment = datetime.datetime.combine(moment, datetime.time(), datetime.UTC)
+    if moment.tzinfo is None:
+        raise InvalidQuestion("time_range", "expected a moment with a time zone")
+    timestamp = timestamp_pb2.Timestamp()
+    timestamp.FromDatetime(moment)
+    return timestamp

@@ -1,0 +1,103 @@
+"""A reservation as a context: whatever happens inside, it ends by being settled or given back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from types import TracebackType
+from typing import Any
+
+from gris.budget.v1 import budget_pb2
+from gris.dp.v1 import dp_pb2
+
+from pinot_connector.boundary import Service
+from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.errors import GrisError, ReservationOver
+
+CHARGES_OF_A_LAPSED_RESERVATION = 2
+
+# The event loop itself keeps only weak references to tasks.
+_unfinished: set[asyncio.Task[None]] = set()
+
+
+class Reservation:
+    """Holds the worst case of a translated question while the block runs.
+
+    A block that ends without `charge` having succeeded - by an error, by a cancellation - gives the reservation back
+    before it is left. If even that fails, the reservation lapses by itself when its time is over.
+    """
+
+    def __init__(self, budget: BudgetCalls, translation: dp_pb2.TranslateQueryResponse) -> None:
+        self._budget = budget
+        self._translation = translation
+        self._held: str | None = None
+
+    async def __aenter__(self) -> Reservation:
+        self._held = await self._reserve()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._held is not None:
+            await _to_its_end(self._give_back(self._held))
+
+    async def charge(self, release: dp_pb2.Release) -> budget_pb2.UpdateBudgetResponse:
+        """Settles the reservation with what the release cost; only after this may anything be shown.
+
+        A reservation that lapsed meanwhile is made anew for the whole worst case first: were only the actual cost
+        asked for now, a refusal would tell something about noise that nobody has paid for.
+
+        Raises:
+            BudgetExhausted: the reservation lapsed, and the worst case does not fit any more.
+            OutcomeUnknown: no answer came, and the charge may have happened.
+        """
+        for _ in range(CHARGES_OF_A_LAPSED_RESERVATION):
+            if self._held is None:
+                self._held = await self._reserve()
+            try:
+                response = await self._settle(self._held, release)
+            except ReservationOver:
+                self._held = None
+            else:
+                self._held = None
+                return response
+        raise ReservationOver(Service.BUDGET, "reservations lapse before they can be settled")
+
+    async def _settle(self, held: str, release: dp_pb2.Release) -> budget_pb2.UpdateBudgetResponse:
+        return await self._budget.charge(
+            release.cost,
+            reservation_id=held,
+            release_id=release.release_id,
+            query_id=release.query_id,
+            charge_ticket=release.charge_ticket,
+        )
+
+    async def _reserve(self) -> str:
+        reserving = asyncio.create_task(
+            self._budget.reserve(self._translation.worst_case_cost, self._translation.query_id)
+        )
+        try:
+            return (await asyncio.shield(reserving)).reservation_id
+        except asyncio.CancelledError:
+            # The reservation may be made already; only its answer names it.
+            await _to_its_end(self._give_back_when_known(reserving))
+            raise
+
+    async def _give_back_when_known(self, reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse]) -> None:
+        with suppress(GrisError):
+            await self._budget.release((await reserving).reservation_id)
+
+    async def _give_back(self, held: str) -> None:
+        # A charge whose answer was lost may have settled it: then this is refused, and both are right.
+        with suppress(GrisError):
+            await self._budget.release(held)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Waits for work that a cancellation must not stop; cancelled, it goes on by itself."""
+    task = asyncio.create_task(work)
+    _unfinished.add(task)
+    task.add_done_callback(_unfinished.discard)
+    await asyncio.shield(task)

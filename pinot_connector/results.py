@@ -1,0 +1,229 @@
+"""What an analyst is shown: released values, what they cost, and how far to trust them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, TypeAlias, TypeVar
+
+from gris.budget.v1 import budget_pb2
+from gris.dp.v1 import dp_pb2
+
+from pinot_connector.budgets import Cost, Level, cost_of, level_of
+from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
+from pinot_connector.errors import IntegrityError
+from pinot_connector.plain import plain
+from pinot_connector.releases import Noisy
+
+Shown: TypeAlias = str | int | bool | datetime.date
+
+_Key = TypeVar("_Key", bound=int)
+_Meaning = TypeVar("_Meaning")
+
+_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+
+
+class Mechanism(Enum):
+    """The mechanism that a release came from."""
+
+    KNOWN_LAP = "KnownLap"
+    KNOWN_GUMB = "KnownGumb"
+    UNK_LAP = "UnkLap"
+    UNK_GUMB = "UnkGumb"
+
+
+class IntervalKind(Enum):
+    """What the confidence intervals are true for.
+
+    `PLAIN`: the counts' noise is independent of what was chosen to be shown. `GIVEN_SHOWN`: an element is shown
+    because of the noise in its count, and the interval takes that into account. `NONE`: there are no counts.
+    """
+
+    NONE = "none"
+    PLAIN = "plain"
+    GIVEN_SHOWN = "given_shown"
+
+
+class Consistency(Enum):
+    """Whether the same question on the same data gets the same answer (`KEYED`) or new noise (`FRESH`)."""
+
+    KEYED = "keyed"
+    FRESH = "fresh"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Everything that the policy resolved for a question.
+
+    `delta` is None where the mechanism takes no call, `delta_l0` where the sensitivity is unrestricted, `d_bar` and
+    `domain_size` where they have no meaning, `k` where all is shown, `noise_scale` (in counts) without counts.
+    """
+
+    mechanism: Mechanism
+    epsilon_per: Fraction
+    delta: Fraction | None
+    tau: int
+    delta_l0: int | None
+    d_bar: int | None
+    k: int | None
+    domain_size: int | None
+    noise_scale: Fraction | None
+    consistency: Consistency
+
+
+@dataclass(frozen=True)
+class Row:
+    """One element with its noisy count and the ends of its interval, both inclusive; None without counts."""
+
+    element: tuple[Shown, ...]
+    noisy_count: int | None
+    interval: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class PrivateResult:
+    """A release that has been paid for.
+
+    `rows` are ranked. If `ended_in_bottom`, nothing below may be shown, and `bottom` is the noisy threshold where the
+    mechanism releases one. `cost` is what the release costs, `charged` what it took from the budget this time: nothing
+    if this account had paid for it. `data_version` is keyed and verifies no guess about the data.
+    """
+
+    columns: tuple[ExpectedColumn, ...]
+    rows: tuple[Row, ...]
+    ended_in_bottom: bool
+    bottom: int | None
+    parameters: Parameters
+    interval_kind: IntervalKind
+    confidence: float
+    cost: Cost
+    charged: Cost
+    remaining: tuple[Level, ...]
+    data_version: str
+    release_id: str
+    query_id: str
+    key_id: str
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that the release came from."""
+        return self.parameters.mechanism
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the result in terms of JSON: days as ISO 8601, exact numbers as "p/q"."""
+        return {"mechanism": self.mechanism.value, **plain(self)}
+
+
+@dataclass(frozen=True)
+class RenderedQuery:
+    """The query that an engine of this dialect would run, for an operator to read."""
+
+    dialect: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a question would cost at most and what would be done, before anything is asked or paid."""
+
+    worst_case_cost: Cost
+    parameters: Parameters
+    sentences: tuple[str, ...]
+    queries: tuple[RenderedQuery, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the explanation in terms of JSON."""
+        return {"mechanism": self.parameters.mechanism.value, **plain(self)}
+
+
+_MECHANISMS = {
+    dp_pb2.MECHANISM_KNOWN_LAP: Mechanism.KNOWN_LAP,
+    dp_pb2.MECHANISM_KNOWN_GUMB: Mechanism.KNOWN_GUMB,
+    dp_pb2.MECHANISM_UNK_LAP: Mechanism.UNK_LAP,
+    dp_pb2.MECHANISM_UNK_GUMB: Mechanism.UNK_GUMB,
+}
+_INTERVAL_KINDS = {
+    dp_pb2.INTERVAL_KIND_NONE: IntervalKind.NONE,
+    dp_pb2.INTERVAL_KIND_PLAIN: IntervalKind.PLAIN,
+    dp_pb2.INTERVAL_KIND_GIVEN_SHOWN: IntervalKind.GIVEN_SHOWN,
+}
+_CONSISTENCIES = {
+    dp_pb2.CONSISTENCY_KEYED: Consistency.KEYED,
+    dp_pb2.CONSISTENCY_FRESH: Consistency.FRESH,
+}
+
+
+def result_of(
+    columns: tuple[ExpectedColumn, ...], noisy: Noisy, charge: budget_pb2.UpdateBudgetResponse
+) -> PrivateResult:
+    """Returns what may be shown of a release, now that it is paid for.
+
+    Raises:
+        IntegrityError: a message says something that this version does not know.
+    """
+    release = noisy.release
+    return PrivateResult(
+        columns=columns,
+        rows=_rows(columns, noisy),
+        ended_in_bottom=release.ended_in_bottom,
+        bottom=release.bottom if release.HasField("bottom") else None,
+        parameters=_parameters(release.parameters),
+        interval_kind=_known(_INTERVAL_KINDS, release.interval_kind),
+        confidence=release.confidence,
+        cost=cost_of(release.cost),
+        charged=cost_of(charge.charged),
+        remaining=tuple(level_of(level) for level in charge.levels),
+        data_version=release.data_version,
+        release_id=release.release_id,
+        query_id=release.query_id,
+        key_id=release.key_id,
+    )
+
+
+def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
+    """Returns what dp_service says of a question beforehand."""
+    return Explanation(
+        worst_case_cost=cost_of(message.worst_case_cost),
+        parameters=_parameters(message.parameters),
+        sentences=tuple(message.explanation),
+        queries=tuple(RenderedQuery(query.dialect, query.sql) for query in message.engine_queries),
+    )
+
+
+def _rows(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> tuple[Row, ...]:
+    shown = [_shown(column.type, values) for column, values in zip(columns, noisy.columns, strict=True)]
+    elements = zip(*shown, strict=True)
+    if not noisy.noisy_counts:
+        return tuple(Row(element, None, None) for element in elements)
+    intervals = zip(noisy.lower, noisy.upper, strict=True)
+    return tuple(map(Row, elements, noisy.noisy_counts, intervals))
+
+
+def _shown(kind: ColumnType, values: list[Element]) -> Sequence[Shown]:
+    if kind is not ColumnType.DATE:
+        return values
+    return [datetime.date.fromordinal(int(days) + _EPOCH_ORDINAL) for days in values]
+
+
+def _parameters(message: dp_pb2.MechanismParameters) -> Parameters:
+    return Parameters(
+        mechanism=_known(_MECHANISMS, message.mechanism),
+        epsilon_per=Fraction(message.epsilon_per),
+        delta=Fraction(message.delta) if message.delta else None,
+        tau=message.tau,
+        delta_l0=message.delta_l0 or None,
+        d_bar=message.d_bar or None,
+        k=message.k or None,
+        domain_size=message.domain_size or None,
+        noise_scale=Fraction(message.noise_scale) if message.noise_scale else None,
+        consistency=_known(_CONSISTENCIES, message.consistency),
+    )
+
+
+def _known(meanings: Mapping[_Key, _Meaning], value: _Key) -> _Meaning:
+    if value not in meanings:
+        raise IntegrityError("dp_service says something that this version does not know")
+    return meanings[value]

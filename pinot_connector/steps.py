@@ -1,0 +1,139 @@
+"""The steps from a question to a result, in the one order that keeps the promise.
+
+    1. read the engine's version of the data, and have the question translated for it
+    2. reserve the worst case
+    3. run the query, on exactly that version
+    4. add noise
+    5. charge what the release cost; only then is there a result
+
+Each step raises rather than go on with less than it needs, and whatever is raised after step 2 gives the reservation
+back. True counts exist only between steps 3 and 4, in local variables.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from gris.common.v1 import histogram_pb2
+from gris.dp.v1 import dp_pb2, question_pb2
+
+from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.channels import Timeouts
+from pinot_connector.engines.base import ColumnType, Engine, EngineQuery, ExpectedColumn
+from pinot_connector.errors import (
+    DataChanged,
+    EngineRefused,
+    EngineUnavailable,
+    IntegrityError,
+    PlanExpired,
+)
+from pinot_connector.histograms import checked
+from pinot_connector.noise_calls import NoiseCalls
+from pinot_connector.releases import verify
+from pinot_connector.reservations import Reservation
+from pinot_connector.results import PrivateResult, result_of
+
+TRIES_ON_MOVING_DATA = 3
+PAUSE_SECONDS = 0.2
+MAX_ENGINE_CALLS = 32
+
+# Only dp_service can read which table an SQL question is about, and it wants a version to translate for.
+NO_VERSION_YET = "none"
+
+_COLUMN_TYPES = {
+    histogram_pb2.COLUMN_TYPE_STRING: ColumnType.STRING,
+    histogram_pb2.COLUMN_TYPE_INT64: ColumnType.INT64,
+    histogram_pb2.COLUMN_TYPE_BOOL: ColumnType.BOOL,
+    histogram_pb2.COLUMN_TYPE_DATE: ColumnType.DATE,
+}
+_Answer = TypeVar("_Answer")
+
+
+class Steps:
+    """Asks one question at a time or many at once, for one account on one engine."""
+
+    def __init__(
+        self, noise: NoiseCalls, budget: BudgetCalls, engine: Engine, timeouts: Timeouts, confidence: float
+    ) -> None:
+        self._noise = noise
+        self._budget = budget
+        self._engine = engine
+        self._timeouts = timeouts
+        self._confidence = confidence
+        self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
+
+    async def ask(self, question: question_pb2.Question) -> PrivateResult:
+        """Returns the paid result of a question.
+
+        Data that change meanwhile, or a plan that grew old, start the question again, three times at most.
+
+        Raises:
+            GrisError: there is no result; see `errors` for what each kind means.
+        """
+        for _ in range(TRIES_ON_MOVING_DATA - 1):
+            try:
+                return await self._ask_once(question)
+            except (DataChanged, PlanExpired):
+                # Whoever replaces data needs a moment to finish.
+                await asyncio.sleep(PAUSE_SECONDS)
+        return await self._ask_once(question)
+
+    def close(self) -> None:
+        """Lets go of the engine's threads; calls that still run there end by their own time-outs."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _ask_once(self, question: question_pb2.Question) -> PrivateResult:
+        translation, data_version = await self._translate(question)
+        query = _engine_query(translation, self._engine.dialect)
+        async with Reservation(self._budget, translation) as reservation:
+            answer = checked(query, await self._on_engine(lambda: self._engine.run(query, data_version)))
+            header = dp_pb2.ReleaseHeader(
+                plan=translation.plan, data_version=answer.data_version, confidence=self._confidence
+            )
+            noisy = await self._noise.add_noise(header, query.columns, answer)
+            verify(noisy, translation)
+            charge = await reservation.charge(noisy.release)
+        return result_of(query.columns, noisy, charge)
+
+    async def _translate(self, question: question_pb2.Question) -> tuple[dp_pb2.TranslateQueryResponse, str]:
+        table = question.structured.table or await self._table_of(question)
+        data_version = await self._data_version(table, question)
+        translation = await self._noise.translate(question, data_version)
+        if translation.table != table:
+            raise IntegrityError("dp_service translated a question about another table")
+        return translation, data_version
+
+    async def _table_of(self, question: question_pb2.Question) -> str:
+        return (await self._noise.translate(question, NO_VERSION_YET)).table
+
+    async def _data_version(self, table: str, question: question_pb2.Question) -> str:
+        try:
+            return await self._on_engine(lambda: self._engine.data_version(table))
+        except EngineRefused:
+            # A table that the policy does not have either is the question's fault; the policy says that better.
+            await self._noise.translate(question, NO_VERSION_YET)
+            raise
+
+    async def _on_engine(self, call: Callable[[], _Answer]) -> _Answer:
+        running = asyncio.get_running_loop().run_in_executor(self._threads, call)
+        try:
+            return await asyncio.wait_for(running, self._timeouts.engine)
+        except TimeoutError:
+            raise EngineUnavailable("the engine took too long") from None
+
+
+def _engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> EngineQuery:
+    texts = [query.sql for query in translation.engine_queries if query.dialect == dialect]
+    if len(texts) != 1:
+        raise EngineRefused("this engine cannot answer the question")
+    columns = tuple(_expected(column) for column in translation.columns)
+    return EngineQuery(translation.table, texts[0], columns, translation.row_limit)
+
+
+def _expected(column: histogram_pb2.Column) -> ExpectedColumn:
+    if column.type not in _COLUMN_TYPES:
+        raise IntegrityError("dp_service names a type that this version does not know")
+    return ExpectedColumn(column.name, _COLUMN_TYPES[column.type])

@@ -1,0 +1,119 @@
+"""Histograms at the door of dp_service: what is taken, what is refused, and what the digest depends on."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dp_service.queries.structured import ColumnType
+from dp_service.releases.histogram import (
+    Histogram,
+    HistogramError,
+    checked_histogram,
+    elements_of_domain,
+    over_domain,
+)
+
+TEXT = (ColumnType.STRING,)
+
+
+def histogram(rows: list[tuple[str, int]], row_limit: int = 100) -> Histogram:
+    """Return a checked histogram of text elements."""
+    return checked_histogram(
+        TEXT, [[name for name, _ in rows]], [count for _, count in rows], row_limit=row_limit
+    )
+
+
+def test_rows_are_kept_by_element_whatever_the_engine_did_with_ties() -> None:
+    """Two engines that order a tie differently give one histogram and one digest."""
+    left, right = histogram([("a", 3), ("b", 3), ("c", 1)]), histogram([("b", 3), ("a", 3), ("c", 1)])
+    assert left.elements == right.elements == [("a",), ("b",), ("c",)]
+    assert left.digest() == right.digest()
+
+
+@pytest.mark.parametrize(
+    ("columns", "counts", "complaint"),
+    [
+        ([["a", "b"]], [1, 2], "descending order"),
+        ([["a", "a"]], [2, 1], "each element once"),
+        ([["a"]], [-1], "0 to 2\\^53"),
+        ([["a"]], [2**53 + 1], "0 to 2\\^53"),
+        ([["a"]], [2**64], "0 to 2\\^53"),
+        ([["a"]], [1.5], "whole numbers"),
+        ([["a"]], [float("nan")], "whole numbers"),
+        ([["a"]], [True], "whole numbers"),
+        ([["a", "b"]], [1], "as many values"),
+        ([["a"], ["b"]], [1], "1 element columns"),
+        ([], [1], "1 element columns"),
+        ([[7]], [1], "type STRING"),
+        ([[None]], [1], "type STRING"),
+        ([["a", "b", "c", "d"]], [4, 3, 2, 1], "at most the plan's 3 rows"),
+    ],
+)
+def test_what_cannot_be_the_answer_is_refused(columns: Any, counts: Any, complaint: str) -> None:
+    """Every malformed histogram is named as such, without an element or a count in the text."""
+    with pytest.raises(HistogramError, match=complaint):
+        checked_histogram(TEXT, columns, counts, row_limit=3)
+
+
+def test_a_bool_does_not_pass_for_an_integer() -> None:
+    """True and 1 are different elements: they must not meet in one column."""
+    with pytest.raises(HistogramError, match="type INT64"):
+        checked_histogram((ColumnType.INT64,), [[True]], [1], row_limit=3)
+
+
+def test_an_empty_histogram_is_a_histogram() -> None:
+    """A question that matches nobody still has an answer."""
+    assert histogram([]).elements == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [("a", 3), ("b", 1)],
+        [("a", 2), ("c", 1)],
+        [("a", 2)],
+        [("ab", 2), ("", 1)],
+        [("a", 2), ("b", 1), ("c", 0)],
+    ],
+)
+def test_the_digest_tells_histograms_apart(other: list[tuple[str, int]]) -> None:
+    """Any difference in elements or counts changes the digest, and so the noise."""
+    assert histogram([("a", 2), ("b", 1)]).digest() != histogram(other).digest()
+
+
+def test_the_digest_tells_how_a_tuple_is_cut() -> None:
+    """("ab", "c") and ("a", "bc") are different elements."""
+    types = (ColumnType.STRING, ColumnType.STRING)
+    left = checked_histogram(types, [["ab"], ["c"]], [1], row_limit=3)
+    right = checked_histogram(types, [["a"], ["bc"]], [1], row_limit=3)
+    assert left.digest() != right.digest()
+
+
+def test_absent_elements_of_a_known_domain_count_zero() -> None:
+    """A known domain is released whole: whether an element is absent is part of what noise hides."""
+    domain = elements_of_domain([("a",), ("b",), ("c",)])
+    whole = over_domain(histogram([("b", 4)]), domain)
+    assert whole.counts.tolist() == [0, 4, 0]
+
+
+def test_an_element_outside_the_domain_is_refused() -> None:
+    """Its name alone would be a release, so the error does not say it."""
+    with pytest.raises(HistogramError, match="known domain") as caught:
+        over_domain(histogram([("secret", 4)]), elements_of_domain([("a",)]))
+    assert "secret" not in str(caught.value)
+
+
+def test_days_of_a_domain_are_counted_from_1970() -> None:
+    """Engines answer days as numbers; a policy writes them as dates."""
+    days = elements_of_domain([(datetime.date(1970, 1, 2),), (datetime.date(1969, 12, 31),)])
+    assert days == ((-1,), (1,))
+
+
+def test_a_histogram_does_not_show_its_counts() -> None:
+    """Printing a histogram by accident shows how many rows it has and nothing else."""
+    shown = repr(Histogram(TEXT, [("a",)], np.array([123456], dtype=np.int64)))
+    assert "123456" not in shown

@@ -1,0 +1,120 @@
+"""The exact output law of a mechanism, found by running its real code under every outcome of its draws.
+
+A run asks a `NoiseSource` for draws; `EnumeratingNoise` answers with one outcome of each and remembers that there were
+others. Running again for every alternative walks the whole tree of choices. Selections have finitely many
+outcomes; noise is cut off at a radius, and the mass beyond it is accounted for as `lost`.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.noise import LogWeights, NoiseSource
+
+Outcome = Hashable
+Options = Sequence[tuple[object, float]]
+
+
+@dataclass(frozen=True)
+class Law:
+    """Probabilities of outcomes; `lost` is the mass of the runs whose noise would have exceeded the radius."""
+
+    mass: dict[Outcome, float]
+    lost: float
+
+
+class EnumeratingNoise:
+    """Follows a list of choices, then takes the first option of every further draw."""
+
+    def __init__(self, choices: Sequence[int], radius: int) -> None:
+        self._radius = radius
+        self.choices = list(choices)
+        self.option_counts: list[int] = []
+        self.probability = 1.0
+
+    def discrete_laplace(self, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:  # noqa: ARG002
+        """Return one outcome of `size` draws within the radius."""
+        options = noise_options(inverse_scale, self._radius)
+        return np.array([self._choose(options) for _ in range(size)], dtype=np.int64)
+
+    def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:  # noqa: ARG002
+        """Return one of the possible orders."""
+        return np.array(self._choose(order_options(tuple(log_weights(weights)), count)), dtype=np.int64)
+
+    def _choose(self, options: Options) -> object:
+        position = len(self.option_counts)
+        self.option_counts.append(len(options))
+        if position == len(self.choices):
+            self.choices.append(0)
+        value, probability = options[self.choices[position]]
+        self.probability *= probability
+        return value
+
+
+def output_law(run: Callable[[NoiseSource], Outcome], *, radius: int) -> Law:
+    """Return the exact law of what `run` returns."""
+    mass: dict[Outcome, float] = defaultdict(float)
+    pending: list[list[int]] = [[]]
+    while pending:
+        given = pending.pop()
+        noise = EnumeratingNoise(given, radius)
+        mass[run(noise)] += noise.probability
+        for position in range(len(given), len(noise.choices)):
+            pending += [[*noise.choices[:position], other] for other in range(1, noise.option_counts[position])]
+    return Law(dict(mass), max(0.0, 1 - math.fsum(mass.values())))
+
+
+@cache
+def noise_options(inverse_scale: Fraction, radius: int) -> Options:
+    """Return all discrete Laplace outcomes within the radius with their probabilities."""
+    q = math.exp(-inverse_scale)
+    return [(z, (1 - q) / (1 + q) * q ** abs(z)) for z in range(-radius, radius + 1)]
+
+
+def log_weights(weights: LogWeights) -> list[float]:
+    """Return the logarithms of exact weights as floats."""
+    return [
+        float(weights.unit * int(multiple)) + math.log(weights.odds(index))
+        for index, multiple in enumerate(weights.multiples)
+    ]
+
+
+@cache
+def order_options(logs: tuple[float, ...], count: int) -> Options:
+    """Return all orders of `count` entries with their Plackett-Luce probabilities."""
+    return [(order, plackett_luce(logs, order)) for order in permutations(range(len(logs)), count)]
+
+
+def plackett_luce(logs: Sequence[float], order: Sequence[int]) -> float:
+    """Return the probability of drawing entries in this order without replacement."""
+    weights = [math.exp(value - max(logs)) for value in logs]
+    left = math.fsum(weights)
+    probability = 1.0
+    for entry in order:
+        probability *= weights[entry] / left
+        left -= weights[entry]
+    return probability
+
+
+def hockey_stick(first: Law, second: Law, epsilon: float) -> float:
+    """Return an upper bound of the hockey-stick divergence of two laws: the delta that goes with epsilon."""
+    return _excess(first, second, epsilon) + first.lost
+
+
+def certain_hockey_stick(first: Law, second: Law, epsilon: float) -> float:
+    """Return a lower bound of the hockey-stick divergence of two laws."""
+    return _excess(first, second, epsilon) - math.exp(epsilon) * second.lost
+
+
+def _excess(first: Law, second: Law, epsilon: float) -> float:
+    return math.fsum(
+        max(0.0, probability - math.exp(epsilon) * second.mass.get(outcome, 0.0))
+        for outcome, probability in first.mass.items()
+    )

@@ -1,0 +1,88 @@
+"""What a real Pinot does without a word, and what the connector's queries do about it."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.pinot.cluster import PinotCluster
+from tests.pinot.conftest import NastyTable
+
+pytestmark = pytest.mark.pinot
+
+EXACT = (
+    "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
+    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "
+)
+TOP_TEN = (
+    "SELECT article_id, COUNT(*) FROM nasty GROUP BY article_id ORDER BY COUNT(*) DESC, article_id LIMIT 10"
+)
+
+
+def ask(cluster: PinotCluster, sql: str) -> dict[str, Any]:
+    """Return the broker's answer to a query, as it is."""
+    answer = httpx.post(f"{cluster.broker_url}/query/sql", json={"sql": sql}, timeout=30)
+    content: dict[str, Any] = answer.json()
+    return content
+
+
+def rows(answer: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the rows of an answer."""
+    return [tuple(row) for row in answer["resultTable"]["rows"]]
+
+
+def is_unflagged(answer: dict[str, Any]) -> bool:
+    """Tell whether the answer looks perfect."""
+    flags = ("numGroupsLimitReached", "partialResult", "groupsTrimmed")
+    is_complete = answer["numServersQueried"] == answer["numServersResponded"] == 2
+    return is_complete and not answer["exceptions"] and not any(answer.get(flag) for flag in flags)
+
+
+def test_plain_sql_gives_a_wrong_top_ten_without_a_flag(
+    pinot_cluster: PinotCluster, nasty_table: NastyTable
+) -> None:
+    """Each server keeps 5,000 groups, so every count is wrong and no true leader is named."""
+    answer = ask(pinot_cluster, TOP_TEN)
+    leaders = {article for article, _ in nasty_table.top(50)}
+    assert is_unflagged(answer)
+    assert not any(article in leaders for article, _ in rows(answer))
+    assert all(count != nasty_table.truth[article] for article, count in rows(answer))
+
+
+def test_the_exact_prefix_gives_the_true_top_ten(
+    pinot_cluster: PinotCluster, nasty_table: NastyTable
+) -> None:
+    """With trimming off, the same query is right."""
+    answer = ask(pinot_cluster, EXACT + TOP_TEN)
+    assert is_unflagged(answer)
+    assert rows(answer) == nasty_table.top(10)
+
+
+def test_a_misspelt_option_is_ignored(pinot_cluster: PinotCluster, nasty_table: NastyTable) -> None:
+    """Pinot does not say that it does not know an option, so the wrong answer is back."""
+    answer = ask(pinot_cluster, EXACT.replace("minServerGroupTrimSize", "minServerGroupsTrimSize") + TOP_TEN)
+    assert is_unflagged(answer)
+    assert rows(answer) != nasty_table.top(10)
+
+
+def test_a_reached_limit_of_groups_is_only_a_flag(
+    pinot_cluster: PinotCluster, nasty_table: NastyTable
+) -> None:
+    """With numGroupsLimit reached, the answer has no exception and wrong counts."""
+    answer = ask(pinot_cluster, EXACT.replace("100000000", "1000") + TOP_TEN)
+    assert answer["numGroupsLimitReached"]
+    assert not answer["exceptions"]
+    assert rows(answer) != nasty_table.top(10)
+
+
+def test_a_pinot_without_a_match_calls_every_column_a_string(loaded_pinot: PinotCluster) -> None:
+    """The types of an answer without rows say nothing, so they cannot be demanded."""
+    answer = ask(loaded_pinot, "SELECT day, COUNT(*) FROM cofacts WHERE day > 100000 GROUP BY day")
+    assert rows(answer) == []
+    assert answer["resultTable"]["dataSchema"]["columnDataTypes"][0] == "STRING"
+
+
+def test_count_distinct_is_exact(loaded_pinot: PinotCluster) -> None:
+    """The head of the ranking is that of the published data, across four segments and two servers."""
+    top = "SELECT article_id, COUNT(DISTINCT member_id) FROM cofacts GROUP BY article_id ORDER BY 2 DESC LIMIT 5"
+    assert [count for _, count in rows(ask(loaded_pinot, EXACT + top))] == [1127, 970, 802, 787, 742]
