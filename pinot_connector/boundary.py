@@ -134,6 +134,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Told], GrisError]] = {
     (Service.BUDGET, "RELEASE_MISMATCH"): lambda _: IntegrityError(
         "the answer differs from the one that was paid for; nothing is shown"
     ),
+    (Service.BUDGET, "QUERY_MISMATCH"): lambda _: IntegrityError("the reservation is for another question"),
     (Service.BUDGET, "STORE_UNAVAILABLE"): lambda _: ServiceUnavailable(
         Service.BUDGET, "its store is not available"
     ),

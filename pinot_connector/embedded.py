@@ -70,6 +70,16 @@ class EmbeddedServices:
     ) -> None:
         self.stop()
 
+    def ensure_running(self) -> None:
+        """Looks after both services.
+
+        Raises:
+            ServiceUnavailable: one of them ended; with the last line of its log.
+        """
+        for process in self._processes:
+            if process.popen.poll() is not None:
+                raise ServiceUnavailable(process.service, f"ended: {process.last_words()}")
+
     def stop(self) -> None:
         """Ends both services: first politely, then, after five seconds, for certain."""
         for process in self._processes:
@@ -125,7 +135,7 @@ class _Process:
             if address and _serving(address):
                 return address
             time.sleep(POLL_SECONDS)
-        raise ServiceUnavailable(self.service, f"did not start: {self._last_words()}")
+        raise ServiceUnavailable(self.service, f"did not start: {self.last_words()}")
 
     def end(self) -> None:
         try:
@@ -138,7 +148,7 @@ class _Process:
         line, newline, _ = self.announced.read_text().partition("\n")
         return str(json.loads(line)["address"]) if newline else ""
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
         lines = self.log.read_text(errors="replace").split("\n")
         return next((line for line in reversed(lines) if line.strip()), "it said nothing")
 

@@ -1,8 +1,8 @@
 """The embedded store: one SQLite file, one process that owns it, one thread that writes it.
 
-A charge that was answered has been forced to the disk (WAL, synchronous=FULL), so it survives a crash of the process, of
-the machine, and of the power as far as the disk keeps its word. The file belongs to one process at a time: SQLite's own
-exclusive lock is held from `open` to `close`, and the system frees it when the process dies.
+A charge that was answered has been forced to the disk (WAL, synchronous=FULL), so it survives a crash of the process,
+of the machine, and of the power as far as the disk keeps its word. The file belongs to one process at a time: SQLite's
+own exclusive lock is held from `open` to `close`, and the system frees it when the process dies.
 """
 
 from __future__ import annotations

@@ -62,7 +62,10 @@ SCHEMA = (
 # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
 PURGED_AT_ONCE = 20
 
-RESERVATION = "reservation_id, account, request_id, query_id, information, calls, expires_at, paid_release_id, forfeits, holds"
+RESERVATION = (
+    "reservation_id, account, request_id, query_id, information, calls, "
+    "expires_at, paid_release_id, forfeits, holds"
+)
 
 INSERT_RESERVATION = "INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ENTRY = "INSERT INTO journal VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

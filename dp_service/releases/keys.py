@@ -41,7 +41,7 @@ class NoiseKey:
 
     @property
     def key_id(self) -> str:
-        """The public name of the key, 16 hexadecimal characters; no guess at a secret of 256 bits gets it from there."""
+        """The public name of the key, 16 hexadecimal characters; 256 bits of secret are not guessed from it."""
         return hashlib.sha256(length_prefixed(b"gris/key-id/v1", self.secret)).hexdigest()[:16]
 
     def subkey(self, use: KeyUse) -> bytes:

@@ -28,6 +28,7 @@ SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
 GRACE_SECONDS = 10.0
 EXIT_USAGE = 2
+LARGEST_PORT = 65535
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,19 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         "--key-file", type=Path, required=True, help="32 bytes, raw or as 64 hexadecimal characters"
     )
     parser.add_argument(
-        "--listen", default="127.0.0.1:50051", help="address and port; port 0 picks a free one"
+        "--listen", type=_address, default="127.0.0.1:50051", help="address and port; port 0 picks a free one"
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
     parser.add_argument("--validate", action="store_true", help="check policy and key file, then end")
     return Options(**vars(parser.parse_args(arguments)))
+
+
+def _address(text: str) -> str:
+    """Return an address as it is; gRPC would take a port beyond 65535 for another one."""
+    host, _, port = text.rpartition(":")
+    if not (host and port.isdecimal() and int(port) <= LARGEST_PORT):
+        raise argparse.ArgumentTypeError(f"expected HOST:PORT with a port from 0 to {LARGEST_PORT}")
+    return text
 
 
 async def serve(options: Options, servicer: DpServicer) -> None:
@@ -109,6 +118,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asyncio.run(serve(options, servicer))
     except (PolicyError, KeyFileError) as error:
         print(f"dp_service: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except OSError as error:
+        print(f"dp_service: {error.filename}: {error.strerror}", file=sys.stderr)
         return EXIT_USAGE
     except RuntimeError as error:
         # grpc raises this when the address cannot be listened on.

@@ -13,6 +13,7 @@ from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.queries.policy import Consistency, Policy
 from dp_service.queries.render import render
+from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
@@ -28,7 +29,6 @@ from dp_service.server.explanations import explanation
 from dp_service.server.messages import cost_message, expected_columns, parameters_message, structured_question
 from dp_service.server.reception import Reception, begin, receive_stream
 
-DIALECTS = ("duckdb", "pinot")
 UNARY_LIMIT_BYTES = 3 * 2**20
 DATA_VERSION_CHARACTERS = 256
 

@@ -46,6 +46,7 @@ class Clock:
         self.seconds = 1_000_000.0
 
     def __call__(self) -> float:
+        """Return the time that was set."""
         return self.seconds
 
 
@@ -56,6 +57,7 @@ class Entropy:
         self.calls = 0
 
     def __call__(self, size: int) -> bytes:
+        """Return the next bytes."""
         self.calls += 1
         return self.calls.to_bytes(size, "big")
 
@@ -82,7 +84,11 @@ async def dp(clock: Clock) -> AsyncIterator[dp_pb2_grpc.DpServiceAsyncStub]:
 
 def question(by: str = "article", **fields: Any) -> question_pb2.Question:
     """Return a structured question about the table of the tests."""
-    defaults = {"table": "engagement", "measure": question_pb2.MEASURE_DISTINCT_MEMBERS, "dimensions": [by]}
+    defaults: dict[str, Any] = {
+        "table": "engagement",
+        "measure": question_pb2.MEASURE_DISTINCT_MEMBERS,
+        "dimensions": [by],
+    }
     if by in {"article", "score"}:
         defaults["k"] = 2
     return question_pb2.Question(structured=question_pb2.HistogramQuery(**(defaults | fields)))

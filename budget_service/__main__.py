@@ -1,0 +1,95 @@
+"""Starts the budget service: the one place that puts configuration, store and server together.
+
+    python -m budget_service --config budget.yaml --store sqlite:ledger.db --listen 127.0.0.1:0
+
+When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`; its log goes
+to stderr. It exits with 2 if it is told something it cannot do, with 1 if the store cannot be reached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from budget_service.configuration import Configuration, ConfigurationError, load_configuration
+from budget_service.hosting import ListenError, serving
+from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.opening import open_store
+from budget_service.tickets import TicketKeyError, TicketVerifier
+
+EXIT_UNREACHABLE = 1
+EXIT_MISCONFIGURED = 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the service until it is told to stop; the result is the exit code."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    try:
+        configuration = load_configuration(options.config)
+        tickets = _tickets(configuration)
+        if options.validate:
+            return 0
+        asyncio.run(_run(options, configuration, tickets))
+    except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError) as error:
+        return _fail(error, EXIT_MISCONFIGURED)
+    except StoreUnavailableError as error:
+        return _fail(error, EXIT_UNREACHABLE)
+    return 0
+
+
+async def _run(
+    options: argparse.Namespace, configuration: Configuration, tickets: TicketVerifier | None
+) -> None:
+    stop = _stop_event()
+    store = await open_store(options.store, allow_volatile=configuration.allow_volatile)
+    try:
+        async with serving(
+            store, configuration, tickets, options.listen, with_reflection=options.reflection
+        ) as address:
+            # The promise to whoever started the process: this line, and only this, on stdout.
+            sys.stdout.write(json.dumps({"service": "budget_service", "address": address}) + "\n")
+            sys.stdout.flush()
+            await stop.wait()
+    finally:
+        await store.close()
+
+
+def _stop_event() -> asyncio.Event:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
+
+
+def _tickets(configuration: Configuration) -> TicketVerifier | None:
+    wanted = configuration.charge_tickets
+    return None if wanted is None else TicketVerifier.from_file(Path(wanted.key_file))
+
+
+def _fail(error: Exception, code: int) -> int:
+    sys.stderr.write(f"budget_service: {error}\n")
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("budget_service", description="A strict ledger of privacy budgets.")
+    parser.add_argument("--config", type=Path, required=True, help="budget.yaml")
+    parser.add_argument(
+        "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis://... or rediss://..."
+    )
+    parser.add_argument("--listen", default="127.0.0.1:0", help="HOST:PORT; port 0 takes a free one")
+    parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
+    parser.add_argument("--validate", action="store_true", help="only check the configuration")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""A running server: the budget service, its health and, if wanted, reflection, on one port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import grpc
+from gris.budget.v1 import budget_pb2_grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health
+from grpc_reflection.v1alpha import reflection
+
+from budget_service.configuration import Configuration
+from budget_service.health import OVERALL, watch
+from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
+from budget_service.stores.interface import Store
+from budget_service.tickets import TicketVerifier
+
+GRACE_SECONDS = 5.0
+HEALTH_SERVICE_NAME = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+
+OPTIONS = (
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    # Two services on one port would share its calls by chance.
+    ("grpc.so_reuseport", 0),
+)
+
+
+class ListenError(Exception):
+    """The address cannot be listened on."""
+
+
+@asynccontextmanager
+async def serving(
+    store: Store,
+    configuration: Configuration,
+    tickets: TicketVerifier | None,
+    listen: str,
+    *,
+    with_reflection: bool = False,
+) -> AsyncIterator[str]:
+    """Serve `store` on `listen` (HOST:PORT, port 0: any free one) and give the address; raises ListenError.
+
+    On leaving, no new calls are taken, those that have begun get GRACE_SECONDS, and every commit is finished. The
+    store stays open.
+    """
+    server = grpc.aio.server(options=OPTIONS)
+    service = BudgetService(store, configuration, tickets)
+    health_service = health.HealthServicer()
+    budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
+    health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
+    if with_reflection:
+        reflection.enable_server_reflection(
+            (SERVICE_NAME, HEALTH_SERVICE_NAME, reflection.SERVICE_NAME), server
+        )
+    address = _bind(server, listen)
+    await server.start()
+    watching = asyncio.create_task(watch(store, health_service, (OVERALL, SERVICE_NAME)))
+    try:
+        yield address
+    finally:
+        await _stop(watching)
+        await health_service.enter_graceful_shutdown()
+        await server.stop(GRACE_SECONDS)
+        await service.finish()
+
+
+def _bind(server: grpc.aio.Server, listen: str) -> str:
+    host, colon, port = listen.rpartition(":")
+    if not (host and colon and port.isdecimal()):
+        raise ListenError(f"{listen!r} is not HOST:PORT")
+    try:
+        return f"{host}:{server.add_insecure_port(listen)}"
+    except RuntimeError:
+        raise ListenError(f"cannot listen on {listen}") from None
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,154 @@
+"""Between protocol buffers and the ledger's values: what comes in is checked here, field by field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from gris.budget.v1 import budget_pb2 as pb
+from gris.common.v1 import cost_pb2
+
+from budget_service.ledger.outcomes import LevelStatus, Shortfall
+from budget_service.ledger.requests import Charge, Release, Reserve
+from budget_service.ledger.values import Account, Cost, InvalidFieldError, LevelLimit, Mode
+from budget_service.ledger.windows import SECOND, Microseconds
+
+DEFAULT_TTL: Microseconds = 60 * SECOND
+SHORTEST_TTL: Microseconds = SECOND
+LONGEST_TTL: Microseconds = 600 * SECOND
+MAX_ID_CHARACTERS = 128
+# The ledger's own tickets have 40 bytes; the bound only keeps a request small.
+MAX_TICKET_BYTES = 1024
+
+_UNIT_ID = re.compile(r"[0-9a-f]{32}")
+_MODES = {Mode.ENFORCE: pb.MODE_ENFORCE, Mode.TRACK: pb.MODE_TRACK}
+
+LimitsOf: TypeAlias = Callable[[Account], tuple[LevelLimit, ...]]
+
+
+def parse_reserve(
+    message: pb.ReserveBudgetRequest, limits_of: LimitsOf, reservation_id: str, forfeits: bool
+) -> Reserve:
+    """Return what is asked, or raise InvalidFieldError; `limits_of` raises what it wants for an unknown account."""
+    account = parse_account(message.account)
+    return Reserve(
+        max_cost=parse_cost(message.max_cost, "max_cost"),
+        unit_id=parse_unit_id(message.max_cost, "max_cost"),
+        query_id=_id(message.query_id, "query_id"),
+        request_id=_id(message.request_id, "request_id"),
+        ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
+        account=account,
+        levels=limits_of(account),
+        reservation_id=reservation_id,
+        forfeits=forfeits,
+    )
+
+
+def parse_charge(message: pb.UpdateBudgetRequest, limits_of: LimitsOf) -> Charge:
+    """Return what is asked, or raise InvalidFieldError."""
+    account = parse_account(message.account)
+    if len(message.charge_ticket) > MAX_TICKET_BYTES:
+        raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
+    return Charge(
+        cost=parse_cost(message.cost, "cost"),
+        unit_id=parse_unit_id(message.cost, "cost"),
+        request_id=_id(message.request_id, "request_id"),
+        reservation_id=_optional_id(message.reservation_id, "reservation_id"),
+        release_id=_optional_id(message.release_id, "release_id"),
+        query_id=_optional_id(message.query_id, "query_id"),
+        charge_ticket=message.charge_ticket,
+        account=account,
+        levels=limits_of(account),
+    )
+
+
+def parse_release(message: pb.ReleaseReservationRequest, limits_of: LimitsOf) -> Release:
+    """Return what is asked, or raise InvalidFieldError."""
+    account = parse_account(message.account)
+    return Release(
+        request_id=_id(message.request_id, "request_id"),
+        reservation_id=_id(message.reservation_id, "reservation_id"),
+        account=account,
+        levels=limits_of(account),
+    )
+
+
+def parse_account(message: pb.Account) -> Account:
+    """Return an account that is well formed, or raise InvalidFieldError."""
+    return Account.parse(tuple(message.path), "account.path")
+
+
+def parse_cost(message: cost_pb2.Cost, field: str) -> Cost:
+    """Return a cost, or raise InvalidFieldError."""
+    try:
+        return Cost(message.information, message.calls)
+    except InvalidFieldError as error:
+        raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
+
+
+def parse_unit_id(message: cost_pb2.Cost, field: str) -> str:
+    """Return the currency of a cost, or raise InvalidFieldError."""
+    if not _UNIT_ID.fullmatch(message.unit_id):
+        raise InvalidFieldError(f"{field}.unit_id", "must be 32 lower-case hexadecimal characters")
+    return message.unit_id
+
+
+def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
+    """Return a cost as a message."""
+    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id)
+
+
+def level_message(status: LevelStatus, account: Account, unit_id: str) -> pb.Level:
+    """Return the state of a level as a message."""
+    message = pb.Level(
+        path=account.level(status.depth).path,
+        limit=cost_message(status.maximum, unit_id),
+        spent=cost_message(status.spent, unit_id),
+        reserved=cost_message(status.reserved, unit_id),
+        remaining=cost_message(status.remaining, unit_id),
+        mode=_MODES[status.mode],
+        window_start=timestamp(status.window.start),
+    )
+    if status.window.end is not None:
+        message.window_end.CopyFrom(timestamp(status.window.end))
+    return message
+
+
+def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
+    """Return a shortfall as a message."""
+    message = pb.Shortfall(
+        path=account.level(missing.depth).path,
+        unit=missing.unit.value,
+        requested=missing.requested,
+        remaining=missing.remaining,
+    )
+    if missing.refreshes_at is not None:
+        message.refreshes_at.CopyFrom(timestamp(missing.refreshes_at))
+    return message
+
+
+def timestamp(moment: Microseconds) -> Timestamp:
+    """Return a moment as a message, exactly."""
+    return Timestamp(seconds=moment // SECOND, nanos=moment % SECOND * 1000)
+
+
+def _id(text: str, field: str) -> str:
+    if not 1 <= len(text) <= MAX_ID_CHARACTERS:
+        raise InvalidFieldError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
+    return text
+
+
+def _optional_id(text: str, field: str) -> str:
+    if len(text) > MAX_ID_CHARACTERS:
+        raise InvalidFieldError(field, f"must have at most {MAX_ID_CHARACTERS} characters")
+    return text
+
+
+def _ttl(message: Duration) -> Microseconds:
+    ttl = message.seconds * SECOND + message.nanos // 1000
+    if not SHORTEST_TTL <= ttl <= LONGEST_TTL:
+        raise InvalidFieldError("ttl", "must be between 1 second and 10 minutes")
+    return ttl

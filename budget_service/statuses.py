@@ -1,0 +1,153 @@
+"""How a refusal or a failure is told over gRPC: a google.rpc.Status with details, domain `gris.budget`.
+
+RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; RetryInfo if the wait is under an hour
+NOT_FOUND            ACCOUNT_UNKNOWN
+INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, SUM_OVERFLOW
+                                                          and BadRequest naming the field
+FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH
+PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
+UNAVAILABLE          STORE_UNAVAILABLE (no effect), OUTCOME_UNKNOWN (repeat with the same request id)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from google.protobuf.any_pb2 import Any
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.rpc import code_pb2
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
+from google.rpc.status_pb2 import Status
+
+from budget_service.ledger.outcomes import Exhausted, Reason, Refused, Shortfall
+from budget_service.ledger.values import Account, InvalidFieldError
+from budget_service.ledger.windows import SECOND, Microseconds, datetime_of
+
+DOMAIN = "gris.budget"
+LONGEST_RETRY: Microseconds = 3600 * SECOND
+
+_PRECONDITIONS: Mapping[Reason, str] = {
+    Reason.RESERVATION_OVER: "the reservation is over: it was settled or released, or it lapsed",
+    Reason.UNIT_MISMATCH: "the ledger of this account counts in another currency",
+    # Why is for the operator's alarm: whoever asks learns nothing about the data from this message.
+    Reason.RELEASE_MISMATCH: "the release cannot be charged",
+}
+
+_FIELDS: Mapping[Reason, tuple[str, str]] = {
+    Reason.REQUEST_ID_REUSED: ("request_id", "was used before with other content"),
+    Reason.COST_ABOVE_RESERVATION: ("cost", "is more than the reservation holds"),
+    Reason.QUERY_MISMATCH: ("query_id", "is not the reservation's"),
+    Reason.SUM_OVERFLOW: ("cost", "cannot be added: the sum would not fit into 64 bits"),
+}
+
+
+class RefusalError(Exception):
+    """A request ends with `status`."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+def refused(refusal: Refused) -> Status:
+    """Tell a refusal of the rules."""
+    reason = refusal.reason
+    if reason in _PRECONDITIONS:
+        return _status(code_pb2.FAILED_PRECONDITION, _PRECONDITIONS[reason], _info(reason.value))
+    field, problem = _FIELDS[reason]
+    return _bad_request(reason.value, field, problem)
+
+
+def exhausted(refusal: Exhausted, account: Account) -> Status:
+    """Tell that a budget is spent: the first shortfall in the message, all of them in the quota failure."""
+    first = refusal.shortfalls[0]
+    details: list[Message] = [_info("BUDGET_EXHAUSTED", _shortfall_metadata(first, account))]
+    details.append(QuotaFailure(violations=[_violation(each, account) for each in refusal.shortfalls]))
+    wait = _wait(refusal)
+    if wait is not None and wait < LONGEST_RETRY:
+        details.append(RetryInfo(retry_delay=Duration(seconds=wait // SECOND, nanos=wait % SECOND * 1000)))
+    return _status(code_pb2.RESOURCE_EXHAUSTED, f"budget exhausted: {_sentence(first)}", *details)
+
+
+def invalid_field(error: InvalidFieldError) -> Status:
+    """Tell which field of a request is wrong."""
+    return _bad_request("INVALID_FIELD", error.field, error.problem)
+
+
+def account_unknown() -> Status:
+    """Tell that no such account exists."""
+    return _status(code_pb2.NOT_FOUND, "no such account", _info("ACCOUNT_UNKNOWN"))
+
+
+def ticket_not_authentic() -> Status:
+    """Tell that a charge does not carry dp_service's ticket for it."""
+    message = "the charge ticket is missing or is not dp_service's for this charge"
+    return _status(code_pb2.PERMISSION_DENIED, message, _info("TICKET_NOT_AUTHENTIC"))
+
+
+def store_unavailable() -> Status:
+    """Tell that the store is down and nothing has changed."""
+    return _status(
+        code_pb2.UNAVAILABLE, "the store is unavailable; nothing was changed", _info("STORE_UNAVAILABLE")
+    )
+
+
+def outcome_unknown() -> Status:
+    """Tell that the store did not say what became of the request."""
+    message = "the outcome is unknown: repeat the request with the same request_id"
+    return _status(code_pb2.UNAVAILABLE, message, _info("OUTCOME_UNKNOWN"))
+
+
+def internal() -> Status:
+    """Tell that the service has a fault."""
+    return _status(code_pb2.INTERNAL, "internal error", _info("INTERNAL"))
+
+
+def _bad_request(reason: str, field: str, problem: str) -> Status:
+    violation = BadRequest.FieldViolation(field=field, description=problem)
+    details = (_info(reason), BadRequest(field_violations=[violation]))
+    return _status(code_pb2.INVALID_ARGUMENT, f"{field} {problem}", *details)
+
+
+def _status(code: int, message: str, *details: Message) -> Status:
+    status = Status(code=code, message=message)
+    for detail in details:
+        packed = Any()
+        packed.Pack(detail)
+        status.details.append(packed)
+    return status
+
+
+def _info(reason: str, metadata: Mapping[str, str] | None = None) -> ErrorInfo:
+    return ErrorInfo(reason=reason, domain=DOMAIN, metadata=metadata or {})
+
+
+def _shortfall_metadata(missing: Shortfall, account: Account) -> dict[str, str]:
+    amounts = {"requested": str(missing.requested), "remaining": str(missing.remaining)}
+    metadata = {"level": account.level(missing.depth).text, "unit": missing.unit.value, **amounts}
+    if missing.refreshes_at is not None:
+        metadata["refreshes_at"] = _rfc3339(datetime_of(missing.refreshes_at))
+    return metadata
+
+
+def _violation(missing: Shortfall, account: Account) -> QuotaFailure.Violation:
+    subject = f"{account.level(missing.depth).text}:{missing.unit.value}"
+    return QuotaFailure.Violation(subject=subject, description=_sentence(missing))
+
+
+def _sentence(missing: Shortfall) -> str:
+    until = "" if missing.refreshes_at is None else f" until {_rfc3339(datetime_of(missing.refreshes_at))}"
+    return f"{missing.requested} {missing.unit.value} requested, {missing.remaining} left{until}"
+
+
+def _wait(refusal: Exhausted) -> Microseconds | None:
+    """Return how long until every shortfall is refreshed; None if one never is."""
+    ends = [missing.refreshes_at for missing in refusal.shortfalls]
+    known = [end for end in ends if end is not None]
+    return max(known) - refusal.decided_at if len(known) == len(ends) else None
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,25 @@
+"""Which store an address means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from budget_service.stores.interface import Store, StoreUnusableError
+from budget_service.stores.sqlite import SqliteStore
+
+
+async def open_store(address: str, *, allow_volatile: bool) -> Store:
+    """Open `sqlite:PATH`, `redis://...` or `rediss://...`. Raises StoreError."""
+    if address.startswith("sqlite:") and address != "sqlite:":
+        return SqliteStore.open(Path(address.removeprefix("sqlite:")))
+    if address.startswith(("redis://", "rediss://")):
+        return await _open_redis(address, allow_volatile=allow_volatile)
+    raise StoreUnusableError("a store is sqlite:PATH, redis://HOST:PORT/DB or rediss://HOST:PORT/DB")
+
+
+async def _open_redis(address: str, *, allow_volatile: bool) -> Store:
+    try:
+        from budget_service.stores.redis import RedisStore  # noqa: PLC0415 - the client is an extra
+    except ModuleNotFoundError:
+        raise StoreUnusableError("a Redis store needs `pip install gris-dp[redis]`") from None
+    return await RedisStore.open(address, allow_volatile=allow_volatile)
