@@ -46,5 +46,8 @@ format: $(VENV)/.dev ## format the code
 protos: $(VENV)/.dev ## write protos/generated
 	$(BIN)/python protos/generate.py
 
+bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
+	$(BIN)/python -m bench.path --engine $(ENGINE)
+
 clean: ## remove what make has set up
 	rm -rf $(VENV) node_modules .gris

@@ -1,8 +1,9 @@
 """The gRPC service: it translates messages, asks the store and maps errors, and decides nothing.
 
-A request that has reached the store is finished in a task of the server, whatever becomes of its caller: a deadline or a
-lost connection never interrupts a commit. The caller repeats the request with the same id and finds its answer.
+A request that has reached the store is finished in a task of the server, whatever becomes of its caller: a deadline or
+a lost connection never interrupts a commit. The caller repeats the request with the same id and finds its answer.
 """
+# ruff: noqa: N802 - the names of the RPCs are the proto's
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import logging
 import secrets
 from collections.abc import Coroutine
 from functools import lru_cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
 from google.rpc.status_pb2 import Status
@@ -31,7 +32,7 @@ SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 KNOWN_ACCOUNTS = 10_000
 
-Context = grpc.aio.ServicerContext
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Success = TypeVar("Success", Reserved, Charged, Released)
 Result = TypeVar("Result")
 

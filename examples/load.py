@@ -22,7 +22,7 @@ import httpx
 
 FOLDER = Path(__file__).resolve().parent
 TABLES = {
-    "cofacts": FOLDER / "cofacts" / "feedback.parquet",
+    "cofacts_feedback": FOLDER / "cofacts" / "feedback.parquet",
     "online_retail": FOLDER / "online_retail" / "purchases.parquet",
 }
 VERSION_KEY = "gris.data_version"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
@@ -26,6 +27,7 @@ from pinot_connector.errors import (
     ReservationOver,
     ServiceRefused,
     ServiceUnavailable,
+    Shortfall,
 )
 
 _Detail = TypeVar("_Detail", bound=Message)
@@ -85,15 +87,30 @@ def _by_reason(service: Service, told: _Told) -> GrisError | None:
     if meaning is not None:
         return meaning(told)
     if told.reason and told.code is grpc.StatusCode.INVALID_ARGUMENT:
-        return _invalid(told)
+        return _invalid(service, told)
     return None
 
 
-def _invalid(told: _Told) -> InvalidQuestion:
-    for request in _unpacked(told.details, error_details_pb2.BadRequest):
-        for violation in request.field_violations:
-            return InvalidQuestion(violation.field, violation.description)
-    return InvalidQuestion("", told.text)
+def _invalid(service: Service, told: _Told) -> GrisError:
+    violations = [
+        each for bad in _unpacked(told.details, error_details_pb2.BadRequest) for each in bad.field_violations
+    ]
+    field_name, problem = (violations[0].field, violations[0].description) if violations else ("", told.text)
+    # Of what budget_service is sent, only the account is the caller's own.
+    if service is Service.BUDGET and not field_name.startswith("account"):
+        return ServiceRefused(service, f"refused the request ({told.reason})", told.reason)
+    return InvalidQuestion(field_name, problem)
+
+
+def _exhausted(told: _Told) -> BudgetExhausted:
+    for info in _unpacked(told.details, error_details_pb2.ErrorInfo):
+        said = info.metadata
+        if {"level", "unit", "requested", "remaining"} <= said.keys():
+            until = datetime.fromisoformat(said["refreshes_at"]) if "refreshes_at" in said else None
+            level = tuple(said["level"].split("/"))
+            shortfall = Shortfall(level, said["unit"], int(said["requested"]), int(said["remaining"]), until)
+            return BudgetExhausted((shortfall,))
+    return BudgetExhausted(())
 
 
 def _told(service: Service, error: grpc.RpcError) -> _Told:
@@ -126,7 +143,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Told], GrisError]] = {
     (Service.DP, "PLAN_EXPIRED"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "PLAN_NOT_AUTHENTIC"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "DATA_CHANGED"): lambda _: DataChanged("the data changed while the question was answered"),
-    (Service.BUDGET, "BUDGET_EXHAUSTED"): lambda _: BudgetExhausted(()),
+    (Service.BUDGET, "BUDGET_EXHAUSTED"): _exhausted,
     (Service.BUDGET, "ACCOUNT_UNKNOWN"): lambda told: AccountUnknown(told.text),
     (Service.BUDGET, "RESERVATION_OVER"): lambda _: ReservationOver(
         Service.BUDGET, "the reservation is over"
@@ -135,6 +152,9 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Told], GrisError]] = {
         "the answer differs from the one that was paid for; nothing is shown"
     ),
     (Service.BUDGET, "QUERY_MISMATCH"): lambda _: IntegrityError("the reservation is for another question"),
+    (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(
+        "the cost is more than was reserved"
+    ),
     (Service.BUDGET, "STORE_UNAVAILABLE"): lambda _: ServiceUnavailable(
         Service.BUDGET, "its store is not available"
     ),

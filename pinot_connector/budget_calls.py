@@ -15,7 +15,7 @@ from gris.common.v1 import cost_pb2
 from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
-from pinot_connector.errors import BudgetExhausted, OutcomeUnknown, ServiceUnavailable, Shortfall
+from pinot_connector.errors import BudgetExhausted, GrisError, OutcomeUnknown, ServiceUnavailable
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
@@ -48,11 +48,11 @@ class BudgetCalls:
             ttl=duration_pb2.Duration(seconds=self._timeouts.reservation),
         )
         try:
-            return await self._repeated(self._stub.ReserveBudget, request)
+            return await self._repeated(self._stub.ReserveBudget, request, self._timeouts.budget)
         except OutcomeUnknown:
             raise ServiceUnavailable(Service.BUDGET, "no answer") from None
-        except BudgetExhausted:
-            raise BudgetExhausted(await self._shortfalls(worst_case)) from None
+        except BudgetExhausted as refusal:
+            raise await self._in_full(refusal, worst_case) from None
 
     async def charge(
         self,
@@ -79,14 +79,14 @@ class BudgetCalls:
             query_id=query_id,
             charge_ticket=charge_ticket,
         )
-        return await self._repeated(self._stub.UpdateBudget, request)
+        return await self._repeated(self._stub.UpdateBudget, request, self._timeouts.budget)
 
     async def release(self, reservation_id: str) -> None:
-        """Gives a reservation back."""
+        """Gives a reservation back; if the ledger is slow about it, the reservation lapses soon enough anyway."""
         request = budget_pb2.ReleaseReservationRequest(
             account=self._account, reservation_id=reservation_id, request_id=_new_id()
         )
-        await self._repeated(self._stub.ReleaseReservation, request)
+        await self._repeated(self._stub.ReleaseReservation, request, self._timeouts.budget_attempt)
 
     async def levels(self) -> Sequence[budget_pb2.Level]:
         """Returns every level of the account that has a limit, from the widest to the account itself."""
@@ -98,25 +98,34 @@ class BudgetCalls:
         """Closes the connection."""
         await self._channel.close()
 
-    async def _shortfalls(self, cost: cost_pb2.Cost) -> tuple[Shortfall, ...]:
+    async def _in_full(self, refusal: BudgetExhausted, cost: cost_pb2.Cost) -> BudgetExhausted:
+        """Returns the refusal with every shortfall; by itself it names only the first."""
         request = budget_pb2.CheckBudgetRequest(account=self._account, cost=cost)
-        response = await self._read(self._stub.CheckBudget, request)
-        return tuple(shortfall_of(message) for message in response.shortfalls)
+        try:
+            check: budget_pb2.CheckBudgetResponse = await self._once(
+                self._stub.CheckBudget, request, self._timeouts.budget
+            )
+        except GrisError:
+            return refusal
+        # Something may have become free in between; the refusal stands all the same.
+        return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)) or refusal.shortfalls)
 
     async def _read(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
         try:
-            return await self._repeated(call, request)
+            return await self._repeated(call, request, self._timeouts.budget)
         except OutcomeUnknown:
             # Reading changes nothing, so a lost answer leaves nothing unknown.
             raise ServiceUnavailable(Service.BUDGET, "no answer") from None
 
-    async def _repeated(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
-        """Sends one request, with one request_id, until it is answered or `Timeouts.budget` is over.
+    async def _repeated(
+        self, call: Callable[..., Awaitable[_Response]], request: _Request, seconds: float
+    ) -> _Response:
+        """Sends one request, with one request_id, until it is answered or its time is over.
 
         If any attempt may have had an effect, the whole has: a later "no effect" speaks only of the later attempt.
         """
         clock = asyncio.get_running_loop().time
-        deadline = clock() + self._timeouts.budget
+        deadline = clock() + seconds
         pause = FIRST_PAUSE_SECONDS
         unknown: OutcomeUnknown | None = None
         while True:

@@ -75,8 +75,8 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         return tuple(level_of(level) for level in await self._budget.levels())
 
     async def close(self) -> None:
-        """Closes the connections. Questions that are still being asked fail."""
-        self._steps.close()
+        """Cancels what is still being asked, lets it give its reservations back, and closes the connections."""
+        await self._steps.close()
         await self._noise.close()
         await self._budget.close()
 

@@ -13,9 +13,10 @@ back. True counts exist only between steps 3 and 4, in local variables.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from gris.common.v1 import histogram_pb2
 from gris.dp.v1 import dp_pb2, question_pb2
@@ -63,6 +64,7 @@ class Steps:
         self._engine = engine
         self._timeouts = timeouts
         self._confidence = confidence
+        self._asking: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
 
     async def ask(self, question: question_pb2.Question) -> PrivateResult:
@@ -73,6 +75,34 @@ class Steps:
         Raises:
             GrisError: there is no result; see `errors` for what each kind means.
         """
+        with self._registered():
+            return await self._ask(question)
+
+    async def close(self) -> None:
+        """Cancels the questions that are still being asked, and waits until they have given everything back.
+
+        Calls that still run in an engine end by their own time-outs; nobody waits for them.
+        """
+        asking = set(self._asking)
+        for task in asking:
+            # A second cancellation would interrupt the giving back that the first one began.
+            if not task.cancelling():
+                task.cancel()
+        if asking:
+            await asyncio.wait(asking)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @contextmanager
+    def _registered(self) -> Iterator[None]:
+        task = asyncio.current_task()
+        assert task is not None, "a coroutine runs in a task"  # noqa: S101 - for the type checker
+        self._asking.add(task)
+        try:
+            yield
+        finally:
+            self._asking.discard(task)
+
+    async def _ask(self, question: question_pb2.Question) -> PrivateResult:
         for _ in range(TRIES_ON_MOVING_DATA - 1):
             try:
                 return await self._ask_once(question)
@@ -80,10 +110,6 @@ class Steps:
                 # Whoever replaces data needs a moment to finish.
                 await asyncio.sleep(PAUSE_SECONDS)
         return await self._ask_once(question)
-
-    def close(self) -> None:
-        """Lets go of the engine's threads; calls that still run there end by their own time-outs."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _ask_once(self, question: question_pb2.Question) -> PrivateResult:
         translation, data_version = await self._translate(question)

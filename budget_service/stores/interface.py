@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
@@ -10,6 +11,8 @@ from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import Microseconds
+
+Clock: TypeAlias = Callable[[], Microseconds]
 
 
 class StoreError(Exception):
@@ -59,4 +62,6 @@ class Store(Protocol):
         """Finish what was begun and let go of the store."""
 
 
-Clock: TypeAlias = Callable[[], Microseconds]
+def system_clock() -> Microseconds:
+    """Return the time of this machine."""
+    return time.time_ns() // 1000

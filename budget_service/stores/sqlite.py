@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,21 +19,16 @@ from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
 from budget_service.ledger.values import Account, LevelLimit
-from budget_service.ledger.windows import Microseconds
 from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.interface import (
     Clock,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
+    system_clock,
 )
 
 Result = TypeVar("Result")
-
-
-def system_clock() -> Microseconds:
-    """Return the time of this machine."""
-    return time.time_ns() // 1000
 
 
 class SqliteStore:
@@ -83,7 +77,10 @@ class SqliteStore:
     async def _run(self, work: Callable[[], Result]) -> Result:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._writer, work)
-        except sqlite3.Error as error:
+        except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+            # A fault of this program, not of the file.
+            raise
+        except sqlite3.DatabaseError as error:
             raise StoreUnavailableError(str(error)) from error
 
     def _apply(self, request: Request) -> Answer:

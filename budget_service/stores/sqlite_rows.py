@@ -37,9 +37,10 @@ SCHEMA = (
         spent_information INTEGER NOT NULL, spent_calls INTEGER NOT NULL,
         reserved_information INTEGER NOT NULL, reserved_calls INTEGER NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE reservations (
-        reservation_id TEXT PRIMARY KEY, root TEXT NOT NULL, account TEXT NOT NULL, request_id TEXT NOT NULL,
+        root TEXT NOT NULL, reservation_id TEXT NOT NULL, account TEXT NOT NULL, request_id TEXT NOT NULL,
         query_id TEXT NOT NULL, information INTEGER NOT NULL, calls INTEGER NOT NULL, expires_at INTEGER NOT NULL,
-        paid_release_id TEXT NOT NULL, forfeits INTEGER NOT NULL, holds TEXT NOT NULL) WITHOUT ROWID""",
+        paid_release_id TEXT NOT NULL, forfeits INTEGER NOT NULL, holds TEXT NOT NULL,
+        PRIMARY KEY (root, reservation_id)) WITHOUT ROWID""",
     "CREATE INDEX reservations_by_end ON reservations (root, expires_at, reservation_id)",
     """CREATE TABLE outcomes (
         root TEXT NOT NULL, request_id TEXT NOT NULL, fingerprint TEXT NOT NULL, outcome TEXT NOT NULL,
@@ -113,9 +114,10 @@ def load_reservation(
     connection: sqlite3.Connection, account: Account, reservation_id: str
 ) -> Reservation | None:
     """Return a reservation of this account that has not been ended, lapsed or not."""
-    query = f"SELECT {RESERVATION} FROM reservations WHERE reservation_id = ? AND account = ?"  # noqa: S608 - a constant
-    row = connection.execute(query, (reservation_id, account.text)).fetchone()
-    return _reservation(*row) if row else None
+    query = f"SELECT {RESERVATION} FROM reservations WHERE root = ? AND reservation_id = ?"  # noqa: S608 - a constant
+    row = connection.execute(query, (account.root, reservation_id)).fetchone()
+    reservation = _reservation(*row) if row else None
+    return reservation if reservation is not None and reservation.account == account else None
 
 
 def write_change(connection: sqlite3.Connection, request: Request, change: Change) -> None:
@@ -127,9 +129,8 @@ def write_change(connection: sqlite3.Connection, request: Request, change: Chang
     )
     rows = [_balance_row(level, balance) for level, balance in change.balances.items()]
     connection.executemany("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    connection.executemany(
-        "DELETE FROM reservations WHERE reservation_id = ?", ((id_,) for id_ in change.ended)
-    )
+    ended = [(root, id_) for id_ in change.ended]
+    connection.executemany("DELETE FROM reservations WHERE root = ? AND reservation_id = ?", ended)
     opened = () if change.opened is None else (change.opened,)
     connection.executemany(INSERT_RESERVATION, map(_reservation_row, opened))
     connection.executemany(INSERT_ENTRY, map(_journal_row, change.journal))
@@ -252,7 +253,7 @@ def _reservation(*row: Any) -> Reservation:
 
 
 def _reservation_row(each: Reservation) -> tuple[Any, ...]:
-    ids = (each.reservation_id, each.account.root, each.account.text, each.request_id, each.query_id)
+    ids = (each.account.root, each.reservation_id, each.account.text, each.request_id, each.query_id)
     held = (each.held.information, each.held.calls)
     return (*ids, *held, each.expires_at, each.paid_release_id, int(each.forfeits), _holds_text(each.holds))
 

@@ -9,6 +9,10 @@ Each U_i is an infinite sequence of random bits of which the first 64 are usuall
 bounds (`keys`) settle the order wherever neighbouring keys are further apart than their errors; the others
 are evaluated in interval arithmetic with more and more bits until they separate. So the result is a
 function of the weights and the random bits alone, the same on every platform.
+
+How often is more than 64 bits needed? The keys of rank i and i + 1 are at least exponentially distributed with rate i
+apart, and float errors are below 5e-14 for all but extreme words, so exact evaluation happens with probability below
+about k^2 / 2 * 1.5e-13: 8e-10, or 2^-30, for the 100 largest.
 """
 
 from functools import cmp_to_key
@@ -107,8 +111,6 @@ class _ExactKeys:
         bits = WORD_BITS * words
         context = interval_context(bits + _GUARD_BITS)
         prefix = self._uniforms.prefix(index, words)
-        if prefix in (0, 2**bits - 1):
-            # U may still be 0 or 1, where the key is unbounded: nothing is known until more bits are drawn.
-            return context.mpf(["-inf", "inf"])
+        # While U may still be 0 or 1 the interval of its key is unbounded on that side, which is right.
         uniform = context.mpf([prefix, prefix + 1]) / 2**bits
         return self._weights.log_weight(index, context) - context.log(-context.log(uniform))

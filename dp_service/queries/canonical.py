@@ -44,8 +44,11 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
-class Dimension:
-    """A column to group by. `null_value` takes the place of NULL; None: rows with NULL are left out."""
+class QueryColumn:
+    """A column that the question groups by or restricts.
+
+    `null_value` takes the place of NULL; None: rows with NULL are left out.
+    """
 
     name: str
     type: ColumnType
@@ -56,7 +59,7 @@ class Dimension:
 class TextRestriction:
     """The text is one of `values` - or none of them, if `excluded` - which are sorted and distinct."""
 
-    column: Dimension
+    column: QueryColumn
     values: tuple[str, ...]
     excluded: bool
 
@@ -65,7 +68,7 @@ class TextRestriction:
 class OrdinalRestriction:
     """The integer, day or truth value lies in `intervals`."""
 
-    column: Dimension
+    column: QueryColumn
     intervals: Intervals
 
 
@@ -81,7 +84,7 @@ class CanonicalQuery:
 
     table: str
     member: str
-    dimensions: tuple[Dimension, ...]
+    dimensions: tuple[QueryColumn, ...]
     measure: Measure
     restrictions: tuple[Restriction, ...]
 
@@ -97,7 +100,7 @@ def canonicalise(query: HistogramQuery, table: Table) -> CanonicalQuery:
     return CanonicalQuery(
         table=table.name,
         member=table.member,
-        dimensions=tuple(_dimension(column) for column in dimensions),
+        dimensions=tuple(_query_column(column) for column in dimensions),
         measure=query.measure,
         restrictions=tuple(each for each in restrictions if each is not None),
     )
@@ -118,8 +121,8 @@ def _restricts_time(query: HistogramQuery) -> bool:
     return query.time_range is not None and query.time_range != TimeRange(None, None)
 
 
-def _dimension(column: Column) -> Dimension:
-    return Dimension(column.name, column.type, column.null_value if column.nulls is Nulls.KEEP else None)
+def _query_column(column: Column) -> QueryColumn:
+    return QueryColumn(column.name, column.type, column.null_value if column.nulls is Nulls.KEEP else None)
 
 
 def _restriction(column: Column, query: HistogramQuery, table: Table) -> Restriction | None:
@@ -139,7 +142,7 @@ def _restriction(column: Column, query: HistogramQuery, table: Table) -> Restric
         raise _contradiction()
     if column.nulls is Nulls.KEEP and allowed == (universe,):
         return None
-    return OrdinalRestriction(_dimension(column), allowed)
+    return OrdinalRestriction(_query_column(column), allowed)
 
 
 def _text_restriction(column: Column, filters: Iterable[Filter]) -> TextRestriction | None:
@@ -157,11 +160,13 @@ def _text_restriction(column: Column, filters: Iterable[Filter]) -> TextRestrict
                 raise QuestionError("filters", "expected no range on a column of texts")
     if allowed is None:
         return (
-            TextRestriction(_dimension(column), tuple(sorted(excluded)), excluded=True) if excluded else None
+            TextRestriction(_query_column(column), tuple(sorted(excluded)), excluded=True)
+            if excluded
+            else None
         )
     if not allowed - excluded:
         raise _contradiction()
-    return TextRestriction(_dimension(column), tuple(sorted(allowed - excluded)), excluded=False)
+    return TextRestriction(_query_column(column), tuple(sorted(allowed - excluded)), excluded=False)
 
 
 def _contradiction() -> QuestionError:
@@ -209,12 +214,12 @@ def canonical_bytes(query: CanonicalQuery) -> bytes:
         query.table.encode(),
         query.member.encode(),
         query.measure.encode(),
-        length_prefixed(*map(_dimension_bytes, query.dimensions)),
+        length_prefixed(*map(_column_bytes, query.dimensions)),
         length_prefixed(*map(_restriction_bytes, query.restrictions)),
     )
 
 
-def _dimension_bytes(column: Dimension) -> bytes:
+def _column_bytes(column: QueryColumn) -> bytes:
     null_value = b"drop" if column.null_value is None else length_prefixed(b"keep", _value(column.null_value))
     return length_prefixed(column.name.encode(), column.type.encode(), null_value)
 
@@ -225,7 +230,7 @@ def _value(value: Value) -> bytes:
 
 
 def _restriction_bytes(restriction: Restriction) -> bytes:
-    column = _dimension_bytes(restriction.column)
+    column = _column_bytes(restriction.column)
     match restriction:
         case TextRestriction():
             tag = b"none of" if restriction.excluded else b"one of"

@@ -94,7 +94,11 @@ def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Fault) -> N
 
 
 def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Fault) -> Table:
-    _refuse_equal_names(schema.columns, (*path, "columns"), fault)
+    time_names = () if schema.time is None else (schema.time.column,)
+    names = {*schema.columns, schema.member, *time_names}
+    _refuse_equal_names(sorted(names), (*path, "columns"), fault)
+    if schema.member in time_names:
+        fault((*path, "time", "column"), "expected a column other than the member column")
     if not schema.measures.distinct_members and schema.measures.events is None:
         fault((*path, "measures"), "expected at least one measure")
     columns = [
@@ -118,21 +122,13 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Fault) -> Tabl
 
 
 def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: _Fault) -> None:
-    """Refuse a policy that allows to single out members, under whatever case the column's name is written."""
+    """Refuse a policy that allows to single out members."""
+    place = (*path, "columns", member)
     for column in columns:
-        if column.name.casefold() != member.casefold():
-            continue
-        if column.name != member:
-            fault((*path, "columns", column.name), "expected the member column's name as `member` writes it")
-        if column.group_by or column.operators:
-            fault(
-                (*path, "columns", column.name), "the member column may be neither grouped by nor filtered on"
-            )
-        if column.nulls is Nulls.KEEP:
-            fault(
-                (*path, "columns", column.name, "nulls"),
-                "rows without a member belong to nobody: expected drop",
-            )
+        if column.name == member and (column.group_by or column.operators):
+            fault(place, "the member column may be neither grouped by nor filtered on")
+        if column.name == member and column.nulls is Nulls.KEEP:
+            fault((*place, "nulls"), "expected drop: rows without a member belong to nobody")
 
 
 def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, fault: _Fault) -> None:

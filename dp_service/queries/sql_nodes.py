@@ -8,6 +8,8 @@ from sqlglot import exp
 
 from dp_service.queries.sql_words import refuse
 
+_MAXIMUM_DIGITS = 19
+
 _NAMES: dict[type, str] = {
     exp.Or: "OR",
     exp.Not: "NOT other than in NOT IN",
@@ -64,4 +66,7 @@ def whole_number(node: exp.Expr) -> int | None:
     if not isinstance(node, exp.Literal) or node.is_string:
         return None
     only(node, "this", "is_string")
+    # Longer ones fit in no column, and Python refuses to convert very long ones.
+    if len(node.this) > _MAXIMUM_DIGITS:
+        refuse("an integer of more than 64 bits")
     return int(node.this)

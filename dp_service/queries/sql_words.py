@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.structured import FORBIDDEN_CHARACTER
 
 MAXIMUM_LENGTH = 10_000
 MAXIMUM_DEPTH = 16
@@ -65,6 +66,8 @@ def check_words(text: str) -> str:
     """Return the statement without a semicolon at its end, or raise QuestionError naming what is not accepted."""
     if len(text) > MAXIMUM_LENGTH:
         raise QuestionError("sql", f"expected at most {MAXIMUM_LENGTH} characters")
+    if FORBIDDEN_CHARACTER.search(text):
+        refuse("a NUL or surrogate code point")
     words = list(_words(text))
     if not words or words[0].text.upper() != "SELECT":
         raise QuestionError("sql", "expected a statement that begins with SELECT")
@@ -95,8 +98,8 @@ def _check_neighbours(left: _Word, right: _Word) -> None:
         refuse("a prefixed text")
     if touching and left.kind == "number" and right.kind == "name":
         refuse("a number other than an integer")
-    if left.kind == right.kind == "text":
-        refuse("a text beside a text")
+    if left.kind == right.kind and left.kind in ("text", "quoted"):
+        refuse("a quoted word beside another")
     if right.text == "(" and left.kind in ("name", "quoted") and left.text.upper() not in _BEFORE_PARENTHESIS:
         refuse("a function, subquery or CTE")
 

@@ -21,10 +21,7 @@ MAXIMUM_K = 100_000
 INT64_MINIMUM = -(2**63)
 INT64_MAXIMUM = 2**63 - 1
 
-# Pinot looks for OPTION(..) by pattern in the raw text of a query, inside literals too, and some options make its
-# counts silently wrong. A literal that holds the pattern would set them.
-_PINOT_OPTION = re.compile(r"option\s*\(", re.IGNORECASE)
-_FORBIDDEN_CHARACTER = re.compile("[\0\ud800-\udfff]")
+FORBIDDEN_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 Value = str | int | bool | datetime.date
 
@@ -68,10 +65,8 @@ def fault_of(value: object) -> str | None:
 def _fault_of_text(text: str) -> str | None:
     if len(text) > MAXIMUM_TEXT_LENGTH:
         return f"expected a text of at most {MAXIMUM_TEXT_LENGTH} characters"
-    if _FORBIDDEN_CHARACTER.search(text):
+    if FORBIDDEN_CHARACTER.search(text):
         return "expected a text without NUL and surrogate code points"
-    if _PINOT_OPTION.search(text):
-        return "expected a text without the word OPTION before a parenthesis, which Apache Pinot would obey"
     return None
 
 

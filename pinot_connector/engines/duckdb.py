@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +52,10 @@ class DuckDBEngine:
     ) -> None:
         self._files = {table: VersionedFile(Path(path).resolve()) for table, path in tables.items()}
         self._timeout_seconds = timeout_seconds
-        self._views = _in_memory()
+        self._shared = _Shared(_in_memory())
         for table, file in self._files.items():
             if not _is_database(file.path):
-                _create_view(self._views, table, file.path)
+                _create_view(self._shared.connection, table, file.path)
 
     def data_version(self, table: str) -> str:
         """Returns `sha256:` and the hash of the table's file; see `Engine.data_version`."""
@@ -76,8 +76,8 @@ class DuckDBEngine:
         return _answer(query, description, rows, data_version)
 
     def close(self) -> None:
-        """Frees the in-memory database."""
-        self._views.close()
+        """Frees the in-memory database as soon as the queries that still run have ended."""
+        self._shared.close()
 
     def _file(self, table: str) -> VersionedFile:
         try:
@@ -89,11 +89,8 @@ class DuckDBEngine:
     def _connection(self, table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         # An attached database keeps the file that it opened, even after another one took its place; only a
         # fresh instance is sure to read the file that the version is of. Views open their file every time.
-        connection = _attached(table, path) if _is_database(path) else self._views.cursor()
-        try:
+        with _attached(table, path) if _is_database(path) else self._shared.cursor() as connection:
             yield connection
-        finally:
-            connection.close()
 
     @contextmanager
     def _deadline(self, connection: duckdb.DuckDBPyConnection) -> Iterator[threading.Event]:
@@ -110,6 +107,43 @@ class DuckDBEngine:
         finally:
             timer.cancel()
             timer.join()
+
+
+class _Shared:
+    """An in-memory database for many queries at once, each on a cursor of its own.
+
+    DuckDB refuses to close a database while a query runs on it, so the last query out does it.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+        self._lock = threading.Lock()
+        self._users = 0
+        self._closed = False
+
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._lock:
+            if self._closed:
+                raise EngineUnavailable("the engine is closed")
+            cursor = self.connection.cursor()
+            self._users += 1
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+            with self._lock:
+                self._users -= 1
+                self._close_if_idle()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._close_if_idle()
+
+    def _close_if_idle(self) -> None:
+        if self._closed and not self._users:
+            self.connection.close()
 
 
 def _in_memory() -> duckdb.DuckDBPyConnection:
@@ -145,15 +179,19 @@ def _create_view(connection: duckdb.DuckDBPyConnection, table: str, path: Path) 
         raise EngineUnavailable("the data file cannot be read") from None
 
 
-def _attached(table: str, path: Path) -> duckdb.DuckDBPyConnection:
-    connection = _in_memory()
+@contextmanager
+def _attached(table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with closing(_in_memory()) as connection:
+        _attach(connection, table, path)
+        yield connection
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     try:
         connection.execute(f"ATTACH {_literal(str(path))} AS source (READ_ONLY)")
         connection.execute(f"CREATE VIEW {_quoted(table)} AS SELECT * FROM source.{_quoted(table)}")  # noqa: S608
     except duckdb.Error:
-        connection.close()
         raise EngineUnavailable("the data file cannot be read") from None
-    return connection
 
 
 def _require_version(file: VersionedFile, data_version: str) -> None:

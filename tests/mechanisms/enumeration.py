@@ -1,8 +1,8 @@
 """The exact output law of a mechanism, found by running its real code under every outcome of its draws.
 
-A run asks a `NoiseSource` for draws; `EnumeratingNoise` answers with one outcome of each and remembers that there were
-others. Running again for every alternative walks the whole tree of choices. Selections have finitely many
-outcomes; noise is cut off at a radius, and the mass beyond it is accounted for as `lost`.
+A run asks a `NoiseSource` for draws; `EnumeratingNoise` answers with one outcome of each and remembers that
+there were others. Running again for every alternative walks the whole tree of choices. Selections have
+finitely many outcomes; noise is cut off at a radius, and the mass beyond it is accounted for as `lost`.
 """
 
 import math
@@ -12,18 +12,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import permutations
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.noise import LogWeights, NoiseSource
 
-Outcome = Hashable
+Outcome = TypeVar("Outcome", bound=Hashable)
 Options = Sequence[tuple[object, float]]
 
 
 @dataclass(frozen=True)
-class Law:
+class Law(Generic[Outcome]):
     """Probabilities of outcomes; `lost` is the mass of the runs whose noise would have exceeded the radius."""
 
     mass: dict[Outcome, float]
@@ -39,12 +40,12 @@ class EnumeratingNoise:
         self.option_counts: list[int] = []
         self.probability = 1.0
 
-    def discrete_laplace(self, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:  # noqa: ARG002
+    def discrete_laplace(self, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:
         """Return one outcome of `size` draws within the radius."""
         options = noise_options(inverse_scale, self._radius)
         return np.array([self._choose(options) for _ in range(size)], dtype=np.int64)
 
-    def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:  # noqa: ARG002
+    def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
         """Return one of the possible orders."""
         return np.array(self._choose(order_options(tuple(log_weights(weights)), count)), dtype=np.int64)
 
@@ -58,7 +59,7 @@ class EnumeratingNoise:
         return value
 
 
-def output_law(run: Callable[[NoiseSource], Outcome], *, radius: int) -> Law:
+def output_law(run: Callable[[NoiseSource], Outcome], *, radius: int) -> Law[Outcome]:
     """Return the exact law of what `run` returns."""
     mass: dict[Outcome, float] = defaultdict(float)
     pending: list[list[int]] = [[]]
@@ -67,7 +68,9 @@ def output_law(run: Callable[[NoiseSource], Outcome], *, radius: int) -> Law:
         noise = EnumeratingNoise(given, radius)
         mass[run(noise)] += noise.probability
         for position in range(len(given), len(noise.choices)):
-            pending += [[*noise.choices[:position], other] for other in range(1, noise.option_counts[position])]
+            pending += [
+                [*noise.choices[:position], other] for other in range(1, noise.option_counts[position])
+            ]
     return Law(dict(mass), max(0.0, 1 - math.fsum(mass.values())))
 
 
@@ -103,17 +106,17 @@ def plackett_luce(logs: Sequence[float], order: Sequence[int]) -> float:
     return probability
 
 
-def hockey_stick(first: Law, second: Law, epsilon: float) -> float:
+def hockey_stick(first: Law[Outcome], second: Law[Outcome], epsilon: float) -> float:
     """Return an upper bound of the hockey-stick divergence of two laws: the delta that goes with epsilon."""
     return _excess(first, second, epsilon) + first.lost
 
 
-def certain_hockey_stick(first: Law, second: Law, epsilon: float) -> float:
+def certain_hockey_stick(first: Law[Outcome], second: Law[Outcome], epsilon: float) -> float:
     """Return a lower bound of the hockey-stick divergence of two laws."""
     return _excess(first, second, epsilon) - math.exp(epsilon) * second.lost
 
 
-def _excess(first: Law, second: Law, epsilon: float) -> float:
+def _excess(first: Law[Outcome], second: Law[Outcome], epsilon: float) -> float:
     return math.fsum(
         max(0.0, probability - math.exp(epsilon) * second.mass.get(outcome, 0.0))
         for outcome, probability in first.mass.items()

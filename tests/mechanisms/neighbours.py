@@ -2,13 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import NamedTuple
 
 from dp_service.mechanisms import Histogram, Mechanism
 from dp_service.noise import NoiseSource
 
-from .enumeration import Law, Outcome, output_law
+from .enumeration import Law, output_law
 
 Counts = tuple[int, ...]
+
+
+class Release(NamedTuple):
+    """A selection with elements by name, as a value that can be counted."""
+
+    elements: tuple[int, ...]
+    noisy_counts: tuple[int, ...] | None
+    ended_in_bottom: bool
+    bottom: int | None
 
 
 def all_histograms(elements: int, largest: int) -> list[Counts]:
@@ -16,7 +26,9 @@ def all_histograms(elements: int, largest: int) -> list[Counts]:
     return list(product(range(largest + 1), repeat=elements))
 
 
-def neighbouring_pairs(histograms: list[Counts], *, tau: int, delta_l0: int) -> Iterator[tuple[Counts, Counts]]:
+def neighbouring_pairs(
+    histograms: list[Counts], *, tau: int, delta_l0: int
+) -> Iterator[tuple[Counts, Counts]]:
     """Yield each pair with and without one member, in both orders."""
     known = set(histograms)
     for counts in histograms:
@@ -27,14 +39,14 @@ def neighbouring_pairs(histograms: list[Counts], *, tau: int, delta_l0: int) -> 
                 yield larger, counts
 
 
-def over_known_domain(mechanism: Mechanism, counts: Counts) -> Callable[[NoiseSource], Outcome]:
+def over_known_domain(mechanism: Mechanism, counts: Counts) -> Callable[[NoiseSource], Release]:
     """Run on all counts, zeros included."""
     return _named_run(mechanism, list(range(len(counts))), counts)
 
 
 def over_unknown_domain(
     mechanism: Mechanism, counts: Counts, *, d_bar: int
-) -> Callable[[NoiseSource], Outcome]:
+) -> Callable[[NoiseSource], Release]:
     """Run on the d_bar + 1 largest counts that exist, ties at the cut broken by the element."""
     present = [element for element, count in enumerate(counts) if count > 0]
     fetched = sorted(present, key=lambda element: (-counts[element], element))[: d_bar + 1]
@@ -42,21 +54,19 @@ def over_unknown_domain(
 
 
 def laws_over(
-    histograms: list[Counts], run_on: Callable[[Counts], Callable[[NoiseSource], Outcome]], *, radius: int
-) -> dict[Counts, Law]:
+    histograms: list[Counts], run_on: Callable[[Counts], Callable[[NoiseSource], Release]], *, radius: int
+) -> dict[Counts, Law[Release]]:
     """Return the exact output law for each histogram."""
     return {counts: output_law(run_on(counts), radius=radius) for counts in histograms}
 
 
-def _named_run(
-    mechanism: Mechanism, elements: list[int], counts: Counts
-) -> Callable[[NoiseSource], Outcome]:
+def _named_run(mechanism: Mechanism, elements: list[int], counts: Counts) -> Callable[[NoiseSource], Release]:
     histogram = Histogram.from_element_order([counts[element] for element in elements])
 
-    def run(noise: NoiseSource) -> Outcome:
+    def run(noise: NoiseSource) -> Release:
         selection = mechanism.run(histogram, noise)
         released = tuple(elements[index] for index in selection.indices.tolist())
         noisy = None if selection.noisy_counts is None else tuple(selection.noisy_counts.tolist())
-        return released, noisy, selection.ended_in_bottom, selection.bottom
+        return Release(released, noisy, selection.ended_in_bottom, selection.bottom)
 
     return run

@@ -121,7 +121,8 @@ def test_wide_noise_has_the_right_mean_and_variance(inverse_scale: Fraction) -> 
     variance = 2 * q / math.expm1(-inverse_scale) ** 2
     sample = draws(inverse_scale, size).astype(np.float64)
     assert abs(sample.mean()) < 5 * math.sqrt(variance / size)
-    # The fourth moment of Laplace noise is 6 times the squared variance, so the variance has error sqrt(5 / n).
+    # The fourth moment of Laplace noise is 6 times the squared variance, so the variance has error sqrt(5 /
+    # n).
     assert abs(sample.var() / variance - 1) < 5 * math.sqrt(5 / size)
 
 

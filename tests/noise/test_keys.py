@@ -37,6 +37,17 @@ def test_bounds_are_narrow_for_ordinary_words() -> None:
     assert standard_gumbel(WORDS)[1].max() < 1e-12
 
 
+def test_the_bound_covers_the_rounding_of_large_odds() -> None:
+    """The logarithm of odds near 10^300 is rounded by more than the noise is, and the bound knows."""
+    numerators = np.array([10**300 - 7**i for i in range(300)], dtype=object)
+    weights = LogWeights(Fraction(1), np.zeros(300, dtype=np.int64), numerators)
+    keys = float_keys(weights, WORDS)
+    with mpmath.workprec(2000):
+        for i in range(300):
+            exact = mpmath.log(mpmath.mpf(numerators[i])) + exact_gumbel(mpmath.mpf(int(WORDS[i])) + 0.5)
+            assert abs(exact - mpmath.mpf(keys.high[i]) - mpmath.mpf(keys.low[i])) <= keys.error[i]
+
+
 @pytest.mark.parametrize("word", [0, 1, 2**11 - 1, 2**64 - 2**11 + 1, 2**64 - 1])
 def test_extreme_words_promise_nothing(word: int) -> None:
     """Where first-order error analysis ends, the bound is infinite and further bits decide."""

@@ -6,14 +6,12 @@ import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from tests.pinot.conftest import NastyTable
+from pinot_connector.engines.base import ColumnType
+from tests.pinot.nasty import NastyTable
+from tests.pinot.queries import EXACT, count_members
 
 pytestmark = pytest.mark.pinot
 
-EXACT = (
-    "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
-    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "
-)
 TOP_TEN = (
     "SELECT article_id, COUNT(*) FROM nasty GROUP BY article_id ORDER BY COUNT(*) DESC, article_id LIMIT 10"
 )
@@ -65,24 +63,14 @@ def test_a_misspelt_option_is_ignored(pinot_cluster: PinotCluster, nasty_table: 
     assert rows(answer) != nasty_table.top(10)
 
 
-def test_a_reached_limit_of_groups_is_only_a_flag(
-    pinot_cluster: PinotCluster, nasty_table: NastyTable
-) -> None:
-    """With numGroupsLimit reached, the answer has no exception and wrong counts."""
-    answer = ask(pinot_cluster, EXACT.replace("100000000", "1000") + TOP_TEN)
-    assert answer["numGroupsLimitReached"]
-    assert not answer["exceptions"]
-    assert rows(answer) != nasty_table.top(10)
-
-
 def test_a_pinot_without_a_match_calls_every_column_a_string(loaded_pinot: PinotCluster) -> None:
     """The types of an answer without rows say nothing, so they cannot be demanded."""
-    answer = ask(loaded_pinot, "SELECT day, COUNT(*) FROM cofacts WHERE day > 100000 GROUP BY day")
+    answer = ask(loaded_pinot, "SELECT day, COUNT(*) FROM cofacts_feedback WHERE day > 100000 GROUP BY day")
     assert rows(answer) == []
     assert answer["resultTable"]["dataSchema"]["columnDataTypes"][0] == "STRING"
 
 
 def test_count_distinct_is_exact(loaded_pinot: PinotCluster) -> None:
     """The head of the ranking is that of the published data, across four segments and two servers."""
-    top = "SELECT article_id, COUNT(DISTINCT member_id) FROM cofacts GROUP BY article_id ORDER BY 2 DESC LIMIT 5"
-    assert [count for _, count in rows(ask(loaded_pinot, EXACT + top))] == [1127, 970, 802, 787, 742]
+    query = count_members("cofacts_feedback", ("article_id", ColumnType.STRING), limit=5)
+    assert [count for _, count in rows(ask(loaded_pinot, query.sql))] == [1127, 970, 802, 787, 742]

@@ -10,7 +10,9 @@ from dp_service.queries.intervals import ordinal
 from dp_service.queries.structured import Value
 
 # Without these each server of a Pinot cluster keeps only part of its groups and counts come out too low, with every
-# flag clean. numGroupsLimit has no value for "none".
+# flag clean. numGroupsLimit has no value for "none". Of the ways to set an option (0.11 and later) only the last SET
+# statement counts, and OPTION(..) counts at the very end of the text alone, where `statement` puts its LIMIT; so no
+# literal can set one.
 _PINOT_EXACT = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
     "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "

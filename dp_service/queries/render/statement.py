@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dp_service.queries.canonical import Dimension, OrdinalRestriction, Restriction, TextRestriction
+from dp_service.queries.canonical import (
+    CanonicalQuery,
+    OrdinalRestriction,
+    QueryColumn,
+    Restriction,
+    TextRestriction,
+)
 from dp_service.queries.intervals import UNIVERSES, Interval, complement, date_of, size
 from dp_service.queries.policy_schema import COUNT_COLUMN
 from dp_service.queries.render.dialects import Dialect, identifier, literal
@@ -21,13 +27,16 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         for key, dimension in zip(keys, query.dimensions, strict=True)
     ]
     count = _count(query.measure, query.member)
-    conditions = [each for restriction in query.restrictions for each in _conditions(restriction, dialect)]
-    conditions += _domain_conditions(resolution, dialect)
+    conditions = [
+        *_member_conditions(query),
+        *(each for restriction in query.restrictions for each in _conditions(restriction, dialect)),
+        *_domain_conditions(resolution, dialect),
+    ]
     order = ", ".join([f"{count} DESC", *(f"{key} ASC" for key in keys)])
     parts = [
         f"{dialect.prefix}SELECT {', '.join(selected)}, {count} AS {identifier(COUNT_COLUMN)}",
         f"FROM {identifier(query.table)}",
-        *([f"WHERE {' AND '.join(conditions)}"] if conditions else []),
+        f"WHERE {' AND '.join(conditions)}",
         f"GROUP BY {', '.join(keys)}",
         f"ORDER BY {order}",
         f"LIMIT {resolution.row_limit}",
@@ -43,12 +52,18 @@ def _count(measure: Measure, member: str) -> str:
             return "COUNT(*)"
 
 
-def _expression(column: Dimension, dialect: Dialect) -> str:
+def _expression(column: QueryColumn, dialect: Dialect) -> str:
     """Write a column with its null value in the place of NULL, if NULLs are kept."""
     name = identifier(column.name)
     if column.null_value is None or not dialect.stores_nulls:
         return name
     return f"COALESCE({name}, {literal(column.null_value, dialect)})"
+
+
+def _member_conditions(query: CanonicalQuery) -> Iterator[str]:
+    """Leave out rows without a member; where the policy says what stands for NULL, a restriction already does."""
+    if all(restriction.column.name != query.member for restriction in query.restrictions):
+        yield f"{identifier(query.member)} IS NOT NULL"
 
 
 def _domain_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
@@ -82,11 +97,11 @@ def _membership(
 
 
 def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dialect) -> Iterator[str]:
-    """Write a set of integers as a list where that is shorter, else as its ends and the values missing between."""
+    """Write a set of integers as a list where that is no longer than its two ends and the values missing between."""
     intervals, kind = restriction.intervals, restriction.column.type
     hull = Interval(intervals[0].start, intervals[-1].end)
     gaps = complement(intervals, hull)
-    if size(intervals) == 1 or (gaps and size(intervals) <= size(gaps)):
+    if size(intervals) <= size(gaps) + 2:
         yield _membership(key, _values(intervals, kind), dialect, excluded=False)
         return
     yield from _bounds(key, hull, kind, dialect)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
@@ -33,6 +34,7 @@ that was replaced by another with as many documents would answer with its old co
 YOUNG_SECONDS = 60.0
 """A version older than this needs no waiting; generous, for the clocks of two machines are compared."""
 
+_SETTLE_ATTEMPTS = 4
 _READS_AT_ONCE = 8
 
 
@@ -54,26 +56,27 @@ class Controller:
 
     def settled_state(self, table: str) -> TableState:
         """Read what a whole answer of the table covers, and wait until queries see it too."""
-        state = self.state(table)
-        wait = self._seconds_to_settle(table, state)
-        if wait > 0:
-            time.sleep(wait)
+        for _ in range(_SETTLE_ATTEMPTS):
             state = self.state(table)
-        return state
+            wait = self._seconds_to_settle(table, state)
+            if wait <= 0:
+                return state
+            time.sleep(wait)
+        raise DataChanged("the table keeps changing")
 
     def state(self, table: str) -> TableState:
         """Read what a whole answer of the table covers at this moment."""
         path = quote(table, safe="")
-        ideal, kept, checksums = self._read_together(
-            f"/tables/{path}/idealstate",
-            f"/segments/{path}?type=OFFLINE&excludeReplacedSegments=true",
-            f"/segments/{path}_OFFLINE/crc",
-        )
-        names = _online(ideal) & _kept(kept)
-        if not names <= checksums.keys():
-            raise DataChanged("the table is being loaded")
-        known = self._known.get(table, {})
-        segments = {name: self._segment(path, name, checksums[name], known.get(name)) for name in names}
+        with _only_our_errors():
+            ideal, kept, checksums = self._read_together(
+                f"/tables/{path}/idealstate",
+                f"/segments/{path}?type=OFFLINE&excludeReplacedSegments=true",
+                f"/segments/{path}_OFFLINE/crc",
+            )
+            names = _online(ideal) & _kept(kept)
+            if not names <= checksums.keys():
+                raise DataChanged("the table is being loaded")
+            segments = self._segments(table, {name: checksums[name] for name in names})
         # Only the present segments are remembered, so that the memory does not grow with every reload.
         self._known[table] = segments
         return TableState(segments)
@@ -83,10 +86,11 @@ class Controller:
         if time.monotonic() - self._checked_at.get(table, float("-inf")) < CONFIGURATION_SECONDS:
             return
         path = quote(table, safe="")
-        version, cluster, tables = self._read_together("/version", "/cluster/configs", f"/tables/{path}")
-        require_known_version(version)
-        require_exact_cluster(cluster)
-        require_exact_table(tables)
+        with _only_our_errors():
+            version, cluster, tables = self._read_together("/version", "/cluster/configs", f"/tables/{path}")
+            require_known_version(version)
+            require_exact_cluster(cluster)
+            require_exact_table(tables)
         self._checked_at[table] = time.monotonic()
 
     def _seconds_to_settle(self, table: str, state: TableState) -> float:
@@ -99,17 +103,20 @@ class Controller:
         is_young = abs(time.time() - state.changed_at) < YOUNG_SECONDS
         return seen_at + SETTLE_SECONDS - now if is_young else 0.0
 
-    def _segment(self, path: str, name: str, crc: str, known: Segment | None) -> Segment:
-        if known is not None and known.crc == crc:
-            return known
-        described = self._read(f"/segments/{path}_OFFLINE/{quote(name, safe='')}/metadata")
-        try:
-            times = [int(described.get(f"segment.{event}.time") or 0) for event in ("push", "refresh")]
-            segment = Segment(
-                str(described["segment.crc"]), int(described["segment.total.docs"]), max(times) / 1000
-            )
-        except (KeyError, ValueError):
-            raise EngineUnavailable("Pinot's controller does not describe a segment of the table") from None
+    def _segments(self, table: str, checksums: Mapping[str, str]) -> Mapping[str, Segment]:
+        """Return what is known of these segments, after asking about those that are new."""
+        known = self._known.get(table, {})
+        kept = {
+            name: known[name] for name in checksums if name in known and known[name].crc == checksums[name]
+        }
+        new = [name for name in checksums if name not in kept]
+        described = self._threads.map(lambda name: self._describe(table, name, checksums[name]), new)
+        return kept | dict(zip(new, described, strict=True))
+
+    def _describe(self, table: str, name: str, crc: str) -> Segment:
+        described = self._read(f"/segments/{quote(table, safe='')}_OFFLINE/{quote(name, safe='')}/metadata")
+        times = [int(described.get(f"segment.{event}.time") or 0) for event in ("push", "refresh")]
+        segment = Segment(described["segment.crc"], int(described["segment.total.docs"]), max(times) / 1000)
         if segment.crc != crc:
             raise DataChanged("the table changed while it was looked at")
         return segment
@@ -130,6 +137,15 @@ class Controller:
             pass
         # Raised here and not where it was caught: the foreign errors hold the request.
         raise _read_error(answer, problem)
+
+
+@contextmanager
+def _only_our_errors() -> Iterator[None]:
+    """Turn whatever a malformed answer leads to into one error; some proxies answer with a page of their own."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise EngineUnavailable("Pinot's controller gave an answer that cannot be used") from None
 
 
 def _online(ideal: Any) -> set[str]:

@@ -1,0 +1,66 @@
+-- Charge: rules._charge and rules._settle.
+
+local asked = cost(request.information, request.calls)
+
+local function entry(kind, query_id)
+  return {
+    kind = kind, account = request.account, information = request.information, calls = request.calls,
+    unit_id = request.unit_id, request_id = request.request_id, release_id = request.release_id,
+    query_id = query_id, time = time_text(now),
+  }
+end
+
+local function contradicts(recorded)
+  return recorded ~= '' and recorded ~= request.release_id
+end
+
+local function payment(query_id)
+  if request.release_id == '' then return nil end
+  return {release_id = request.release_id, query_id = query_id}
+end
+
+local function charged(query_id)
+  unit_id = request.unit_id
+  return finish({'charged', request.information, request.calls, '0', statuses()}, query_id and payment(query_id))
+end
+
+local function already_paid()
+  unit_id = request.unit_id
+  return finish({'charged', '0', '0', '1', statuses()})
+end
+
+local function settle()
+  local reservation = named_reservation()
+  if not is_open(reservation) then return finish({'refused', 'RESERVATION_OVER'}) end
+  local query_id = reservation.query_id
+  if request.query_id ~= '' and request.query_id ~= query_id then
+    return finish({'refused', 'QUERY_MISMATCH'})
+  end
+  if contradicts(reservation.paid_release_id) or contradicts(recorded_release(query_id)) then
+    return finish({'refused', 'RELEASE_MISMATCH'})
+  end
+  if reservation.paid_release_id ~= '' or is_paid(request.release_id) then
+    end_reservation(request.reservation_id, reservation)
+    return already_paid()
+  end
+  if not is_within(asked, cost(reservation.information, reservation.calls)) then
+    return finish({'refused', 'COST_ABOVE_RESERVATION'})
+  end
+  end_reservation(request.reservation_id, reservation)
+  spend(entry('settled', query_id), reservation.holds)
+  local leaf_hold = reservation.holds[#reservation.holds]
+  return charged(tonumber(leaf_hold[2]) == leaf.first and query_id or nil)
+end
+
+local function deduct()
+  if contradicts(recorded_release(request.query_id)) then return finish({'refused', 'RELEASE_MISMATCH'}) end
+  if is_paid(request.release_id) then return already_paid() end
+  local refusal = admission(asked)
+  if refusal then return finish(refusal) end
+  spend(entry('direct', request.query_id), holds())
+  return charged(request.query_id)
+end
+
+if unit_id ~= '' and unit_id ~= request.unit_id then return finish({'refused', 'UNIT_MISMATCH'}) end
+if request.reservation_id ~= '' then return settle() end
+return deduct()

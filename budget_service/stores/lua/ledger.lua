@@ -1,0 +1,289 @@
+-- The first part of every script: the arithmetic and the draft of budget_service/ledger, in the same order.
+--
+-- Python passes one JSON object of strings, with everything computed that needs a calendar or a hash:
+--   clock         the time to use instead of Redis' own; empty outside tests
+--   account       the path, joined by slashes
+--   levels        {level, depth, maximum information, maximum calls, mode, window start, window end or ''} each
+--   fingerprint   of the request; the other fields are the request's own
+-- Times are microseconds, exact in a double until the year 2255. Nothing is written before everything is decided,
+-- because Redis does not take back what a script wrote before it failed.
+
+local root_key, balances_key, reservations_key, ends_key, journal_key, paid_key, outcome_key = unpack(KEYS)
+local request = cjson.decode(ARGV[1])
+
+-- Amounts are 64-bit integers, which a double cannot hold: {high, low} stands for high * 10^9 + low.
+
+local BASE = 1000000000
+local LARGEST = {9223372036, 854775807}
+
+local function amount(text)
+  local cut = #text - 9
+  if cut <= 0 then return {0, tonumber(text)} end
+  return {tonumber(string.sub(text, 1, cut)), tonumber(string.sub(text, cut + 1))}
+end
+
+local function amount_text(value)
+  if value[1] == 0 then return string.format('%.0f', value[2]) end
+  return string.format('%.0f%09.0f', value[1], value[2])
+end
+
+local function plus(a, b)
+  local low = a[2] + b[2]
+  if low >= BASE then return {a[1] + b[1] + 1, low - BASE} end
+  return {a[1] + b[1], low}
+end
+
+local function minus(a, b)
+  local low = a[2] - b[2]
+  if low < 0 then return {a[1] - b[1] - 1, low + BASE} end
+  return {a[1] - b[1], low}
+end
+
+local function above(a, b)
+  return a[1] > b[1] or (a[1] == b[1] and a[2] > b[2])
+end
+
+-- A cost is {information, calls}.
+
+local NOTHING = {{0, 0}, {0, 0}}
+local UNITS = {'information', 'calls'}
+
+local function cost(information, calls) return {amount(information), amount(calls)} end
+local function added(a, b) return {plus(a[1], b[1]), plus(a[2], b[2])} end
+local function taken(a, b) return {minus(a[1], b[1]), minus(a[2], b[2])} end
+local function is_within(a, b) return not above(a[1], b[1]) and not above(a[2], b[2]) end
+local function time_text(time) return time and string.format('%.0f', time) or '' end
+
+-- The ledger's time: Redis' clock, never lower than the last time recorded in this root.
+
+local function clock()
+  if request.clock ~= '' then return tonumber(request.clock) end
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+
+local root = redis.call('HMGET', root_key, 'unit_id', 'last_time')
+local unit_id = root[1] or ''
+local now = math.max(clock(), tonumber(root[2] or '0'))
+
+local remembered = redis.call('HMGET', outcome_key, 'keep_until', 'fingerprint', 'outcome')
+if remembered[1] and now < tonumber(remembered[1]) then
+  if remembered[2] ~= request.fingerprint then return {'reused', ''} end
+  return {'replayed', remembered[3]}
+end
+
+local levels = {}
+for index, each in ipairs(request.levels) do
+  levels[index] = {
+    level = each[1], depth = each[2], maximum = cost(each[3], each[4]), mode = each[5],
+    first = tonumber(each[6]), last = tonumber(each[7]),
+  }
+  -- Python guessed the time to find the windows. Where it guessed wrong it is told the time and asks again.
+  if now < levels[index].first or (levels[index].last and now >= levels[index].last) then
+    return {'clock', time_text(now)}
+  end
+end
+
+-- The draft: balances by level as they will be written, reservations that end, entries for the journal.
+
+local balances = {}
+local ended = {}
+local journal = {}
+local opened = nil
+
+local function parse_balance(text)
+  local first, last, si, sc, ri, rc = string.match(text, '^(%d+):(%d*):(%d+):(%d+):(%d+):(%d+)$')
+  return {first = tonumber(first), last = tonumber(last), spent = cost(si, sc), reserved = cost(ri, rc)}
+end
+
+local function balance_text(balance)
+  local spent, reserved = balance.spent, balance.reserved
+  return table.concat({
+    time_text(balance.first), time_text(balance.last), amount_text(spent[1]), amount_text(spent[2]),
+    amount_text(reserved[1]), amount_text(reserved[2]),
+  }, ':')
+end
+
+local function balance_of(level)
+  if balances[level] == nil then
+    local text = redis.call('HGET', balances_key, level)
+    balances[level] = text and parse_balance(text) or false
+  end
+  return balances[level]
+end
+
+-- A hold is {level, window start}.
+local function each_open(holds, change)
+  for _, hold in ipairs(holds) do
+    local balance = balance_of(hold[1])
+    if balance and balance.first == tonumber(hold[2]) then change(balance) end
+  end
+end
+
+local function end_reservation(id, reservation)
+  local held = cost(reservation.information, reservation.calls)
+  each_open(reservation.holds, function(balance) balance.reserved = taken(balance.reserved, held) end)
+  table.insert(ended, id)
+end
+
+local function spend(entry, holds)
+  local spent = cost(entry.information, entry.calls)
+  each_open(holds, function(balance) balance.spent = added(balance.spent, spent) end)
+  entry.holds = holds
+  table.insert(journal, entry)
+end
+
+local function expire(id)
+  local reservation = cjson.decode(redis.call('HGET', reservations_key, id))
+  end_reservation(id, reservation)
+  if reservation.forfeits == '1' then
+    spend({
+      kind = 'forfeited', account = reservation.account, information = reservation.information,
+      calls = reservation.calls, unit_id = unit_id, request_id = reservation.request_id, release_id = '',
+      query_id = reservation.query_id, time = reservation.expires_at,
+    }, reservation.holds)
+  end
+end
+
+local function refresh(each)
+  local balance = balance_of(each.level)
+  if balance and not (balance.last and now >= balance.last) then
+    if each.last and (not balance.last or each.last < balance.last) then balance.last = each.last end
+    return
+  end
+  local first = balance and math.max(each.first, balance.last) or each.first
+  balances[each.level] = {first = first, last = each.last, spent = NOTHING, reserved = NOTHING}
+end
+
+local due = redis.call('ZRANGEBYSCORE', ends_key, '-inf', time_text(now), 'LIMIT', 0, request.expired_at_once)
+for _, id in ipairs(due) do expire(id) end
+for _, each in ipairs(levels) do refresh(each) end
+
+local leaf = balances[levels[#levels].level]
+
+-- What the rules ask of the draft.
+
+local function used(each)
+  local balance = balances[each.level]
+  return added(balance.spent, balance.reserved)
+end
+
+local function remaining(each, unit)
+  local sum = used(each)[unit]
+  if above(sum, each.maximum[unit]) then return {0, 0} end
+  return minus(each.maximum[unit], sum)
+end
+
+local function shortfalls(asked)
+  local missing = {}
+  for _, each in ipairs(levels) do
+    for unit, name in ipairs(UNITS) do
+      local left = remaining(each, unit)
+      if each.mode == 'enforce' and above(asked[unit], left) then
+        local ends = time_text(balances[each.level].last)
+        table.insert(missing, {each.depth, name, amount_text(asked[unit]), amount_text(left), ends})
+      end
+    end
+  end
+  return missing
+end
+
+local function admission(asked)
+  local missing = shortfalls(asked)
+  if #missing > 0 then return {'exhausted', time_text(now), missing} end
+  for _, each in ipairs(levels) do
+    local sum = added(used(each), asked)
+    if above(sum[1], LARGEST) or above(sum[2], LARGEST) then return {'refused', 'SUM_OVERFLOW'} end
+  end
+  return nil
+end
+
+local function statuses()
+  local found = {}
+  for index, each in ipairs(levels) do
+    local balance = balances[each.level]
+    found[index] = {
+      each.depth, amount_text(each.maximum[1]), amount_text(each.maximum[2]), each.mode,
+      time_text(balance.first), time_text(balance.last), amount_text(balance.spent[1]),
+      amount_text(balance.spent[2]), amount_text(balance.reserved[1]), amount_text(balance.reserved[2]),
+    }
+  end
+  return found
+end
+
+local function holds()
+  local found = {}
+  for index, each in ipairs(levels) do found[index] = {each.level, time_text(balances[each.level].first)} end
+  return found
+end
+
+local function named_reservation()
+  local text = redis.call('HGET', reservations_key, request.reservation_id)
+  local reservation = text and cjson.decode(text)
+  return reservation and reservation.account == request.account and reservation or nil
+end
+
+local function is_open(reservation)
+  return reservation ~= nil and now < tonumber(reservation.expires_at)
+end
+
+-- What was paid for is kept in one hash for each account, which belongs to one window.
+local paid_window = redis.call('HGET', paid_key, 'window')
+local paid_is_current = paid_window and tonumber(paid_window) == leaf.first
+
+local function recorded_release(query_id)
+  return paid_is_current and redis.call('HGET', paid_key, 'query:' .. query_id) or ''
+end
+
+local function is_paid(release_id)
+  return paid_is_current and redis.call('HEXISTS', paid_key, 'release:' .. release_id) == 1
+end
+
+-- The only place that writes.
+
+local function write_payment(payment, keep_until)
+  if not paid_is_current then redis.call('UNLINK', paid_key) end
+  redis.call('HSET', paid_key, 'window', time_text(leaf.first), 'release:' .. payment.release_id, '1')
+  if payment.query_id ~= '' then
+    redis.call('HSET', paid_key, 'query:' .. payment.query_id, payment.release_id)
+  end
+  if leaf.last then redis.call('PEXPIRE', paid_key, keep_until) else redis.call('PERSIST', paid_key) end
+end
+
+local function write_reservations()
+  for _, id in ipairs(ended) do
+    redis.call('HDEL', reservations_key, id)
+    redis.call('ZREM', ends_key, id)
+  end
+  if opened then
+    redis.call('HSET', reservations_key, request.reservation_id, cjson.encode(opened))
+    redis.call('ZADD', ends_key, opened.expires_at, request.reservation_id)
+  end
+end
+
+local function write_journal()
+  for _, entry in ipairs(journal) do
+    redis.call('XADD', journal_key, '*', 'kind', entry.kind, 'account', entry.account,
+      'information', entry.information, 'calls', entry.calls, 'unit_id', entry.unit_id,
+      'request_id', entry.request_id, 'release_id', entry.release_id, 'query_id', entry.query_id,
+      'time', entry.time, 'holds', cjson.encode(entry.holds))
+  end
+end
+
+local function finish(outcome, payment)
+  local text = cjson.encode(outcome)
+  local keep_until = (leaf.last or now) + tonumber(request.retention)
+  local milliseconds = string.format('%.0f', math.ceil((keep_until - now) / 1000))
+  redis.call('HSET', root_key, 'unit_id', unit_id, 'last_time', time_text(now))
+  for level, balance in pairs(balances) do
+    if balance then redis.call('HSET', balances_key, level, balance_text(balance)) end
+  end
+  write_reservations()
+  write_journal()
+  if payment then write_payment(payment, milliseconds) end
+  redis.call('DEL', outcome_key)
+  redis.call('HSET', outcome_key, 'keep_until', time_text(keep_until), 'fingerprint', request.fingerprint,
+    'outcome', text)
+  redis.call('PEXPIRE', outcome_key, milliseconds)
+  return {'decided', text}
+end

@@ -1,0 +1,23 @@
+-- What Python needs to state an account's balances by the pure rules: {time, unit_id, last time, then for each level its
+-- balance or '', then the reservations that have lapsed}. ARGV: the time to use or '', how many have lapsed at most, the
+-- levels.
+
+local root_key, balances_key, reservations_key, ends_key = unpack(KEYS)
+
+local function clock()
+  if ARGV[1] ~= '' then return tonumber(ARGV[1]) end
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+
+local root = redis.call('HMGET', root_key, 'unit_id', 'last_time')
+local now = string.format('%.0f', math.max(clock(), tonumber(root[2] or '0')))
+local found = {now, root[1] or '', root[2] or '0'}
+for index = 3, #ARGV do
+  table.insert(found, redis.call('HGET', balances_key, ARGV[index]) or '')
+end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', ends_key, '-inf', now, 'LIMIT', 0, ARGV[2])) do
+  table.insert(found, id)
+  table.insert(found, redis.call('HGET', reservations_key, id))
+end
+return found

@@ -1,0 +1,6 @@
+-- Give a reservation back: rules._release.
+
+local reservation = named_reservation()
+if not is_open(reservation) then return finish({'refused', 'RESERVATION_OVER'}) end
+end_reservation(request.reservation_id, reservation)
+return finish({'released', reservation.information, reservation.calls, unit_id})

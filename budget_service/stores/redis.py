@@ -1,0 +1,221 @@
+"""The Redis (or Valkey) store: one script for each operation, with the request id inside it.
+
+A script runs alone and is either run as a whole or not at all, so it is the transaction. What a crash of Redis can lose
+is decided by its persistence: only `appendonly yes` with `appendfsync always` keeps every charge that was answered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+
+from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.reading import Statement, statement
+from budget_service.ledger.requests import Charge, Release, Request, Reserve
+from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE
+from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.windows import Microseconds
+from budget_service.stores import redis_text as text
+from budget_service.stores.interface import (
+    Clock,
+    OutcomeUnknownError,
+    StoreUnavailableError,
+    StoreUnusableError,
+    system_clock,
+)
+
+SCHEMA_VERSION = 1
+MAX_CONNECTIONS = 32
+CONNECT_TIMEOUT_SECONDS = 1.0
+ANSWER_TIMEOUT_SECONDS = 2.0
+# Two is what a window that ends between guess and script takes.
+MAX_GUESSES = 4
+
+LUA = Path(__file__).parent / "lua"
+
+log = logging.getLogger(__name__)
+
+
+class Script:
+    """A script and the name Redis knows it by."""
+
+    def __init__(self, *files: str) -> None:
+        self.source = "\n".join((LUA / file).read_text(encoding="utf-8") for file in files)
+        self.digest = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+
+
+READ = Script("read.lua")
+CHANGES: dict[type[Request], Script] = {
+    Reserve: Script("ledger.lua", "reserve.lua"),
+    Charge: Script("ledger.lua", "charge.lua"),
+    Release: Script("ledger.lua", "release.lua"),
+}
+
+
+class RedisStore:
+    """A Store in Redis. Nothing is tried twice behind the caller's back: the caller has the request id to do that.
+
+    `clock` replaces Redis' own time, for tests.
+    """
+
+    def __init__(self, pool: BlockingConnectionPool, *, allow_volatile: bool, clock: Clock | None) -> None:
+        self._pool = pool
+        self._client = Redis(connection_pool=pool)
+        self._allow_volatile = allow_volatile
+        self._clock = clock
+        # How far Redis' clock was ahead of ours when a guess of its time was wrong.
+        self._ahead: Microseconds = 0
+
+    @staticmethod
+    async def open(address: str, *, allow_volatile: bool = False, clock: Clock | None = None) -> RedisStore:
+        """Connect and check that Redis keeps what it is given. Raises StoreUnavailableError or StoreUnusableError."""
+        store = RedisStore(_pool(address), allow_volatile=allow_volatile, clock=clock)
+        try:
+            await store.check()
+            await store._check_schema()
+            await store._warn_of_losses()
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def apply(self, request: Request) -> Answer:
+        """Decide a request and write the change in one script; see `Store`."""
+        script, keys = CHANGES[type(request)], text.request_keys(request)
+        guess = self._guess()
+        for _ in range(MAX_GUESSES):
+            told = text.argument(request, guess, self._told_clock())
+            kind, answer = await self._run(script, keys, told)
+            if kind != "clock":
+                return text.parse_answer(kind, answer)
+            guess = int(answer)
+            self._ahead = guess - system_clock()
+        raise StoreUnavailableError("the clock of Redis does not stand still")
+
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+        """Return the state of an account now; see `Store`."""
+        names = [each.level.text for each in levels]
+        keys = text.reading_keys(account.root)
+        reply = await self._ask(READ, keys, self._told_clock(), str(MAX_EXPIRED_AT_ONCE), *names)
+        snapshot, now = text.parse_reading(reply, levels)
+        return statement(snapshot, levels, now)
+
+    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+        """Return the query_id of an open reservation; see `Store`."""
+        key = text.reading_keys(account.root)[2]
+        kept = await self._reading(self._exchange("HGET", key, reservation_id))
+        if kept is None:
+            return None
+        reservation = text.parse_reservation(reservation_id, kept)
+        return reservation.query_id if reservation.account == account else None
+
+    async def check(self) -> None:
+        """Return if Redis answers, takes writes and keeps what it is given, by what it says of itself."""
+        try:
+            replication = await self._client.info("replication")
+            memory = await self._client.info("memory")
+            persistence = await self._client.info("persistence")
+        except (RedisError, OSError) as error:
+            raise StoreUnavailableError(str(error)) from error
+        if replication["role"] != "master":
+            raise StoreUnusableError("this Redis is a replica and takes no writes")
+        if memory["maxmemory_policy"] != "noeviction":
+            raise StoreUnusableError("this Redis may evict budgets: set maxmemory-policy to noeviction")
+        if not (self._allow_volatile or persistence["aof_enabled"] or await self._setting("save")):
+            raise StoreUnusableError(
+                "this Redis forgets budgets when it stops: set appendonly, or allow_volatile"
+            )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._pool.disconnect()
+
+    async def _check_schema(self) -> None:
+        await self._reading(self._exchange("SET", text.SCHEMA_KEY, str(SCHEMA_VERSION), "NX"))
+        found = int(await self._reading(self._exchange("GET", text.SCHEMA_KEY)))
+        if found > SCHEMA_VERSION:
+            raise StoreUnusableError(
+                f"this Redis has schema {found}, newer than this program's {SCHEMA_VERSION}"
+            )
+
+    async def _warn_of_losses(self) -> None:
+        if await self._setting("appendonly") != "yes" or await self._setting("appendfsync") != "always":
+            log.warning("a crash of this Redis can lose charges: set appendonly yes and appendfsync always")
+
+    async def _setting(self, name: str) -> str:
+        """Return a setting, empty if this Redis does not tell (some hosted ones do not)."""
+        try:
+            return str((await self._client.config_get(name)).get(name, ""))
+        except ResponseError:
+            return ""
+        except (RedisError, OSError) as error:
+            raise StoreUnavailableError(str(error)) from error
+
+    async def _run(self, script: Script, keys: list[str], *arguments: str) -> Any:
+        told = (str(len(keys)), *keys, *arguments)
+        try:
+            try:
+                return await self._exchange("EVALSHA", script.digest, *told)
+            except NoScriptError:
+                # Redis was restarted, or never saw the script; it has run nothing.
+                return await self._exchange("EVAL", script.source, *told)
+        except ResponseError as error:
+            # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
+            raise StoreUnavailableError(str(error)) from error
+
+    async def _ask(self, script: Script, keys: list[str], *arguments: str) -> Any:
+        return await self._reading(self._run(script, keys, *arguments))
+
+    async def _reading(self, exchange: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            return await exchange
+        except (OutcomeUnknownError, ResponseError) as error:
+            # A reading has no outcome that could be unknown.
+            raise StoreUnavailableError(str(error)) from error
+
+    async def _exchange(self, *command: str) -> Any:
+        """Send one command and return its answer, telling a command that was not sent from one without an answer."""
+        try:
+            connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
+        except (RedisError, OSError) as error:
+            raise StoreUnavailableError(str(error)) from error
+        try:
+            await connection.send_command(*command)
+            return await connection.read_response()
+        except ResponseError:
+            raise
+        except (RedisError, OSError) as error:
+            await connection.disconnect()
+            raise OutcomeUnknownError(str(error)) from error
+        finally:
+            await self._pool.release(connection)
+
+    def _guess(self) -> Microseconds:
+        return system_clock() + self._ahead if self._clock is None else self._clock()
+
+    def _told_clock(self) -> str:
+        return "" if self._clock is None else str(self._clock())
+
+
+def _pool(address: str) -> BlockingConnectionPool:
+    try:
+        return BlockingConnectionPool.from_url(
+            address,
+            max_connections=MAX_CONNECTIONS,
+            timeout=ANSWER_TIMEOUT_SECONDS,
+            socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            socket_timeout=ANSWER_TIMEOUT_SECONDS,
+            decode_responses=True,
+            protocol=2,
+            retry=Retry(NoBackoff(), 0),
+        )
+    except ValueError as error:
+        raise StoreUnusableError(f"the address of Redis: {error}") from None

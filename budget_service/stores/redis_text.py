@@ -1,0 +1,132 @@
+"""How the ledger is written in Redis: the names of keys, the argument of the scripts, and the texts they keep.
+
+All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot:
+
+    gris:{ROOT}:root           hash     unit_id, last_time
+    gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved
+    gris:{ROOT}:reservations   hash     reservation id -> JSON
+    gris:{ROOT}:ends           sorted   reservation ids by when they lapse
+    gris:{ROOT}:journal        stream   the charges
+    gris:{ROOT}:paid:ACCOUNT   hash     window; release:ID, query:ID -> release id; of one window
+    gris:{ROOT}:request:ID     hash     keep_until, fingerprint, outcome
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from budget_service.ledger.outcomes import Answer, Reason, Refused
+from budget_service.ledger.requests import Charge, Release, Request, Reserve
+from budget_service.ledger.rules import RETENTION
+from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Balance, Hold, Reservation, RootRecord, Snapshot
+from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.ledger.windows import Microseconds, Window
+from budget_service.stores.codec import decode_end, decode_outcome, encode_end
+
+SCHEMA_KEY = "gris:schema"
+REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
+
+
+def reading_keys(root: str) -> list[str]:
+    """Return the keys of `read.lua`, in its order."""
+    return [_key(root, name) for name in ("root", "balances", "reservations", "ends")]
+
+
+def request_keys(request: Request) -> list[str]:
+    """Return the keys of a changing script, in the order of `ledger.lua`."""
+    root = request.account.root
+    named = ("journal", f"paid:{request.account.text}", f"request:{request.request_id}")
+    return reading_keys(root) + [_key(root, name) for name in named]
+
+
+def argument(request: Request, guess: Microseconds, clock: str) -> str:
+    """Return what a changing script is told; the windows are those around `guess`."""
+    told = {
+        "clock": clock,
+        "account": request.account.text,
+        "levels": [_level(each, guess) for each in request.levels],
+        "fingerprint": request.fingerprint(),
+        "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
+        "retention": str(RETENTION),
+        "request_id": request.request_id,
+        "reservation_id": request.reservation_id,
+    }
+    return json.dumps(told | _own_fields(request), ensure_ascii=False)
+
+
+def parse_answer(kind: str, text: str) -> Answer:
+    """Return the answer of a changing script."""
+    return REUSED if kind == "reused" else Answer(decode_outcome(text), replayed=kind == "replayed")
+
+
+def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snapshot, Microseconds]:
+    """Return the snapshot that `read.lua` found, and its time."""
+    now, unit_id, last_time, *rest = reply
+    accounts = [each.level for each in levels]
+    texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
+    snapshot = Snapshot(
+        root=RootRecord(unit_id, int(last_time)),
+        balances={level: _balance(text) for level, text in zip(accounts, texts, strict=True) if text},
+        due=tuple(parse_reservation(id_, text) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)),
+    )
+    return snapshot, int(now)
+
+
+def parse_reservation(reservation_id: str, text: str) -> Reservation:
+    """Return a reservation from its JSON."""
+    kept = json.loads(text)
+    return Reservation(
+        reservation_id=reservation_id,
+        account=_account(kept["account"]),
+        request_id=kept["request_id"],
+        query_id=kept["query_id"],
+        held=Cost(int(kept["information"]), int(kept["calls"])),
+        expires_at=int(kept["expires_at"]),
+        paid_release_id=kept["paid_release_id"],
+        forfeits=kept["forfeits"] == "1",
+        # Lua writes an empty list as an empty object.
+        holds=tuple(Hold(_account(level).depth, int(start)) for level, start in kept["holds"] or ()),
+    )
+
+
+def _key(root: str, name: str) -> str:
+    return f"gris:{{{quote(root, safe='')}}}:{name}"
+
+
+def _own_fields(request: Request) -> dict[str, str]:
+    match request:
+        case Reserve():
+            own = {
+                "ttl": str(request.ttl),
+                "forfeits": "1" if request.forfeits else "0",
+                "query_id": request.query_id,
+            }
+            return own | _cost_fields(request.max_cost, request.unit_id)
+        case Charge():
+            own = {"release_id": request.release_id, "query_id": request.query_id}
+            return own | _cost_fields(request.cost, request.unit_id)
+        case Release():
+            return {}
+
+
+def _cost_fields(cost: Cost, unit_id: str) -> dict[str, str]:
+    return {"information": str(cost.information), "calls": str(cost.calls), "unit_id": unit_id}
+
+
+def _level(each: LevelLimit, guess: Microseconds) -> list[str]:
+    limit, window = each.limit, each.limit.window.around(guess)
+    maximum = [str(limit.maximum.information), str(limit.maximum.calls)]
+    bounds = [str(window.start), encode_end(window.end)]
+    return [each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds]
+
+
+def _balance(text: str) -> Balance:
+    start, end, *used = text.split(":")
+    spent, reserved = Cost(int(used[0]), int(used[1])), Cost(int(used[2]), int(used[3]))
+    return Balance(Window(int(start), decode_end(end)), spent, reserved)
+
+
+def _account(text: str) -> Account:
+    return Account(tuple(text.split("/")))

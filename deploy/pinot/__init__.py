@@ -1,0 +1,1 @@
+"""A real Apache Pinot on one machine, for demonstrations and tests."""

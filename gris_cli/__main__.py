@@ -1,0 +1,53 @@
+"""Where `gris` starts. Every error ends here, as one exit code and one message."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+MISSING_LIBRARIES = "gris needs a few more libraries: pip install 'gris-dp[all]'"
+EXIT_UNEXPECTED = 1
+EXIT_TERMINATED = 143
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command.
+
+    Args:
+        arguments: what follows the program's name; None for the command line's.
+
+    Returns:
+        The exit code: 0 done, 1 unexpected, 2 wrong usage or question, 3 refused by policy, 4 budget exhausted,
+        5 unavailable.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        from gris_cli.app import run  # noqa: PLC0415 - its libraries are an extra
+    except ModuleNotFoundError as error:
+        # A module of our own that is missing is a fault of ours, not of the installation.
+        if (error.name or "").startswith("gris"):
+            raise
+        _say_missing(as_json="--json" in given)
+        return EXIT_UNEXPECTED
+    return run(given)
+
+
+def _say_missing(*, as_json: bool) -> None:
+    if as_json:
+        error = {"code": "unexpected", "message": MISSING_LIBRARIES}
+        sys.stdout.write(json.dumps({"error": error}) + "\n")
+    else:
+        sys.stderr.write(MISSING_LIBRARIES + "\n")
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    # Leaving by an exception stops the services that a command has started.
+    raise SystemExit(EXIT_TERMINATED)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _terminated)
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""The commands together, and what becomes of their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+
+from gris_cli import ask, demo, explain, serve
+
+app = typer.Typer(
+    name="gris",
+    help="Private answers from Apache Pinot and DuckDB, within a budget that cannot be overspent.",
+    no_args_is_help=True,
+    add_completion=False,
+    # Local variables hold true counts; no trace may ever print them.
+    pretty_exceptions_enable=False,
+)
+app.command("ask")(ask.ask)
+app.command("explain")(explain.explain)
+app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
+
+# typer brings a click of its own since 0.20; the base of this class is the usage error of whichever it uses.
+_UsageError = typer.BadParameter.__bases__[0]
+EXIT_INTERRUPTED = 130
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs a command and returns its exit code; every error becomes one message, JSON if `--json` is there."""
+    try:
+        return int(app(list(arguments), standalone_mode=False) or 0)
+    except (KeyboardInterrupt, typer.Abort):
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        return _failed(error, as_json="--json" in arguments)
+
+
+def _failed(error: Exception, *, as_json: bool) -> int:
+    from gris_cli.failures import failure_of, usage_failure  # noqa: PLC0415 - only a failure needs them
+    from gris_cli.printing import print_failure  # noqa: PLC0415
+
+    failure = usage_failure(error) if isinstance(error, _UsageError) else failure_of(error)
+    print_failure(failure, as_json=as_json)
+    return failure.exit_code

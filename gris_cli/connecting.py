@@ -1,0 +1,119 @@
+"""From flags to a client that can ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import typer
+from gris.dp.v1 import question_pb2
+
+from gris_cli.examples import find_examples
+from gris_cli.flags import ConnectionFlags, EngineName
+from pinot_connector.blocking import PrivateClient
+from pinot_connector.channels import Timeouts
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.engines.base import Engine
+from pinot_connector.noise_calls import NoiseCalls
+from pinot_connector.results import Explanation, explanation_of
+
+EMBEDDED_ACCOUNT = "demo/analyst"
+
+
+@contextmanager
+def connected(flags: ConnectionFlags) -> Iterator[PrivateClient]:
+    """Gives a client for the flags; with `--embedded` both services run as long as it is used.
+
+    Raises:
+        typer.BadParameter: flags that do not belong together.
+        GrisError: a service or the engine is not available.
+    """
+    account = flags.account or (EMBEDDED_ACCOUNT if flags.embedded else "")
+    if not account:
+        raise typer.BadParameter("--account says whose budget pays")
+    with ExitStack() as stack:
+        engine = stack.enter_context(closing(_engine(flags)))
+        dp, budget = stack.enter_context(_addresses(flags))
+        yield stack.enter_context(PrivateClient(dp=dp, budget=budget, account=account, engine=engine))
+
+
+def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explanation:
+    """Returns what a question would cost; this needs neither account nor engine.
+
+    Raises:
+        GrisError: the question may not be asked, or dp_service is not available.
+    """
+    with _addresses(flags) as (dp, _):
+        return asyncio.run(_explained(dp, question))
+
+
+async def _explained(dp: str, question: question_pb2.Question) -> Explanation:
+    calls = NoiseCalls(dp, Timeouts())
+    try:
+        return explanation_of(await calls.estimate(question))
+    finally:
+        await calls.close()
+
+
+@contextmanager
+def _addresses(flags: ConnectionFlags) -> Iterator[tuple[str, str]]:
+    if not flags.embedded:
+        yield flags.dp, flags.budget
+        return
+    examples = find_examples(flags.examples)
+    with EmbeddedServices(
+        policy=examples.policy, budget_config=examples.budget, directory=flags.directory
+    ) as services:
+        yield services.dp_address, services.budget_address
+
+
+def duckdb_engine(tables: dict[str, Path]) -> Engine:
+    """Returns an engine over files."""
+    try:
+        from pinot_connector.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - duckdb is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("this engine needs pip install 'gris-dp[duckdb]'") from None
+    return DuckDBEngine(tables)
+
+
+def pinot_engine(broker: str, controller: str) -> Engine:
+    """Returns an engine over a Pinot cluster."""
+    if not broker or not controller:
+        raise typer.BadParameter(
+            "Pinot needs --pinot-broker and --pinot-controller (or PINOT_BROKER, PINOT_CONTROLLER)"
+        )
+    try:
+        from pinot_connector.engines.pinot import PinotEngine  # noqa: PLC0415 - pinotdb is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("this engine needs pip install 'gris-dp[pinot]'") from None
+    try:
+        return PinotEngine(broker=broker, controller=controller)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _engine(flags: ConnectionFlags) -> Engine:
+    if flags.engine is EngineName.PINOT:
+        return pinot_engine(flags.pinot_broker, flags.pinot_controller)
+    return duckdb_engine(_files(flags))
+
+
+def _files(flags: ConnectionFlags) -> dict[str, Path]:
+    if not flags.data:
+        if flags.embedded:
+            return find_examples(flags.examples).tables
+        raise typer.BadParameter("--data TABLE=PATH says where the data are")
+    files = dict(_file(text) for text in flags.data)
+    for path in files.values():
+        if not path.is_file():
+            raise typer.BadParameter(f"--data: there is no file {path}")
+    return files
+
+
+def _file(text: str) -> tuple[str, Path]:
+    table, equals, path = text.partition("=")
+    if not equals or not table or not path:
+        raise typer.BadParameter("--data expects TABLE=PATH")
+    return table, Path(path)

@@ -1,0 +1,41 @@
+"""`gris demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gris_cli.flags import EngineName, JsonFlag
+
+
+def demo(  # noqa: PLR0917 - typer calls it by name
+    engine: Annotated[EngineName, typer.Option(help="Where the data are.")] = EngineName.DUCKDB,
+    directory: Annotated[
+        Path | None,
+        typer.Option(help="Keeps noise key, ledger and logs; without it they are made anew and removed."),
+    ] = None,
+    examples: Annotated[Path | None, typer.Option(help="The directory of the examples.")] = None,
+    pinot_broker: Annotated[
+        str, typer.Option(envvar="PINOT_BROKER", metavar="URL", help="Pinot's broker.")
+    ] = "",
+    pinot_controller: Annotated[
+        str, typer.Option(envvar="PINOT_CONTROLLER", metavar="URL", help="Pinot's controller.")
+    ] = "",
+    as_json: JsonFlag = False,
+) -> None:
+    """Ask five private questions of real data, one of them twice, and then until a budget refuses."""
+    from gris_cli.connecting import duckdb_engine, pinot_engine  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.examples import find_examples  # noqa: PLC0415
+    from gris_cli.tour_printing import JsonReport, TextReport  # noqa: PLC0415
+    from gris_cli.touring import Tour  # noqa: PLC0415
+
+    found = find_examples(examples)
+    is_pinot = engine is EngineName.PINOT
+    data = pinot_engine(pinot_broker, pinot_controller) if is_pinot else duckdb_engine(found.tables)
+    report = JsonReport() if as_json else TextReport()
+    try:
+        Tour(found, data, report).run(directory)
+    finally:
+        data.close()

@@ -1,0 +1,55 @@
+"""Errors as messages and exit codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pinot_connector.errors import BudgetExhausted, ErrorCode, GrisError, InvalidQuestion, Shortfall
+from pinot_connector.plain import plain
+
+EXIT_UNEXPECTED = 1
+EXIT_USAGE = 2
+
+_EXIT_CODES = {
+    ErrorCode.UNEXPECTED: EXIT_UNEXPECTED,
+    ErrorCode.INVALID_QUESTION: EXIT_USAGE,
+    ErrorCode.ACCOUNT_UNKNOWN: EXIT_USAGE,
+    ErrorCode.REFUSED_BY_POLICY: 3,
+    ErrorCode.BUDGET_EXHAUSTED: 4,
+    ErrorCode.UNAVAILABLE: 5,
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is told of an error, and where it has them, the field of the question or the shortfalls."""
+
+    exit_code: int
+    code: str
+    message: str
+    field: str = ""
+    shortfalls: tuple[Shortfall, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the failure in terms of JSON."""
+        return {"error": plain(self)}
+
+
+def failure_of(error: Exception) -> Failure:
+    """Returns what is told of an error; of one that nobody foresaw, only its kind, for its text can hold anything."""
+    if not isinstance(error, GrisError):
+        return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"unexpected {type(error).__name__}")
+    return Failure(
+        exit_code=_EXIT_CODES[error.code],
+        code=error.code.value,
+        message=str(error),
+        field=error.field if isinstance(error, InvalidQuestion) else "",
+        shortfalls=error.shortfalls if isinstance(error, BudgetExhausted) else (),
+    )
+
+
+def usage_failure(error: Exception) -> Failure:
+    """Returns what is told of wrong flags; typer and click both know how to say it."""
+    told = getattr(error, "format_message", error.__str__)
+    return Failure(EXIT_USAGE, "usage", str(told()))

@@ -1,0 +1,114 @@
+"""The flags that several commands share, each declared once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+DEFAULT_DIRECTORY = Path(".gris")
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output, errors too.")]
+
+
+class MeasureName(StrEnum):
+    """What is counted."""
+
+    DISTINCT_MEMBERS = "distinct_members"
+    EVENTS = "events"
+
+
+class EngineName(StrEnum):
+    """Where the data are."""
+
+    DUCKDB = "duckdb"
+    PINOT = "pinot"
+
+
+@dataclass(frozen=True)
+class QuestionFlags:
+    """A question: structured, or as SQL."""
+
+    table: Annotated[str, typer.Option(help="A table of the policy.")] = ""
+    by: Annotated[list[str], typer.Option(help="Group by this column; repeat it for several.")] = field(
+        default_factory=list
+    )
+    k: Annotated[int | None, typer.Option(help="How many elements; without it, all that may be shown.")] = (
+        None
+    )
+    where: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="A condition, repeatable: value in JSON, a list for any of several; != for none of them.",
+        ),
+    ] = field(default_factory=list)
+    since: Annotated[str, typer.Option("--from", metavar="DAY", help="The first day or moment.")] = ""
+    until: Annotated[str, typer.Option("--to", metavar="DAY", help="The first day or moment after.")] = ""
+    measure: Annotated[MeasureName, typer.Option(help="What is counted.")] = MeasureName.DISTINCT_MEMBERS
+    no_counts: Annotated[bool, typer.Option("--no-counts", help="Only the order, which is cheaper.")] = False
+    sql: Annotated[str, typer.Option(metavar="TEXT", help="The question as SQL instead.")] = ""
+
+
+@dataclass(frozen=True)
+class ConnectionFlags:
+    """Who asks, whom, and about which data."""
+
+    dp: Annotated[str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="dp_service.")] = (
+        "localhost:50051"
+    )
+    budget: Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")] = (
+        "localhost:50052"
+    )
+    account: Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="Who pays.")] = ""
+    engine: Annotated[EngineName, typer.Option(help="Where the data are.")] = EngineName.DUCKDB
+    data: Annotated[list[str], typer.Option(metavar="TABLE=PATH", help="A file for DuckDB, repeatable.")] = (
+        field(default_factory=list)
+    )
+    pinot_broker: Annotated[
+        str, typer.Option(envvar="PINOT_BROKER", metavar="URL", help="Pinot's broker.")
+    ] = ""
+    pinot_controller: Annotated[
+        str, typer.Option(envvar="PINOT_CONTROLLER", metavar="URL", help="Pinot's controller.")
+    ] = ""
+    embedded: Annotated[
+        bool, typer.Option("--embedded", help="Run both services here, on the example data.")
+    ] = False
+    directory: Annotated[Path, typer.Option(help="Where --embedded keeps noise key, ledger and logs.")] = (
+        DEFAULT_DIRECTORY
+    )
+    examples: Annotated[Path | None, typer.Option(help="The directory of the examples.")] = None
+
+
+def with_flags(command: Callable[[QuestionFlags, ConnectionFlags, bool], None]) -> Callable[..., None]:
+    """Turns a command on flag groups into one that typer can read: one parameter a flag, and `--json`."""
+
+    def flat(**values: Any) -> None:
+        command(_group(QuestionFlags, values), _group(ConnectionFlags, values), values["as_json"])
+
+    parameters = [*_parameters(QuestionFlags), *_parameters(ConnectionFlags)]
+    parameters.append(_parameter("as_json", JsonFlag, default=False))
+    flat.__doc__ = command.__doc__
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return flat
+
+
+def _group(kind: type[Any], values: dict[str, Any]) -> Any:
+    return kind(**{each.name: values[each.name] for each in fields(kind)})
+
+
+def _parameters(kind: type[Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    return [
+        _parameter(each.name, hints[each.name], default=getattr(kind, each.name, [])) for each in fields(kind)
+    ]
+
+
+def _parameter(name: str, annotation: Any, *, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

@@ -1,0 +1,115 @@
+"""What commands print: tables for people, or JSON."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gris_cli.failures import Failure
+from gris_cli.words import (
+    cost_words,
+    ending_words,
+    interval_words,
+    level_words,
+    mechanism_words,
+    parameter_words,
+)
+from pinot_connector.results import Explanation, PrivateResult, Row
+
+MAX_WIDTH = 100
+MAX_ROWS = 40
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Prints one JSON object on standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def print_result(result: PrivateResult, *, as_json: bool) -> None:
+    """Prints a paid result."""
+    if as_json:
+        print_json(result.to_dict())
+        return
+    console = console_of_width()
+    console.print(_table(result))
+    if len(result.rows) > MAX_ROWS:
+        say(console, "", f"the first {MAX_ROWS} of {len(result.rows)} elements; --json has all of them")
+    say(console, "", ending_words(result))
+    say(console, "intervals", interval_words(result))
+    say(console, "mechanism", mechanism_words(result.parameters))
+    say(console, "parameters", parameter_words(result.parameters))
+    say(console, "cost", f"{cost_words(result.cost)}; charged now: {cost_words(result.charged)}")
+    say(console, "release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")
+    for level in result.remaining:
+        say(console, "left", level_words(level))
+
+
+def print_explanation(explanation: Explanation, *, as_json: bool) -> None:
+    """Prints what a question would cost."""
+    if as_json:
+        print_json(explanation.to_dict())
+        return
+    console = console_of_width()
+    say(console, "cost at most", cost_words(explanation.worst_case_cost))
+    say(console, "mechanism", mechanism_words(explanation.parameters))
+    say(console, "parameters", parameter_words(explanation.parameters))
+    for sentence in explanation.sentences:
+        say(console, "", sentence)
+    for query in explanation.queries:
+        say(console, f"SQL, {query.dialect}", query.sql)
+
+
+def print_failure(failure: Failure, *, as_json: bool) -> None:
+    """Prints an error: JSON on standard output, or a message on standard error."""
+    if as_json:
+        print_json(failure.to_dict())
+        return
+    sys.stderr.write(f"{failure.code.replace('_', ' ')}: {_printable(failure.message)}\n")
+
+
+def console_of_width() -> Console:
+    """Returns a console as wide as the terminal, and never wider than is good to read."""
+    width = shutil.get_terminal_size((MAX_WIDTH, 24)).columns
+    return Console(width=min(width, MAX_WIDTH), highlight=False)
+
+
+def say(console: Console, label: str, text: str) -> None:
+    """Prints a line under a label; nothing if there is nothing to say."""
+    if text:
+        line = Table.grid(padding=(0, 2))
+        line.add_column(min_width=12, style="dim")
+        line.add_column()
+        line.add_row(label, Text(_printable(text)))
+        console.print(line)
+
+
+def _table(result: PrivateResult) -> Table:
+    table = Table(show_edge=False, header_style="bold")
+    table.add_column("#", justify="right")
+    for column in result.columns:
+        table.add_column(column.name)
+    if result.rows and result.rows[0].interval is not None:
+        table.add_column("noisy count", justify="right")
+        table.add_column(f"{100 * result.confidence:g} % interval", justify="right")
+    for place, row in enumerate(result.rows[:MAX_ROWS], start=1):
+        table.add_row(*_cells(place, row))
+    return table
+
+
+def _cells(place: int, row: Row) -> list[Text]:
+    cells = [str(place), *(str(value) for value in row.element)]
+    if row.interval is not None:
+        lower, upper = row.interval
+        cells += [str(row.noisy_count), f"{lower} to {upper}"]
+    return [Text(_printable(cell)) for cell in cells]
+
+
+def _printable(text: str) -> str:
+    # Elements come from data; a control character among them must not drive the terminal.
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -1,0 +1,91 @@
+"""The demonstration as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gris_cli.failures import failure_of
+from gris_cli.printing import console_of_width, print_json, print_result, say
+from gris_cli.touring import ANALYST, SMALL_ANALYST, NoiseKey, Stop
+from gris_cli.words import cost_words, shortfall_words
+from pinot_connector.errors import BudgetExhausted
+from pinot_connector.results import PrivateResult
+
+DATA = (
+    "Real data: 74,012 opinions of 24,587 members on articles, published by Cofacts under CC0. "
+    "Counts below carry noise; no true count is ever shown."
+)
+
+
+class TextReport:
+    """Tells people, as it happens."""
+
+    def __init__(self) -> None:
+        self._console = console_of_width()
+
+    def begins(self, key: NoiseKey) -> None:
+        """Says which data and which key."""
+        say(self._console, "data", DATA)
+        made = "a new one was made in" if key.made else "the one that is kept in"
+        kept = "" if key.kept else "; it is removed at the end, so the next run has other noise"
+        say(self._console, "noise key", f"{made} {key.path}{kept}")
+        say(self._console, "account", ANALYST)
+
+    def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
+        """Shows a result."""
+        self._console.print()
+        self._console.rule(f"[bold]{number}. {stop.title}", align="left")
+        print_result(result, as_json=False)
+
+    def repeated(self, result: PrivateResult, *, identical: bool) -> None:
+        """Says that the same answer came for nothing."""
+        self._console.print()
+        self._console.rule("[bold]Question 1 again", align="left")
+        answer = "the identical answer" if identical else "ANOTHER ANSWER, which must not happen"
+        say(self._console, "answer", f"{answer}, release {result.release_id[:16]}")
+        say(self._console, "charged", cost_words(result.charged))
+
+    def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
+        """Shows the refusal."""
+        self._console.print()
+        self._console.rule(f"[bold]{SMALL_ANALYST} asks until its budget refuses", align="left")
+        say(self._console, "answered", str(answered))
+        if refusal is None:
+            say(self._console, "refused", "never; the budget was larger than this demonstration")
+            return
+        for shortfall in refusal.shortfalls:
+            say(self._console, "refused", shortfall_words(shortfall))
+
+    def ends(self) -> None:
+        """Says that nothing is left running."""
+        self._console.print()
+        say(self._console, "", "Both services were stopped.")
+
+
+class JsonReport:
+    """Gathers everything and prints one JSON object at the end."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, Any] = {"questions": []}
+
+    def begins(self, key: NoiseKey) -> None:
+        """Notes data and key."""
+        self._told["data"] = DATA
+        self._told["noise_key"] = {"path": str(key.path), "made": key.made, "kept": key.kept}
+
+    def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
+        """Notes a result."""
+        self._told["questions"].append({"number": number, "title": stop.title, "result": result.to_dict()})
+
+    def repeated(self, result: PrivateResult, *, identical: bool) -> None:
+        """Notes the repeated answer."""
+        self._told["repeated"] = {"identical": identical, "result": result.to_dict()}
+
+    def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
+        """Notes the refusal."""
+        failure = None if refusal is None else failure_of(refusal).to_dict()
+        self._told["small_account"] = {"account": SMALL_ANALYST, "answered": answered, "refusal": failure}
+
+    def ends(self) -> None:
+        """Prints it all."""
+        print_json(self._told)

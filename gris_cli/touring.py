@@ -1,0 +1,149 @@
+"""The demonstration: what is asked, in which order, for whom."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from gris.dp.v1 import question_pb2
+
+from gris_cli.examples import COFACTS, Examples
+from pinot_connector.blocking import PrivateClient
+from pinot_connector.embedded import KEY_FILE, EmbeddedServices
+from pinot_connector.engines.base import Engine
+from pinot_connector.errors import BudgetExhausted
+from pinot_connector.questions import sql_question, structured_question
+from pinot_connector.results import PrivateResult
+
+ANALYST = "demo/analyst"
+SMALL_ANALYST = "demo/small"
+MONTHS_TO_TRY = 12
+
+_SQL = f"""SELECT article_id, COUNT(DISTINCT member_id) FROM {COFACTS}
+WHERE score = 1 AND day >= '2019-01-01' AND day < '2019-04-01'
+GROUP BY article_id ORDER BY 2 DESC LIMIT 10"""  # noqa: S608 - this is the question, and no engine ever sees it
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One question of the demonstration, and what it asks in words."""
+
+    title: str
+    question: question_pb2.Question
+
+
+STOPS = (
+    Stop(
+        "The ten articles that most members gave an opinion on",
+        structured_question(COFACTS, "article_id", k=10),
+    ),
+    Stop("Members by the month of their first opinion", structured_question(COFACTS, "cohort", k=None)),
+    Stop("The two opinions that most members have given", structured_question(COFACTS, "score", k=2)),
+    Stop("Members by the program they used", structured_question(COFACTS, "app", k=None)),
+    Stop("As SQL: the ten most useful answers, January to March 2019", sql_question(_SQL)),
+)
+
+
+@dataclass(frozen=True)
+class NoiseKey:
+    """Where the noise key is, whether it was made just now, and whether it stays."""
+
+    path: Path
+    made: bool
+    kept: bool
+
+
+class Report(Protocol):
+    """Whoever tells people or programs what happens."""
+
+    def begins(self, key: NoiseKey) -> None:
+        """The services are about to start with this key."""
+
+    def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
+        """A question was answered and paid for."""
+
+    def repeated(self, result: PrivateResult, *, identical: bool) -> None:
+        """The first question was asked again."""
+
+    def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
+        """The small account got this many answers and then was refused; None: it never was."""
+
+    def ends(self) -> None:
+        """Everything was stopped."""
+
+
+class Tour:
+    """Runs the demonstration on one engine, with both services beside it."""
+
+    def __init__(self, examples: Examples, engine: Engine, report: Report) -> None:
+        self._examples = examples
+        self._engine = engine
+        self._report = report
+
+    def run(self, directory: Path | None) -> None:
+        """Runs it from start to end.
+
+        Args:
+            directory: keeps noise key and ledger for the next time; None: they are made anew and removed.
+
+        Raises:
+            GrisError: a service or the engine is not available, or an answer cannot be had.
+        """
+        with _kept_or_temporary(directory) as place:
+            key = place / KEY_FILE
+            self._report.begins(NoiseKey(key, made=not key.exists(), kept=directory is not None))
+            with EmbeddedServices(
+                policy=self._examples.policy, budget_config=self._examples.budget, directory=place
+            ) as services:
+                with self._client(services, ANALYST) as client:
+                    self._ask_all(client)
+                with self._client(services, SMALL_ANALYST) as client:
+                    self._ask_until_refused(client)
+        self._report.ends()
+
+    def _client(self, services: EmbeddedServices, account: str) -> PrivateClient:
+        return PrivateClient(
+            dp=services.dp_address, budget=services.budget_address, account=account, engine=self._engine
+        )
+
+    def _ask_all(self, client: PrivateClient) -> None:
+        results = []
+        for number, stop in enumerate(STOPS, start=1):
+            results.append(client.ask(stop.question))
+            self._report.answered(number, stop, results[-1])
+        again = client.ask(STOPS[0].question)
+        same = (again.rows, again.release_id) == (results[0].rows, results[0].release_id)
+        self._report.repeated(again, identical=same)
+
+    def _ask_until_refused(self, client: PrivateClient) -> None:
+        refusal = None
+        answered = 0
+        for question in _monthly_questions():
+            try:
+                client.ask(question)
+            except BudgetExhausted as error:
+                refusal = error
+                break
+            answered += 1
+        self._report.refused(answered, refusal)
+
+
+def _monthly_questions() -> Iterator[question_pb2.Question]:
+    """Yields a different question each time, for a question that was paid for is free."""
+    for month in range(1, MONTHS_TO_TRY):
+        days = datetime.date(2018, month, 1), datetime.date(2018, month + 1, 1)
+        yield structured_question(COFACTS, "article_id", k=10, time_range=days)
+
+
+@contextmanager
+def _kept_or_temporary(directory: Path | None) -> Iterator[Path]:
+    if directory is not None:
+        yield directory
+        return
+    with tempfile.TemporaryDirectory(prefix="gris-demo-") as place:
+        yield Path(place)

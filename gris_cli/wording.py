@@ -1,0 +1,85 @@
+"""Questions as they are typed on a command line."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Any
+
+import typer
+from gris.dp.v1 import question_pb2
+
+from gris_cli.flags import QuestionFlags
+from pinot_connector.questions import Condition, In, Moment, NotIn, sql_question, structured_question
+
+_ISO_DAY_LENGTH = 10
+
+
+def question_of(flags: QuestionFlags) -> question_pb2.Question:
+    """Returns the question that the flags ask.
+
+    Raises:
+        typer.BadParameter: flags that ask none, or two.
+        InvalidQuestion: a value that no question can hold.
+    """
+    structured = bool(flags.table or flags.by or flags.where or flags.since or flags.until or flags.k)
+    if bool(flags.sql) == structured:
+        raise typer.BadParameter("ask either with --table and --by, or with --sql")
+    if flags.sql:
+        return sql_question(flags.sql)
+    if not flags.table or not flags.by:
+        raise typer.BadParameter("a question needs --table and --by")
+    return structured_question(
+        flags.table,
+        flags.by,
+        k=flags.k,
+        measure=flags.measure.value,
+        where=_conditions(flags.where),
+        time_range=(_moment("--from", flags.since), _moment("--to", flags.until))
+        if flags.since or flags.until
+        else None,
+        counts=not flags.no_counts,
+    )
+
+
+def _conditions(texts: list[str]) -> dict[str, Condition]:
+    conditions: dict[str, Condition] = {}
+    for text in texts:
+        column, equals, value = text.partition("=")
+        negated = column.endswith("!")
+        column = column.removesuffix("!").strip()
+        if not equals or not column:
+            raise typer.BadParameter("--where expects COLUMN=VALUE or COLUMN!=VALUE")
+        if column in conditions:
+            raise typer.BadParameter(f"--where names the column {column} twice")
+        conditions[column] = (NotIn if negated else In)(_values(value))
+    return conditions
+
+
+def _values(text: str) -> list[Any]:
+    """Returns the values of a condition: JSON; or, where it is none, a day or the text itself."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return [_day_or_text(text)]
+    return value if isinstance(value, list) else [value]
+
+
+def _day_or_text(text: str) -> datetime.date | str:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return text
+
+
+def _moment(flag: str, text: str) -> Moment:
+    if not text:
+        return None
+    try:
+        if len(text) == _ISO_DAY_LENGTH:
+            return datetime.date.fromisoformat(text)
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{flag} expects a day such as 2019-04-01, or a moment with its zone"
+        ) from None

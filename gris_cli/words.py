@@ -1,0 +1,95 @@
+"""Mechanisms, parameters and intervals in words for people."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from fractions import Fraction
+
+from pinot_connector.budgets import Cost, Level, Mode
+from pinot_connector.errors import Shortfall
+from pinot_connector.results import IntervalKind, Mechanism, Parameters, PrivateResult
+
+_MECHANISMS = {
+    Mechanism.KNOWN_LAP: "Laplace noise on every element of a known domain",
+    Mechanism.KNOWN_GUMB: "the exponential mechanism over a known domain, once for each place",
+    Mechanism.UNK_LAP: "Laplace noise and a noisy threshold; the domain is not known",
+    Mechanism.UNK_GUMB: "the exponential mechanism with a private threshold; the domain is not known",
+}
+
+
+def mechanism_words(parameters: Parameters) -> str:
+    """Says what was done."""
+    return f"{parameters.mechanism.value}: {_MECHANISMS[parameters.mechanism]}"
+
+
+def parameter_words(parameters: Parameters) -> str:
+    """Says with which parameters it was done, and what each stands for."""
+    return "; ".join(_parameter_words(parameters))
+
+
+def _parameter_words(parameters: Parameters) -> Iterator[str]:
+    yield f"epsilon_per {_number(parameters.epsilon_per)} for one information unit"
+    if parameters.delta is not None:
+        yield f"delta {_number(parameters.delta)} for one call"
+    elements = (
+        "any number of elements"
+        if parameters.delta_l0 is None
+        else f"at most {parameters.delta_l0} element(s)"
+    )
+    yield f"a member changes {elements} (Delta), each by at most {parameters.tau} (tau)"
+    if parameters.d_bar is not None:
+        yield f"the {parameters.d_bar} largest are looked at (d_bar)"
+    if parameters.domain_size is not None:
+        yield f"a domain of {parameters.domain_size} elements"
+    if parameters.noise_scale is not None:
+        yield f"noise of scale {float(parameters.noise_scale):.4g} in each count"
+
+
+def interval_words(result: PrivateResult) -> str:
+    """Says what the intervals are true for."""
+    percent = f"{100 * result.confidence:g} %"
+    if result.interval_kind is IntervalKind.NONE:
+        return "no counts were asked for, so there are no intervals"
+    if result.interval_kind is IntervalKind.GIVEN_SHOWN:
+        return f"each interval covers with {percent}, given that its element is shown"
+    if result.mechanism is Mechanism.KNOWN_LAP and result.parameters.k is not None:
+        return f"each interval covers with {percent} before the largest were picked, not after"
+    ranked = result.mechanism in (Mechanism.KNOWN_GUMB, Mechanism.UNK_GUMB)
+    apart = "; order and counts carry noise apart, so counts may disagree with the order" if ranked else ""
+    return f"each interval covers with {percent}{apart}"
+
+
+def ending_words(result: PrivateResult) -> str:
+    """Says why the ranking ends where it does, or nothing if it is complete."""
+    if not result.ended_in_bottom:
+        return ""
+    threshold = "" if result.bottom is None else f" (noisy threshold {result.bottom})"
+    return f"ended in bottom{threshold}: nothing below may be shown"
+
+
+def cost_words(cost: Cost) -> str:
+    """Says a cost."""
+    return f"{cost.information} information, {cost.calls} call{'' if cost.calls == 1 else 's'}"
+
+
+def level_words(level: Level) -> str:
+    """Says what is left on one level."""
+    limit = f"{level.remaining.information} of {level.limit.information} information"
+    calls = f"{level.remaining.calls} of {level.limit.calls} calls"
+    mode = "" if level.mode is Mode.ENFORCE else ", recorded but not enforced"
+    return f"{'/'.join(level.path)}: {limit}, {calls}, {_refresh_words(level.window_end)}{mode}"
+
+
+def shortfall_words(shortfall: Shortfall) -> str:
+    """Says what is missing where."""
+    asked = f"{shortfall.requested} {shortfall.unit} asked for, {shortfall.remaining} left"
+    return f"{'/'.join(shortfall.level)}: {asked}, {_refresh_words(shortfall.refreshes_at)}"
+
+
+def _refresh_words(moment: datetime.datetime | None) -> str:
+    return "never refreshed" if moment is None else f"refreshed {moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _number(value: Fraction) -> str:
+    return f"{float(value):g}"

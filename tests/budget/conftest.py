@@ -1,0 +1,55 @@
+"""Fixtures: a clock that stands still, and every store on it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from budget_service.stores.interface import Store
+from budget_service.stores.redis import RedisStore
+from budget_service.stores.sqlite import SqliteStore
+from tests.budget.memory_store import MemoryStore
+from tests.budget.redis_server import RedisServer, redis_server
+from tests.budget.samples import SteppedClock
+
+
+@pytest.fixture
+def clock() -> SteppedClock:
+    """Stand at noon of 14 October 2026."""
+    return SteppedClock()
+
+
+@pytest.fixture(scope="session")
+def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """Run one Redis for all tests that leave it alive; each uses a root account of its own."""
+    with redis_server(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(params=["memory", "sqlite", "redis"])
+async def any_store(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock
+) -> AsyncIterator[Store]:
+    """Open each store in turn, on the same clock."""
+    if request.param == "memory":
+        yield MemoryStore(clock)
+    elif request.param == "sqlite":
+        async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
+            yield store
+    else:
+        address = request.getfixturevalue("shared_redis").address
+        async with closing(await RedisStore.open(address, clock=clock)) as store:
+            yield store
+
+
+@asynccontextmanager
+async def closing(store: Store) -> AsyncIterator[Store]:
+    """Close a store in the end."""
+    try:
+        yield store
+    finally:
+        await store.close()

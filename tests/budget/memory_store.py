@@ -1,0 +1,109 @@
+"""The pure rules over dictionaries: the reference that the real stores are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.reading import Statement, statement
+from budget_service.ledger.requests import Charge, Request, Reserve
+from budget_service.ledger.rules import decide
+from budget_service.ledger.state import (
+    MAX_EXPIRED_AT_ONCE,
+    Balance,
+    Change,
+    JournalEntry,
+    PaidQuery,
+    Remembered,
+    Reservation,
+    RootRecord,
+    Snapshot,
+)
+from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.windows import Microseconds
+from budget_service.stores.interface import Clock
+
+
+@dataclass
+class MemoryStore:
+    """A Store that forgets; one request after another."""
+
+    clock: Clock
+    journal: list[JournalEntry] = field(default_factory=list)
+    roots: dict[str, RootRecord] = field(default_factory=dict)
+    balances: dict[Account, Balance] = field(default_factory=dict)
+    reservations: dict[str, Reservation] = field(default_factory=dict)
+    remembered: dict[tuple[str, str], Remembered] = field(default_factory=dict)
+    paid_queries: dict[tuple[Account, str], PaidQuery] = field(default_factory=dict)
+    paid_releases: dict[tuple[Account, str], Microseconds] = field(default_factory=dict)
+
+    async def apply(self, request: Request) -> Answer:
+        """Decide, write, answer."""
+        root = self._root(request.account)
+        decision = decide(self._snapshot(request, root), request, root.now(self.clock()))
+        if decision.change is not None:
+            self._write(request, decision.change)
+        return decision.answer
+
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+        """State the balances now."""
+        root = self._root(account)
+        now = root.now(self.clock())
+        snapshot = Snapshot(root=root, balances=self.balances, due=self._due(account.root, now))
+        return statement(snapshot, levels, now)
+
+    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+        """Look up a reservation."""
+        found = self.reservations.get(reservation_id)
+        return found.query_id if found is not None and found.account == account else None
+
+    async def check(self) -> None:
+        """Do nothing: a dictionary is always there."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    def _root(self, account: Account) -> RootRecord:
+        return self.roots.get(account.root, RootRecord())
+
+    def _due(self, root: str, now: Microseconds) -> tuple[Reservation, ...]:
+        lapsed = [
+            each
+            for each in self.reservations.values()
+            if each.account.root == root and each.expires_at <= now
+        ]
+        lapsed.sort(key=lambda each: (each.expires_at, each.reservation_id))
+        return tuple(lapsed[:MAX_EXPIRED_AT_ONCE])
+
+    def _snapshot(self, request: Request, root: RootRecord) -> Snapshot:
+        account = request.account
+        named = None if isinstance(request, Reserve) else self.reservations.get(request.reservation_id)
+        reservation = named if named is not None and named.account == account else None
+        query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
+        release_id = request.release_id if isinstance(request, Charge) else ""
+        return Snapshot(
+            root=root,
+            balances=self.balances,
+            due=self._due(account.root, root.now(self.clock())),
+            reservation=reservation,
+            remembered=self.remembered.get((account.root, request.request_id)),
+            query_paid=self.paid_queries.get((account, query_id)),
+            release_paid_in=self.paid_releases.get((account, release_id)),
+        )
+
+    def _write(self, request: Request, change: Change) -> None:
+        account = request.account
+        self.roots[account.root] = change.root
+        self.remembered[account.root, request.request_id] = change.remembered
+        self.balances.update(change.balances)
+        self.journal.extend(change.journal)
+        for reservation_id in change.ended:
+            del self.reservations[reservation_id]
+        if change.opened is not None:
+            self.reservations[change.opened.reservation_id] = change.opened
+        if payment := change.payment:
+            self.paid_releases[account, payment.release_id] = payment.window_start
+            if payment.query_id:
+                self.paid_queries[account, payment.query_id] = PaidQuery(
+                    payment.release_id, payment.window_start
+                )

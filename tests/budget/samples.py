@@ -1,0 +1,111 @@
+"""Accounts, limits and requests for the tests; every builder takes only what the test is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from budget_service.ledger.requests import Charge, Release, Reserve
+from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
+from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period, WindowRule, microseconds_of
+
+UNIT = "0123456789abcdef" * 2
+OTHER_UNIT = "f" * 32
+NOON = microseconds_of(datetime(2026, 10, 14, 12, tzinfo=UTC))
+
+COMPANY = Account(("acme",))
+ANALYST = Account(("acme", "ann"))
+COLLEAGUE = Account(("acme", "bob"))
+
+
+@dataclass
+class SteppedClock:
+    """A clock that stands still until it is told otherwise."""
+
+    now: Microseconds = NOON
+
+    def __call__(self) -> Microseconds:
+        """Tell the time."""
+        return self.now
+
+    def step(self, *, seconds: float = 0, days: int = 0) -> None:
+        """Move the clock; backwards too."""
+        self.now += int(seconds * SECOND) + days * DAY
+
+
+def limit(
+    information: int,
+    calls: int,
+    *,
+    mode: Mode = Mode.ENFORCE,
+    period: Period = Period.MONTH,
+    zone: str = "UTC",
+) -> Limit:
+    """Return a limit; by default one that is enforced each month."""
+    return Limit(Cost(information, calls), mode, WindowRule(period, zone))
+
+
+def levels(
+    account: Account = ANALYST, own: Limit | None = None, above: Limit | None = None
+) -> tuple[LevelLimit, ...]:
+    """Return the limits of an account and, if wanted, of the level above it."""
+    found = [] if above is None else [LevelLimit(account.level(1), above)]
+    return (*found, LevelLimit(account, own or limit(10, 5)))
+
+
+def reserve(
+    id_: str,
+    cost: Cost = Cost(4, 1),  # noqa: B008 - a frozen value
+    *,
+    account: Account = ANALYST,
+    on: tuple[LevelLimit, ...] | None = None,
+    query_id: str = "",
+    ttl_seconds: int = 60,
+    unit_id: str = UNIT,
+    forfeits: bool = False,
+) -> Reserve:
+    """Return a request to hold a cost; its reservation is called `hold-` and the request id."""
+    return Reserve(
+        account=account,
+        levels=on or levels(account),
+        request_id=id_,
+        max_cost=cost,
+        unit_id=unit_id,
+        query_id=query_id or f"query-{id_}",
+        ttl=ttl_seconds * SECOND,
+        reservation_id=f"hold-{id_}",
+        forfeits=forfeits,
+    )
+
+
+def charge(
+    id_: str,
+    cost: Cost = Cost(4, 1),  # noqa: B008 - a frozen value
+    *,
+    account: Account = ANALYST,
+    on: tuple[LevelLimit, ...] | None = None,
+    settles: str = "",
+    release_id: str = "",
+    query_id: str = "",
+    unit_id: str = UNIT,
+) -> Charge:
+    """Return a request to charge a cost, directly or against the reservation of the request `settles`."""
+    return Charge(
+        account=account,
+        levels=on or levels(account),
+        request_id=id_,
+        cost=cost,
+        unit_id=unit_id,
+        reservation_id=f"hold-{settles}" if settles else "",
+        release_id=release_id,
+        query_id=query_id,
+    )
+
+
+def release(
+    id_: str, ends: str, *, account: Account = ANALYST, on: tuple[LevelLimit, ...] | None = None
+) -> Release:
+    """Return a request to give back the reservation of the request `ends`."""
+    return Release(
+        account=account, levels=on or levels(account), request_id=id_, reservation_id=f"hold-{ends}"
+    )

@@ -1,0 +1,110 @@
+"""`budget.yaml`: what it may say, and what it means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from budget_service.configuration import (
+    AccountUnknownError,
+    Configuration,
+    ConfigurationError,
+    Expired,
+    load_configuration,
+)
+from budget_service.ledger.values import Account, Cost, Mode
+from budget_service.ledger.windows import Period, WindowRule
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "budget.yaml"
+
+
+def load(tmp_path: Path, text: str) -> Configuration:
+    """Load a configuration from its text."""
+    path = tmp_path / "budget.yaml"
+    path.write_text(text)
+    return load_configuration(path)
+
+
+def account(*path: str) -> Account:
+    """Return an account."""
+    return Account(path)
+
+
+def entry(path: str, more: str = "") -> str:
+    """Return the text of one entry."""
+    return f"  - path: {path}\n    limit: {{information: 10, calls: 5}}\n{more}"
+
+
+def test_the_example_limits_company_and_analyst() -> None:
+    """The first entry that matches counts; the month and UTC are the defaults."""
+    configuration = load_configuration(EXAMPLE)
+    company, analyst = configuration.limits_of(account("demo", "anyone"))
+    assert (account("demo"), Cost(9000, 90)) == (company.level, company.limit.maximum)
+    assert (account("demo", "anyone"), Cost(3000, 30)) == (analyst.level, analyst.limit.maximum)
+    assert (Mode.ENFORCE, WindowRule(Period.MONTH, "UTC")) == (analyst.limit.mode, analyst.limit.window)
+    assert Cost(45, 3) == configuration.limits_of(account("demo", "small"))[-1].limit.maximum
+    assert configuration.expired is Expired.RETURN
+
+
+@pytest.mark.parametrize("path", [("other",), ("demo", "a", "b"), ("other", "a")])
+def test_an_account_that_no_entry_matches_in_full_does_not_exist(path: tuple[str, ...]) -> None:
+    """A prefix is not enough."""
+    with pytest.raises(AccountUnknownError):
+        load_configuration(EXAMPLE).limits_of(Account(path))
+
+
+def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
+    """Without creation at first use they limit only the levels of accounts that are written out."""
+    text = "accounts:\n" + entry("['*']") + entry("[acme, ann]") + entry("[acme, '*']")
+    strict = load(tmp_path, text)
+    assert [each.level.depth for each in strict.limits_of(account("acme", "ann"))] == [1, 2]
+    for path in (("acme",), ("acme", "bob")):
+        with pytest.raises(AccountUnknownError):
+            strict.limits_of(Account(path))
+    open_ = load(tmp_path, "create_at_first_use: true\n" + text)
+    assert [each.level.depth for each in open_.limits_of(account("acme", "bob"))] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("accounts: []", "accounts"),
+        ("{}", "accounts"),
+        ("- a", "valid dictionary"),
+        ("accounts:\n" + entry("[a]") + "limits: {}", "limits"),
+        ("accounts:\n" + entry("[a]", "    modus: track\n"), "accounts.0.modus"),
+        ("accounts:\n" + entry("[a]", "    mode: tracking\n"), "accounts.0.mode"),
+        ("accounts:\n" + entry("[a]", "    window: fortnight\n"), "accounts.0.window"),
+        ("accounts:\n" + entry("[a]", "    zone: Berlin\n"), "accounts.0.zone"),
+        ("accounts:\n" + entry("[a]", "    zone: ../etc/passwd\n"), "accounts.0.zone"),
+        ("accounts:\n" + entry("[a, 7]"), "accounts.0.path.1"),
+        ("accounts:\n" + entry("[a/b]"), "accounts.0.path"),
+        ("accounts:\n" + entry("[]"), "accounts.0.path"),
+        ("accounts:\n" + entry("[a]") + entry("[a]"), "twice"),
+        ("accounts:\n" + entry("[a]", "    mode: track\n    mode: enforce\n"), "'mode' stands there twice"),
+        ("accounts:\n  - path: [a]\n    limit: {information: -1, calls: 1}", "accounts.0.limit.information"),
+        ("accounts:\n  - path: [a]\n    limit: {information: 1.5, calls: 1}", "accounts.0.limit.information"),
+        ("accounts:\n  - path: [a]\n    limit: {information: 1}", "accounts.0.limit.calls"),
+        ("accounts:\n  - path: [a]\n    limit: {information: 1, calls: 9223372036854775808}", "limit.calls"),
+        ("accounts:\n" + entry("[a]") + "expired_reservations: keep", "expired_reservations"),
+        ("accounts:\n" + entry("[a]") + "create_at_first_use: 'yes'", "create_at_first_use"),
+        ("accounts:\n" + entry("[a]") + "charge_tickets: {}", "charge_tickets.key_file"),
+        ("accounts: [", "budget.yaml"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(
+    tmp_path: Path, text: str, named: str
+) -> None:
+    """Strict: no unknown keys, no repeated keys, no conversions."""
+    with pytest.raises(ConfigurationError) as error:
+        load(tmp_path, text)
+    message = str(error.value)
+    assert named in message
+    assert "\n" not in message
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """So that a typing error is found at once."""
+    with pytest.raises(ConfigurationError, match="no-such-file"):
+        load_configuration(tmp_path / "no-such-file")

@@ -1,0 +1,169 @@
+"""What every store has to do: the same as the pure rules, on any history."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused, Reserved
+from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, Mode
+from budget_service.ledger.windows import Period
+from budget_service.stores.interface import Store
+from tests.budget.histories import HISTORIES, Player, Step
+from tests.budget.memory_store import MemoryStore
+from tests.budget.samples import NOON, SteppedClock, charge, levels, limit, release, reserve
+
+# One ledger serves many examples, so that each takes a root of its own.
+roots = itertools.count()
+
+
+def fresh_account() -> Account:
+    """Return an account whose root was not used before; braces and colons are there to trip key names."""
+    return Account((f"}}{{{next(roots)}:*", "ann"))
+
+
+@pytest.mark.parametrize("any_store", ["sqlite", "redis"], indirect=True)
+@settings(
+    max_examples=100,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(HISTORIES)
+async def test_a_store_answers_as_the_pure_rules(
+    any_store: Store, clock: SteppedClock, history: list[Step]
+) -> None:
+    """Each answer and, after each step, each balance is that of the rules in memory."""
+    clock.now = NOON
+    player, rules = Player(fresh_account().root, clock), MemoryStore(clock)
+    for step in history:
+        request = player.play(step)
+        if request is not None:
+            assert await rules.apply(request) == await any_store.apply(request)
+        for account in player.accounts():
+            on = player.levels(account)
+            assert await rules.read(account, on) == await any_store.read(account, on)
+
+
+async def test_amounts_are_exact_up_to_64_bits(any_store: Store) -> None:
+    """Beyond 2^53, where a double would round, one unit still decides."""
+    account = fresh_account()
+    on = levels(account, own=limit(MAX_AMOUNT, MAX_AMOUNT))
+    await any_store.apply(charge("a", Cost(MAX_AMOUNT - 1, 2**53 + 1), account=account, on=on))
+    refused = (await any_store.apply(charge("b", Cost(2, 0), account=account, on=on))).outcome
+    assert isinstance(refused, Exhausted)
+    assert refused.shortfalls[0].remaining == 1
+    await any_store.apply(reserve("r", Cost(1, 1_000_000_000), account=account, on=on))
+    await any_store.apply(charge("s", Cost(1, 999_999_999), account=account, on=on, settles="r"))
+    status = (await any_store.read(account, on)).levels[-1]
+    assert Cost(MAX_AMOUNT, 2**53 + 1_000_000_000) == status.spent
+
+
+async def test_a_sum_beyond_64_bits_is_refused(any_store: Store) -> None:
+    """Even where the level only tracks."""
+    account = fresh_account()
+    on = levels(account, own=limit(1, 1, mode=Mode.TRACK))
+    await any_store.apply(charge("a", Cost(MAX_AMOUNT, 0), account=account, on=on))
+    refused = await any_store.apply(charge("b", Cost(1, 0), account=account, on=on))
+    assert Refused(Reason.SUM_OVERFLOW) == refused.outcome
+
+
+async def test_windows_may_differ_between_levels_and_change(any_store: Store, clock: SteppedClock) -> None:
+    """A company by month over an analyst by day, who then has a budget that is never refreshed."""
+    account = fresh_account()
+    rules = MemoryStore(clock)
+    above = limit(20, 10, zone="Asia/Tokyo")
+    rules_of = [
+        limit(9, 9, period=period) for period in (Period.DAY, Period.WEEK, Period.NEVER, Period.MONTH)
+    ]
+    for index, own in enumerate(rules_of * 2):
+        on = levels(account, own=own, above=above)
+        for name in ("x", "y"):
+            asked = charge(
+                f"{name}{index}", Cost(4, 1), account=account, on=on, release_id=f"{name}{index % 3}"
+            )
+            assert await rules.apply(asked) == await any_store.apply(asked)
+        assert await rules.read(account, on) == await any_store.read(account, on)
+        clock.step(days=5)
+
+
+async def test_four_levels_pay_together(any_store: Store) -> None:
+    """Each level counts the charge of the leaf."""
+    account = Account((*fresh_account().path, "\u00e9\U0001f600", "x y"))
+    on = tuple(LevelLimit(account.level(depth), limit(10 * depth, 9)) for depth in (1, 2, 3, 4))
+    await any_store.apply(charge("a", Cost(9, 1), account=account, on=on))
+    refused = (await any_store.apply(charge("b", Cost(2, 1), account=account, on=on))).outcome
+    assert isinstance(refused, Exhausted)
+    assert [missing.depth for missing in refused.shortfalls] == [1]
+    assert 4 * [Cost(9, 1)] == [status.spent for status in (await any_store.read(account, on)).levels]
+
+
+async def test_ids_may_hold_any_character(any_store: Store) -> None:
+    """Quotes, newlines, braces, zero bytes and emoji are ordinary in ids."""
+    account = fresh_account()
+    odd = "\x00\n'\"\\{}:%\u00e9\U0001f600"
+    asked = reserve(odd, account=account, query_id=odd)
+    assert isinstance((await any_store.apply(asked)).outcome, Reserved)
+    assert await any_store.question_of(account, asked.reservation_id) == odd
+    settled = charge(odd + "2", account=account, settles=odd, release_id=odd)
+    assert isinstance((await any_store.apply(settled)).outcome, Charged)
+    assert (await any_store.apply(settled)).replayed
+    again = (await any_store.apply(reserve("r", account=account, query_id=odd))).outcome
+    assert isinstance(again, Reserved)
+    assert again.already_paid
+
+
+async def test_the_question_of_a_reservation_is_told_to_its_account_only(any_store: Store) -> None:
+    """An unknown, an ended and a colleague's reservation have no question."""
+    account = fresh_account()
+    await any_store.apply(reserve("r", account=account, query_id="q"))
+    assert await any_store.question_of(account, "hold-r") == "q"
+    assert await any_store.question_of(Account((account.root, "bob")), "hold-r") is None
+    await any_store.apply(release("x", ends="r", account=account))
+    assert await any_store.question_of(account, "hold-r") is None
+
+
+async def test_of_many_who_want_the_last_unit_exactly_one_wins(any_store: Store) -> None:
+    """Fifty at once, by reservation and by direct charge."""
+    account = fresh_account()
+    on = levels(account, own=limit(10, 10), above=limit(5, 50))
+    await any_store.apply(charge("before", Cost(4, 1), account=account, on=on))
+    asked = [
+        (reserve if index % 2 else charge)(str(index), Cost(1, 1), account=account, on=on)
+        for index in range(50)
+    ]
+    answers = await asyncio.gather(*(any_store.apply(request) for request in asked))
+    won = [answer for answer in answers if isinstance(answer.outcome, Reserved | Charged)]
+    assert len(won) == 1
+    assert Cost(0, 48) == (await any_store.read(account, on)).levels[0].remaining
+
+
+async def test_of_many_repeats_of_one_request_one_has_an_effect(any_store: Store) -> None:
+    """Twenty at once with the same id: one first answer, nineteen repeats of it."""
+    account = fresh_account()
+    answers = await asyncio.gather(*(any_store.apply(charge("same", account=account)) for _ in range(20)))
+    assert sum(answer.replayed for answer in answers) == 19
+    assert len({answer.outcome for answer in answers}) == 1
+    assert Cost(4, 1) == (await any_store.read(account, levels(account))).levels[-1].spent
+
+
+async def test_a_cancelled_caller_leaves_no_half_change(any_store: Store) -> None:
+    """Whatever became of it, repeating it gives one charge."""
+    account = fresh_account()
+    for index in range(20):
+        task = asyncio.create_task(any_store.apply(charge(str(index), Cost(0, 0), account=account)))
+        await asyncio.sleep(0.0002 * index)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert isinstance(
+            (await any_store.apply(charge(str(index), Cost(0, 0), account=account))).outcome, Charged
+        )
+    await any_store.check()
+
+
+async def test_a_store_is_checked_without_a_word(any_store: Store) -> None:
+    """A store that works has nothing to say."""
+    await any_store.check()

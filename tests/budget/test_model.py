@@ -1,0 +1,74 @@
+"""The rules against the model: random histories, with waits, lapses, refreshes, repeats and a clock that goes back."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from budget_service.ledger.outcomes import Answer, Charged, Exhausted, Refused, Released, Reserved
+from budget_service.ledger.values import Mode
+from tests.budget.histories import HISTORIES, Player, Step
+from tests.budget.memory_store import MemoryStore
+from tests.budget.model import Model, Told
+from tests.budget.samples import SteppedClock
+
+
+def told(answer: Answer) -> Told:
+    """Say an answer in the model's words."""
+    match answer.outcome:
+        case Reserved() as found:
+            return ("reserved", found.held, found.already_paid)
+        case Charged() as found:
+            return ("charged", found.charged, found.already_paid)
+        case Released() as found:
+            return ("released", found.returned)
+        case Exhausted():
+            return ("exhausted",)
+        case Refused() as found:
+            return (found.reason.value,)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(HISTORIES)
+async def test_the_rules_do_what_the_model_does(history: list[Step]) -> None:
+    """Every answer and every balance is the model's, and no enforced level is ever above its limit."""
+    clock = SteppedClock()
+    player, store, model = Player("acme", clock), MemoryStore(clock), Model()
+    for step in history:
+        request = player.play(step)
+        if request is not None:
+            assert model.tell(request, clock.now) == told(await store.apply(request))
+        model.advance(clock.now)
+        await _assert_same_balances(player, store, model)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(HISTORIES)
+async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(history: list[Step]) -> None:
+    """After any history, each acknowledged charge is in the journal once, and asking again changes nothing."""
+    clock = SteppedClock()
+    player, store = Player("acme", clock), MemoryStore(clock)
+    first: dict[str, Answer] = {}
+    for step in history:
+        request = player.play(step)
+        if request is not None:
+            first.setdefault(request.request_id, await store.apply(request))
+    journal = list(store.journal)
+    for request in player.made:
+        again = await store.apply(request)
+        assert not again.replayed or again.outcome == first[request.request_id].outcome
+    assert store.journal == journal
+    charged = {id_: each.outcome.charged for id_, each in first.items() if isinstance(each.outcome, Charged)}
+    journaled = {entry.request_id: entry.cost for entry in journal if entry.request_id in charged}
+    assert {id_: cost for id_, cost in charged.items() if cost.information or cost.calls} == {
+        id_: cost for id_, cost in journaled.items() if cost.information or cost.calls
+    }
+
+
+async def _assert_same_balances(player: Player, store: MemoryStore, model: Model) -> None:
+    for account in player.accounts():
+        for status in (await store.read(account, player.levels(account))).levels:
+            spent, held = model.used(account.level(status.depth))
+            assert spent == (status.spent.information, status.spent.calls)
+            assert held == (status.reserved.information, status.reserved.calls)
+            # A level that tracks may be above; the company enforces, also what its tracked analyst spends.
+            assert status.mode is Mode.TRACK or status.used.within(status.maximum)

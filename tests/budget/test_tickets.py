@@ -1,0 +1,95 @@
+"""Charge tickets and the file of their key."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from budget_service.ledger.values import Cost
+from budget_service.tickets import Release, TicketKeyError, TicketVerifier
+from tests.budget.samples import OTHER_UNIT, UNIT
+
+KEY = bytes(range(32))
+RELEASE = Release("rel-\u00e9", "query", Cost(3, 1), UNIT)
+
+
+def key_file(tmp_path: Path, content: bytes, mode: int = 0o440) -> Path:
+    """Write a key file."""
+    path = tmp_path / "key"
+    path.write_bytes(content)
+    path.chmod(mode)
+    return path
+
+
+def test_a_ticket_is_what_the_format_says() -> None:
+    """Spelt out here byte by byte, because dp_service makes tickets on its own."""
+
+    def part(content: bytes) -> bytes:
+        return len(content).to_bytes(8, "big") + content
+
+    said = part(b"gris/ticket/v1") + part("rel-\u00e9".encode()) + part(b"query")
+    said += part((3).to_bytes(8, "big")) + part((1).to_bytes(8, "big")) + part(UNIT.encode())
+    key_id = hashlib.sha256(part(b"gris/ticket-key/v1") + part(KEY)).digest()[:8]
+    expected = key_id + hmac.new(KEY, said, "sha256").digest()
+    assert expected == TicketVerifier(KEY).ticket(RELEASE)
+    assert TicketVerifier(KEY).is_authentic(expected, RELEASE)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(RELEASE, release_id="rel"),
+        replace(RELEASE, query_id="query2"),
+        replace(RELEASE, cost=Cost(2, 1)),
+        replace(RELEASE, cost=Cost(3, 0)),
+        replace(RELEASE, unit_id=OTHER_UNIT),
+    ],
+)
+def test_a_ticket_speaks_of_one_release_only(other: Release) -> None:
+    """No field of it can be changed."""
+    verifier = TicketVerifier(KEY)
+    assert not verifier.is_authentic(verifier.ticket(RELEASE), other)
+
+
+def test_a_forged_ticket_is_not_authentic() -> None:
+    """Of another key, with a flipped bit, cut short, or missing."""
+    verifier = TicketVerifier(KEY)
+    ticket = verifier.ticket(RELEASE)
+    forged = [TicketVerifier(KEY[::-1]).ticket(RELEASE), ticket[:-1], b"", ticket + b"\0"]
+    forged += [bytes([*ticket[:at], ticket[at] ^ 1, *ticket[at + 1 :]]) for at in range(len(ticket))]
+    assert not any(verifier.is_authentic(each, RELEASE) for each in forged)
+
+
+@pytest.mark.parametrize("content", [KEY, KEY.hex().encode(), KEY.hex().upper().encode() + b"\n"])
+def test_a_key_is_raw_or_hexadecimal(tmp_path: Path, content: bytes) -> None:
+    """32 bytes, or 64 characters with or without the end of the line."""
+    assert TicketVerifier(KEY) == TicketVerifier.from_file(key_file(tmp_path, content))
+
+
+@pytest.mark.parametrize("content", [b"", KEY[:-1], KEY.hex().encode()[:-2], b"z" * 64, KEY + b"\xff"])
+def test_a_key_that_is_too_short_or_garbled_is_refused(tmp_path: Path, content: bytes) -> None:
+    """The service does not start with it."""
+    with pytest.raises(TicketKeyError, match="32 bytes"):
+        TicketVerifier.from_file(key_file(tmp_path, content))
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o441, 0o660, 0o602])
+def test_a_key_that_others_can_read_or_write_is_refused(tmp_path: Path, mode: int) -> None:
+    """The group may read, nobody else."""
+    with pytest.raises(TicketKeyError, match="0440"):
+        TicketVerifier.from_file(key_file(tmp_path, KEY, mode))
+
+
+def test_a_missing_key_is_refused_by_name(tmp_path: Path) -> None:
+    """The error names the file."""
+    with pytest.raises(TicketKeyError, match="no-key"):
+        TicketVerifier.from_file(tmp_path / "no-key")
+
+
+def test_a_key_is_not_shown() -> None:
+    """Not in a log, not in a traceback."""
+    assert "ticket_key" not in repr(TicketVerifier(KEY))

@@ -1,0 +1,85 @@
+"""Calendar windows, and how one follows another."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from budget_service.ledger.windows import (
+    DAY,
+    Microseconds,
+    Period,
+    Window,
+    WindowRule,
+    datetime_of,
+    microseconds_of,
+)
+
+
+def at(text: str) -> Microseconds:
+    """Return the moment of an ISO text, in UTC unless it says otherwise."""
+    moment = datetime.fromisoformat(text)
+    return microseconds_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("period", "zone", "now", "start", "end"),
+    [
+        (Period.MONTH, "UTC", "2026-02-28T23:59:59.999999", "2026-02-01", "2026-03-01"),
+        (Period.MONTH, "UTC", "2026-12-31", "2026-12-01", "2027-01-01"),
+        (Period.MONTH, "UTC", "2028-02-29", "2028-02-01", "2028-03-01"),
+        # Already November in Tokyo, still October in Los Angeles.
+        (Period.MONTH, "Asia/Tokyo", "2026-10-31T15:00", "2026-10-31T15:00", "2026-11-30T15:00"),
+        (Period.MONTH, "America/Los_Angeles", "2026-11-01T06:59", "2026-10-01T07:00", "2026-11-01T07:00"),
+        # The day on which clocks go back has 25 hours, the one on which they go forward 23.
+        (Period.DAY, "Europe/Berlin", "2026-10-25T22:30", "2026-10-24T22:00", "2026-10-25T23:00"),
+        (Period.DAY, "Europe/Berlin", "2026-03-29T12:00", "2026-03-28T23:00", "2026-03-29T22:00"),
+        # Clocks jump over midnight in Cairo: the day begins when they jump.
+        (Period.DAY, "Africa/Cairo", "2026-04-23T22:00", "2026-04-23T22:00", "2026-04-24T21:00"),
+        (Period.WEEK, "UTC", "2026-10-18T23:59", "2026-10-12", "2026-10-19"),
+        (Period.WEEK, "UTC", "2026-10-19T00:00", "2026-10-19", "2026-10-26"),
+    ],
+)
+def test_a_window_has_the_bounds_of_its_zone(
+    period: Period, zone: str, now: str, start: str, end: str
+) -> None:
+    """Windows begin and end at local midnight."""
+    assert Window(at(start), at(end)) == WindowRule(period, zone).around(at(now))
+
+
+def test_windows_of_a_decade_follow_each_other_without_gap() -> None:
+    """Every window ends where the next begins, in a zone that changes its clocks."""
+    for period in (Period.DAY, Period.WEEK, Period.MONTH):
+        rule = WindowRule(period, "America/New_York")
+        window = rule.around(at("2020-01-01"))
+        while window.end is not None and window.end < at("2030-01-01"):
+            after = rule.around(window.end)
+            assert window.end == after.start
+            assert window == rule.around(window.end - 1)
+            window = after
+
+
+def test_a_window_that_is_never_refreshed_has_no_end() -> None:
+    """`never` is one window for all time."""
+    assert Window(0, None) == WindowRule(Period.NEVER, "UTC").around(at("2026-10-14"))
+
+
+def test_a_changed_zone_does_not_end_a_window() -> None:
+    """The open window is kept, although the new rule's window began later."""
+    berlin = WindowRule(Period.MONTH, "Europe/Berlin").around(at("2026-10-14"))
+    utc = WindowRule(Period.MONTH, "UTC").around(at("2026-10-14"))
+    kept = berlin.at(at("2026-10-14"), utc)
+    assert berlin == kept
+
+
+def test_a_shorter_rule_ends_a_window_sooner_and_no_two_windows_share_a_start() -> None:
+    """After day, month: the month begins where the day ended, not where the calendar says."""
+    day = WindowRule(Period.DAY, "UTC").around(at("2026-10-01T05:00"))
+    month = WindowRule(Period.MONTH, "UTC").around(at("2026-10-02T05:00"))
+    assert Window(at("2026-10-02"), at("2026-11-01")) == day.at(at("2026-10-02T05:00"), month)
+    assert Window(at("2026-10-01"), at("2026-10-02")) == month.at(at("2026-10-01T05:00"), day)
+
+
+def test_times_survive_the_way_to_a_datetime_and_back() -> None:
+    """Microseconds are exact."""
+    for moment in (0, 1, DAY - 1, at("2026-10-14") + 1):
+        assert moment == microseconds_of(datetime_of(moment))

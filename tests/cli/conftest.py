@@ -1,0 +1,16 @@
+"""The services of the connector's tests, for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.connector.world import World, running_world
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Both services as processes, once for all tests."""
+    with running_world(tmp_path_factory.mktemp("world")) as world:
+        yield world

@@ -1,0 +1,151 @@
+"""`gris ask` and `gris explain`: what they print, and the exit code of each outcome."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from gris_cli.__main__ import main
+from tests.connector.world import World, free_port, new_account
+
+ARTICLES = (
+    "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"
+)
+QUESTION = ("--table", "feedback", "--by", "article_id", "--k", "5")
+
+
+@pytest.fixture(autouse=True)
+def _no_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Takes away the variables that stand for flags."""
+    for name in ("PINOT_BROKER", "PINOT_CONTROLLER", "GRIS_DP", "GRIS_BUDGET", "GRIS_ACCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def _connection(world: World, account: str = "") -> list[str]:
+    return [
+        *("--dp", world.dp, "--budget", world.budget, "--account", account or new_account()),
+        *("--data", f"feedback={world.tables['feedback']}"),
+    ]
+
+
+def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any]:
+    """Runs a command with --json; whatever it prints must be one JSON object and nothing else."""
+    code = main([*arguments, "--json"])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return code, json.loads(printed.out)
+
+
+def test_asking_prints_the_whole_result_as_json(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows, price and what is left, for programs."""
+    code, told = _json(capsys, "ask", *QUESTION, *_connection(world))
+    assert (code, told["mechanism"], len(told["rows"])) == (0, "UnkGumb", 5)
+    assert told["cost"] == told["charged"]
+    assert told["remaining"]
+
+
+def test_asking_prints_a_table_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line an element, the interval's meaning, the price, and no line wider than 100 columns."""
+    assert main(["ask", *QUESTION, *_connection(world)]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 100
+    for words in ("noisy count", "95 % interval", "UnkGumb", "11 information, 1 call", "left"):
+        assert words in printed
+
+
+def test_flags_and_sql_ask_the_same_question(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second face of the question is free, for it is the same one."""
+    account = new_account()
+    sql = ARTICLES.replace("GROUP", "WHERE score = 1 AND app IN ('WEBSITE', 'RUMORS_LINE_BOT') GROUP")
+    where = ("--where", "score=1", "--where", 'app=["WEBSITE", "RUMORS_LINE_BOT"]')
+    _, first = _json(capsys, "ask", *QUESTION, *where, *_connection(world, account))
+    _, again = _json(capsys, "ask", "--sql", sql, *_connection(world, account))
+    assert first["rows"] == again["rows"]
+    assert again["charged"]["information"] == 0
+
+
+def test_explaining_needs_no_account(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """The price and the sentences, before anything is asked."""
+    code, told = _json(capsys, "explain", *QUESTION, "--no-counts", "--dp", world.dp)
+    assert (code, told["worst_case_cost"]["information"]) == (0, 6)
+    assert main(["explain", "--sql", ARTICLES, "--dp", world.dp]) == 0
+    assert "cost at most" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "name"),
+    [
+        (("--sql", "SELECT"), 2, "invalid_question"),
+        ((*QUESTION[:4], "--k", "0"), 2, "invalid_question"),
+        ((*QUESTION, "--where", "member_id=x"), 3, "refused_by_policy"),
+        ((*QUESTION, "--where", "nonsense"), 2, "usage"),
+        ((*QUESTION, "--from", "yesterday"), 2, "usage"),
+        ((*QUESTION, "--sql", ARTICLES), 2, "usage"),
+        (("--table", "feedback"), 2, "usage"),
+        ((*QUESTION, "--no-such-flag"), 2, "usage"),
+        ((*QUESTION, "--account", "stranger"), 2, "account_unknown"),
+        ((*QUESTION, "--account", "poor/analyst"), 4, "budget_exhausted"),
+        ((*QUESTION, "--engine", "pinot"), 2, "usage"),
+        ((*QUESTION, "--data", "feedback=/nowhere.parquet"), 2, "usage"),
+    ],
+)
+def test_every_refusal_has_its_exit_code(
+    world: World,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    code: int,
+    name: str,
+) -> None:
+    """As JSON on standard output, and without --json as one line on standard error."""
+    command = ["ask", *_connection(world), *arguments]
+    given, told = _json(capsys, *command)
+    assert (code, name) == (given, told["error"]["code"])
+    assert main(command) == code
+    printed = capsys.readouterr()
+    assert (printed.out, len(printed.err.splitlines())) == ("", 1)
+
+
+def test_an_exhausted_budget_says_what_is_missing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Level, unit, asked, left and when it is refreshed."""
+    account = new_account("poor")
+    _, told = _json(capsys, "ask", *QUESTION, *_connection(world, account))
+    (shortfall,) = told["error"]["shortfalls"]
+    assert shortfall["level"] == account.split("/")
+    assert (shortfall["unit"], shortfall["requested"], shortfall["remaining"]) == ("information", 11, 5)
+    assert shortfall["refreshes_at"]
+
+
+def test_a_service_that_is_not_there_is_exit_code_5(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody listens at the address of dp_service."""
+    connection = [*_connection(world), "--dp", f"127.0.0.1:{free_port()}"]
+    code, told = _json(capsys, "ask", *QUESTION, *connection)
+    assert (code, told["error"]["code"]) == (5, "unavailable")
+
+
+def test_control_characters_of_data_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A wrong argument is repeated in the message, without its escape sequence."""
+    assert main(["ask", "--no-such\x1b[31m"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_help_loads_neither_grpc_nor_an_engine() -> None:
+    """`gris --help` is quick because nothing heavy is imported for it."""
+    script = (
+        "import sys; from gris_cli.__main__ import main; code = main(['--help']); "
+        "assert code == 0, code; assert not {'grpc', 'duckdb', 'pinotdb'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+def test_missing_libraries_are_named_with_the_command_that_brings_them() -> None:
+    """Whoever installed only the connector is told what to install."""
+    script = "import sys; sys.modules['typer'] = None; from gris_cli.__main__ import main; sys.exit(main(['demo']))"
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "pip install 'gris-dp[all]'" in done.stderr

@@ -1,0 +1,121 @@
+"""`gris demo` and `gris serve`: the first things that anybody runs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from gris_cli.__main__ import main
+
+GRIS = (sys.executable, "-m", "gris_cli")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What one run of the demonstration tells as JSON."""
+    directory = tmp_path_factory.mktemp("demo")
+    done = subprocess.run(
+        [*GRIS, "demo", "--json", "--directory", str(directory)], check=True, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    return {**json.loads(done.stdout), "directory": directory}
+
+
+def test_five_questions_use_all_four_mechanisms(told: Any) -> None:
+    """Each has rows, and each was charged what it cost."""
+    results = [question["result"] for question in told["questions"]]
+    assert [each["mechanism"] for each in results] == [
+        "UnkGumb",
+        "UnkLap",
+        "KnownGumb",
+        "KnownLap",
+        "UnkGumb",
+    ]
+    assert all(each["rows"] and each["charged"] == each["cost"] for each in results)
+
+
+def test_asking_again_is_identical_and_free(told: Any) -> None:
+    """The same rows under the same release, charged 0."""
+    repeated = told["repeated"]
+    assert repeated["identical"]
+    assert told["questions"][0]["result"]["rows"] == repeated["result"]["rows"]
+    assert (repeated["result"]["charged"]["information"], repeated["result"]["charged"]["calls"]) == (0, 0)
+
+
+def test_the_small_account_is_refused_in_the_end(told: Any) -> None:
+    """It got answers first, and the refusal says what is missing until when."""
+    small = told["small_account"]
+    assert small["answered"] >= 1
+    (shortfall, *_) = small["refusal"]["error"]["shortfalls"]
+    assert shortfall["requested"] > shortfall["remaining"]
+    assert shortfall["refreshes_at"]
+
+
+def test_the_directory_keeps_a_key_for_its_owner_only(told: Any) -> None:
+    """With it, another engine gives the same answers."""
+    path = Path(told["noise_key"]["path"])
+    assert told["noise_key"]["made"]
+    assert (told["directory"], 0o600) == (path.parent, stat.S_IMODE(path.stat().st_mode))
+
+
+def test_the_text_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """For people: five tables, the repetition, the refusal, and what became of the key."""
+    assert main(["demo"]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 100
+    for words in (
+        "Real data",
+        "noise key",
+        "the identical answer",
+        "asks until its budget refuses",
+        "refreshed",
+    ):
+        assert words in printed
+
+
+def test_examples_that_are_not_there_are_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message says how to name them."""
+    assert main(["demo", "--examples", str(tmp_path)]) == 2
+    assert "--examples" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serving_ends_with_a_signal_and_leaves_nothing_running(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Both services answer until then."""
+    with subprocess.Popen(
+        [*GRIS, "serve", "--json", "--directory", str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        addresses = json.loads(process.stdout.readline())
+        assert all(_listens(address) for address in addresses.values())
+        process.send_signal(number)
+        assert process.wait(20) == 0
+    assert not any(_listens(address) for address in addresses.values())
+
+
+def _listens(address: str) -> bool:
+    with grpc.insecure_channel(address) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=1)
+        except grpc.FutureTimeoutError:
+            return False
+    return True
+
+
+def test_one_embedded_question_needs_no_service(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`gris ask --embedded` starts what it needs, on the example data."""
+    question = ("--table", "cofacts_feedback", "--by", "score", "--k", "1")
+    assert main(["ask", *question, "--embedded", "--directory", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["element"] == [1]

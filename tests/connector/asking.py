@@ -1,0 +1,64 @@
+"""What tests of failures share: an engine that can be spoilt, a client in a hurry, and a look at the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+from gris.dp.v1 import dp_pb2
+
+from pinot_connector import AsyncPrivateClient, Timeouts
+from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery
+from pinot_connector.engines.duckdb import DuckDBEngine
+
+from .world import World, new_account
+
+SHORT = Timeouts(dp=5, engine=5, budget_attempt=0.5, budget=1.0, reservation=10)
+
+Corruption = Callable[[EngineAnswer], EngineAnswer]
+
+
+class Corrupting(DuckDBEngine):
+    """DuckDB whose answers are changed on their way, or whose runs do something besides."""
+
+    def __init__(self, world: World, change: Corruption) -> None:
+        super().__init__(world.tables)
+        self._change = change
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Answers with the changed answer."""
+        return self._change(super().run(query, data_version))
+
+
+@asynccontextmanager
+async def asking_client(
+    world: World, engine: Engine, *, dp: str = "", budget: str = "", account: str = ""
+) -> AsyncIterator[AsyncPrivateClient]:
+    """Gives a client with short time-outs and, unless one is named, an account of its own."""
+    async with AsyncPrivateClient(
+        dp=dp or world.dp,
+        budget=budget or world.budget,
+        account=account or new_account(),
+        engine=engine,
+        timeouts=SHORT,
+    ) as client:
+        yield client
+
+
+async def untouched(client: AsyncPrivateClient) -> bool:
+    """Tells whether nothing is spent and nothing is held."""
+    levels = await client.remaining()
+    return all(
+        (level.spent.information, level.spent.calls, level.reserved.information, level.reserved.calls)
+        == (0, 0, 0, 0)
+        for level in levels
+    )
+
+
+async def translation_of(request: bytes, world: World) -> dp_pb2.TranslateQueryResponse:
+    """Returns what dp_service answers to a recorded request."""
+    async with grpc.aio.insecure_channel(world.dp) as channel:
+        translate: Any = channel.unary_unary("/gris.dp.v1.DpService/TranslateQuery")
+        return dp_pb2.TranslateQueryResponse.FromString(await translate(request))

@@ -1,0 +1,101 @@
+"""gRPC errors as the connector's own: only what a service says on purpose counts."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+from google.protobuf import any_pb2
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+
+from pinot_connector.boundary import Service, translated
+from pinot_connector.errors import (
+    AccountUnknown,
+    BudgetExhausted,
+    DataChanged,
+    GrisError,
+    IntegrityError,
+    InvalidQuestion,
+    OutcomeUnknown,
+    PlanExpired,
+    RefusedByPolicy,
+    ReservationOver,
+    ServiceRefused,
+    ServiceUnavailable,
+)
+
+Code = grpc.StatusCode
+TEXT_OF_A_CRASH = "count was 4711"
+
+
+def _error(code: grpc.StatusCode, domain: str = "", reason: str = "", *more: Message) -> grpc.aio.AioRpcError:
+    """Returns the error that a client gets for such a status."""
+    details = [error_details_pb2.ErrorInfo(domain=domain, reason=reason), *more] if domain else []
+    status = status_pb2.Status(code=code.value[0], message=TEXT_OF_A_CRASH)
+    for detail in details:
+        packed = any_pb2.Any()
+        packed.Pack(detail)
+        status.details.append(packed)
+    trailing = grpc.aio.Metadata(("grpc-status-details-bin", status.SerializeToString()))
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, TEXT_OF_A_CRASH)
+
+
+@pytest.mark.parametrize(
+    ("service", "code", "reason", "expected"),
+    [
+        (Service.BUDGET, Code.RESOURCE_EXHAUSTED, "BUDGET_EXHAUSTED", BudgetExhausted),
+        (Service.BUDGET, Code.NOT_FOUND, "ACCOUNT_UNKNOWN", AccountUnknown),
+        (Service.BUDGET, Code.FAILED_PRECONDITION, "RESERVATION_OVER", ReservationOver),
+        (Service.BUDGET, Code.FAILED_PRECONDITION, "RELEASE_MISMATCH", IntegrityError),
+        (Service.BUDGET, Code.INVALID_ARGUMENT, "COST_ABOVE_RESERVATION", IntegrityError),
+        (Service.BUDGET, Code.INVALID_ARGUMENT, "REQUEST_ID_REUSED", ServiceRefused),
+        (Service.BUDGET, Code.FAILED_PRECONDITION, "UNIT_MISMATCH", ServiceRefused),
+        (Service.BUDGET, Code.UNAVAILABLE, "STORE_UNAVAILABLE", ServiceUnavailable),
+        (Service.BUDGET, Code.UNAVAILABLE, "OUTCOME_UNKNOWN", OutcomeUnknown),
+        (Service.DP, Code.PERMISSION_DENIED, "REFUSED_BY_POLICY", RefusedByPolicy),
+        (Service.DP, Code.INVALID_ARGUMENT, "INVALID_ARGUMENT", InvalidQuestion),
+        (Service.DP, Code.FAILED_PRECONDITION, "PLAN_EXPIRED", PlanExpired),
+        (Service.DP, Code.FAILED_PRECONDITION, "PLAN_NOT_AUTHENTIC", PlanExpired),
+        (Service.DP, Code.FAILED_PRECONDITION, "DATA_CHANGED", DataChanged),
+    ],
+)
+def test_a_reason_in_the_services_own_domain_has_one_meaning(
+    service: Service, code: grpc.StatusCode, reason: str, expected: type[GrisError]
+) -> None:
+    """Each reason of the contract becomes one class."""
+    domain = {Service.DP: "gris.dp", Service.BUDGET: "gris.budget"}[service]
+    assert type(translated(service, _error(code, domain, reason))) is expected
+
+
+@pytest.mark.parametrize(
+    ("service", "domain"), [(Service.BUDGET, ""), (Service.BUDGET, "gris.dp"), (Service.DP, "gris.budget")]
+)
+def test_only_the_ledger_can_say_that_a_budget_is_exhausted(service: Service, domain: str) -> None:
+    """gRPC says RESOURCE_EXHAUSTED of a large message; that, or another's word, is no spent budget."""
+    error = translated(service, _error(Code.RESOURCE_EXHAUSTED, domain, "BUDGET_EXHAUSTED"))
+    assert type(error) is ServiceUnavailable
+
+
+@pytest.mark.parametrize("code", [Code.UNKNOWN, Code.INTERNAL, Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED])
+def test_a_lost_answer_leaves_the_outcome_unknown_and_repeats_no_text(code: grpc.StatusCode) -> None:
+    """The text of a crash can hold anything, so none of it is repeated."""
+    error = translated(Service.BUDGET, _error(code))
+    assert type(error) is OutcomeUnknown
+    assert TEXT_OF_A_CRASH not in str(error)
+
+
+def test_an_invalid_question_names_its_field() -> None:
+    """The first violation of the BadRequest is told."""
+    violation = error_details_pb2.BadRequest.FieldViolation(field="k", description="expected 1 to 100,000")
+    bad = error_details_pb2.BadRequest(field_violations=[violation])
+    error = translated(Service.DP, _error(Code.INVALID_ARGUMENT, "gris.dp", "INVALID_ARGUMENT", bad))
+    assert isinstance(error, InvalidQuestion)
+    assert (error.field, str(error)) == ("k", "k: expected 1 to 100,000")
+
+
+def test_details_that_contradict_the_status_are_not_believed() -> None:
+    """A status in the details must be the status of the call."""
+    status = status_pb2.Status(code=Code.NOT_FOUND.value[0], message="other")
+    trailing = grpc.aio.Metadata(("grpc-status-details-bin", status.SerializeToString()))
+    error = grpc.aio.AioRpcError(Code.UNAVAILABLE, grpc.aio.Metadata(), trailing, TEXT_OF_A_CRASH)
+    assert type(translated(Service.BUDGET, error)) is OutcomeUnknown

@@ -1,0 +1,183 @@
+"""DuckDB over files: whole answers on one version of the data, or an error that tells nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ExpectedColumn
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import (
+    DataChanged,
+    EngineError,
+    EngineRefused,
+    EngineUnavailable,
+    IncompleteAnswer,
+)
+
+from .world import write_small
+
+SQL = "SELECT element, COUNT(DISTINCT member_id) AS gris_count FROM small GROUP BY element ORDER BY 2 DESC"
+ELEMENT = ExpectedColumn("element", ColumnType.STRING)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A Parquet file in which 40 members have the element "a"."""
+    write_small(tmp_path / "small.parquet", 40)
+    return tmp_path / "small.parquet"
+
+
+@pytest.fixture
+def engine(path: Path) -> Iterator[DuckDBEngine]:
+    """An engine over that file."""
+    engine = DuckDBEngine({"small": path})
+    yield engine
+    engine.close()
+
+
+def _query(
+    sql: str = SQL, *, columns: tuple[ExpectedColumn, ...] = (ELEMENT,), row_limit: int = 10
+) -> EngineQuery:
+    return EngineQuery("small", sql, columns, row_limit)
+
+
+def _run(engine: DuckDBEngine, query: EngineQuery) -> EngineAnswer:
+    return engine.run(query, engine.data_version("small"))
+
+
+def test_an_answer_is_columns_and_counts(engine: DuckDBEngine) -> None:
+    """One list for each dimension, and the version that the counts are of."""
+    answer = _run(engine, _query())
+    assert EngineAnswer((["a"],), [40], engine.data_version("small")) == answer
+
+
+def test_days_are_counted_from_1970(engine: DuckDBEngine) -> None:
+    """A DATE arrives as an integer, negative before the epoch."""
+    sql = "SELECT DATE '1969-12-31' AS day, COUNT(*) AS gris_count FROM small"
+    assert _run(engine, _query(sql, columns=(ExpectedColumn("day", ColumnType.DATE),))).elements == ([-1],)
+
+
+def test_the_version_follows_the_content(engine: DuckDBEngine, path: Path) -> None:
+    """Touching a file changes nothing; other bytes do, even under the old size and time."""
+    before = engine.data_version("small")
+    os.utime(path, (1, 1))
+    assert before == engine.data_version("small")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    os.utime(path, (1, 1))
+    assert before != engine.data_version("small")
+
+
+def test_another_version_than_asked_is_refused(engine: DuckDBEngine, path: Path) -> None:
+    """The file was replaced between translation and query."""
+    before = engine.data_version("small")
+    write_small(path, 41)
+    with pytest.raises(DataChanged):
+        engine.run(_query(), before)
+
+
+def test_a_file_that_vanishes_is_unavailable(engine: DuckDBEngine, path: Path) -> None:
+    """The error names neither the file nor the system's words."""
+    path.unlink()
+    with pytest.raises(EngineUnavailable) as raised:
+        engine.data_version("small")
+    assert str(path) not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 'a' AS element, 1::BIGINT AS other",
+        "SELECT 1 AS element, 1::BIGINT AS gris_count",
+        "SELECT 'a' AS element, 1.5 AS gris_count",
+        "SELECT NULL::VARCHAR AS element, 1::BIGINT AS gris_count",
+        "SELECT 'a' AS element, NULL::BIGINT AS gris_count",
+        "SELECT 'a' AS element, 1::BIGINT AS gris_count FROM range(11)",
+        "SELECT 1::BIGINT AS gris_count",
+    ],
+)
+def test_an_answer_of_another_shape_is_incomplete(engine: DuckDBEngine, sql: str) -> None:
+    """Other names, other types, NULL, too many rows, a column too few."""
+    with pytest.raises(IncompleteAnswer):
+        _run(engine, _query(sql))
+
+
+def test_a_refused_query_tells_nothing_of_itself(engine: DuckDBEngine) -> None:
+    """DuckDB's own message would repeat the query and values of the data."""
+    with pytest.raises(EngineRefused) as raised:
+        _run(engine, _query("SELECT element::INTEGER AS element, 1 AS gris_count FROM small -- secret"))
+    assert "secret" not in str(raised.value)
+    assert raised.value.__suppress_context__
+
+
+def test_an_unknown_table_is_refused(engine: DuckDBEngine) -> None:
+    """The engine has only the tables that it was given."""
+    with pytest.raises(EngineRefused):
+        engine.data_version("other")
+
+
+def test_a_query_that_takes_too_long_is_interrupted(path: Path) -> None:
+    """The time-out ends the query in DuckDB, not only the waiting for it."""
+    engine = DuckDBEngine({"small": path}, timeout_seconds=0.1)
+    endless = "SELECT 'a' AS element, COUNT(*) AS gris_count FROM range(10000000) a, range(10000000) b"
+    with pytest.raises(EngineUnavailable):
+        _run(engine, _query(endless))
+    engine.close()
+
+
+def test_many_threads_may_ask_at_once(engine: DuckDBEngine) -> None:
+    """Every call has a cursor of its own."""
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: _run(engine, _query()).counts, range(64)))
+    assert answers == [[40]] * 64
+
+
+def test_a_database_file_is_read_anew_when_it_is_replaced(tmp_path: Path) -> None:
+    """An attached database would go on answering from the file that is gone."""
+    path = tmp_path / "data.duckdb"
+    _write_database(path, 3)
+    engine = DuckDBEngine({"small": path})
+    assert _run(engine, _query()).counts == [3]
+    path.unlink()
+    _write_database(path, 4)
+    assert _run(engine, _query()).counts == [4]
+    engine.close()
+
+
+def _write_database(path: Path, members: int) -> None:
+    with duckdb.connect(path) as connection:
+        connection.execute(
+            f"CREATE TABLE small AS SELECT range AS member_id, 'a' AS element FROM range({members})"  # noqa: S608
+        )
+
+
+def test_csv_is_read_too(tmp_path: Path) -> None:
+    """The suffix says what a file is."""
+    path = tmp_path / "data.csv"
+    path.write_text("member_id,element\n1,a\n2,a\n")
+    engine = DuckDBEngine({"small": path})
+    assert _run(engine, _query()).counts == [2]
+    engine.close()
+
+
+@pytest.mark.parametrize("name", ["data.xlsx", "missing.parquet"])
+def test_a_file_that_is_none_of_these_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    """A wrong configuration is told before the first question."""
+    with pytest.raises(EngineError):
+        DuckDBEngine({"small": tmp_path / name})
+
+
+def test_a_closed_engine_is_unavailable(path: Path) -> None:
+    """Closing twice is allowed; asking afterwards is an error like any other."""
+    engine = DuckDBEngine({"small": path})
+    engine.close()
+    engine.close()
+    with pytest.raises(EngineUnavailable):
+        _run(engine, _query())

@@ -1,0 +1,63 @@
+"""Both services as processes: started, watched and stopped."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import grpc
+import pytest
+
+from pinot_connector.embedded import EmbeddedServices, noise_key
+from pinot_connector.errors import ServiceUnavailable
+
+from .world import BUDGET, POLICY
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> EmbeddedServices:
+    """Services that are not started yet."""
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "budget.yaml").write_text(BUDGET)
+    return EmbeddedServices(
+        policy=tmp_path / "policy.yaml", budget_config=tmp_path / "budget.yaml", directory=tmp_path / "state"
+    )
+
+
+def test_a_new_key_is_for_its_owner_only_and_stays(tmp_path: Path) -> None:
+    """64 hexadecimal characters, mode 0600; a second start keeps them."""
+    path = noise_key(tmp_path)
+    key = path.read_text()
+    assert (len(bytes.fromhex(key)), stat.S_IMODE(path.stat().st_mode)) == (32, 0o600)
+    assert key == noise_key(tmp_path).read_text()
+
+
+def test_the_services_end_with_the_block(services: EmbeddedServices) -> None:
+    """Inside they answer; afterwards nobody listens."""
+    with services:
+        services.ensure_running()
+        address = services.dp_address
+        assert _listens(address)
+    assert not _listens(address)
+
+
+def _listens(address: str) -> bool:
+    with grpc.insecure_channel(address) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=0.5)
+        except grpc.FutureTimeoutError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("file", "service"), [("policy.yaml", "dp_service"), ("budget.yaml", "budget_service")]
+)
+def test_a_service_that_does_not_start_says_why(
+    services: EmbeddedServices, tmp_path: Path, file: str, service: str
+) -> None:
+    """The error holds the last line of its log, and the other service is stopped again."""
+    (tmp_path / file).write_text("nonsense: 1\n")
+    with pytest.raises(ServiceUnavailable, match=file) as raised, services:
+        pass
+    assert service == raised.value.service

@@ -1,0 +1,187 @@
+"""Whatever fails, there is no result, the reservation is given back, and nothing is spent."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import threading
+from itertools import pairwise
+
+import grpc
+import pytest
+
+from pinot_connector import AsyncPrivateClient, Timeouts
+from pinot_connector.engines.base import EngineAnswer
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import (
+    AccountUnknown,
+    BudgetExhausted,
+    EngineUnavailable,
+    GrisError,
+    InvalidQuestion,
+    OutcomeUnknown,
+    RefusedByPolicy,
+    ServiceUnavailable,
+)
+
+from .asking import Corrupting, asking_client, untouched
+from .lines import relayed
+from .world import World, free_port, new_account
+
+
+async def test_a_dead_engine_gives_the_reservation_back(world: World) -> None:
+    """The engine's error is what the caller sees."""
+
+    def die(_: EngineAnswer) -> EngineAnswer:
+        raise EngineUnavailable("gone")
+
+    engine = Corrupting(world, die)
+    async with asking_client(world, engine) as client:
+        with pytest.raises(EngineUnavailable, match="gone"):
+            await client.top_k("feedback", "article_id", 5)
+        assert await untouched(client)
+    engine.close()
+
+
+async def test_an_engine_that_hangs_is_left_after_its_time(world: World) -> None:
+    """The question ends when the engine's time is over, whatever the engine does."""
+    over = threading.Event()
+
+    def hang(answer: EngineAnswer) -> EngineAnswer:
+        over.wait(10)
+        return answer
+
+    engine = Corrupting(world, hang)
+    client = AsyncPrivateClient(
+        dp=world.dp, budget=world.budget, account=new_account(), engine=engine, timeouts=Timeouts(engine=0.3)
+    )
+    async with client:
+        with pytest.raises(EngineUnavailable):
+            await client.top_k("feedback", "article_id", 5)
+        assert await untouched(client)
+    over.set()
+    engine.close()
+
+
+async def test_a_dead_dp_service_is_unavailable(world: World, engine: DuckDBEngine) -> None:
+    """Without translation nothing is reserved."""
+    async with asking_client(world, engine, dp=f"127.0.0.1:{free_port()}") as client:
+        with pytest.raises(ServiceUnavailable) as raised:
+            await client.top_k("feedback", "article_id", 5)
+        assert raised.value.service == "dp_service"
+        assert await untouched(client)
+
+
+async def test_a_dead_budget_service_means_no_result(world: World) -> None:
+    """No budget answer, no query: the engine is never asked."""
+
+    def never(_: EngineAnswer) -> EngineAnswer:
+        raise AssertionError("the engine was asked without a budget")
+
+    engine = Corrupting(world, never)
+    async with asking_client(world, engine, budget=f"127.0.0.1:{free_port()}") as client:
+        with pytest.raises(ServiceUnavailable) as raised:
+            await client.top_k("feedback", "article_id", 5)
+        assert raised.value.service == "budget_service"
+    engine.close()
+
+
+async def test_noise_that_fails_gives_the_reservation_back(world: World, engine: DuckDBEngine) -> None:
+    """dp_service dies between translation and noise."""
+    async with relayed(world) as relay:
+        relay.refusals["AddNoiseUnary"] = grpc.StatusCode.UNAVAILABLE
+        async with asking_client(world, engine, dp=relay.address) as client:
+            with pytest.raises(ServiceUnavailable):
+                await client.top_k("feedback", "article_id", 5)
+            assert await untouched(client)
+
+
+async def test_a_charge_that_is_never_answered_is_an_unknown_outcome(
+    world: World, engine: DuckDBEngine
+) -> None:
+    """The charge is repeated with one id until its time is over; then there is no result."""
+    async with relayed(world) as relay:
+        relay.refusals["UpdateBudget"] = grpc.StatusCode.UNAVAILABLE
+        async with asking_client(world, engine, budget=relay.address) as client:
+            with pytest.raises(OutcomeUnknown):
+                await client.top_k("feedback", "article_id", 5)
+            assert await untouched(client)
+        assert len(relay.requests("UpdateBudget")) > 1
+        assert len(set(relay.requests("UpdateBudget"))) == 1
+
+
+async def test_an_exhausted_account_is_told_what_is_missing(world: World, engine: DuckDBEngine) -> None:
+    """Every shortfall names its level, its unit, what was asked and what is left; nothing is held."""
+    account = new_account("poor")
+    async with asking_client(world, engine, account=account) as client:
+        with pytest.raises(BudgetExhausted) as raised:
+            await client.top_k("feedback", "article_id", 5)
+        (shortfall,) = raised.value.shortfalls
+        assert tuple(account.split("/")) == shortfall.level
+        assert (shortfall.unit, shortfall.requested, shortfall.remaining) == ("information", 11, 5)
+        assert shortfall.refreshes_at is not None
+        assert await untouched(client)
+
+
+async def test_an_exhausted_account_can_read_what_it_has_paid_for(world: World, engine: DuckDBEngine) -> None:
+    """An answer that was paid for stays free when the budget is gone."""
+    async with asking_client(world, engine, account=new_account("poor")) as client:
+        paid = await client.histogram("feedback", "cohort")
+        with pytest.raises(BudgetExhausted):
+            await client.top_k("feedback", "article_id", 1, time_range=(None, None), where={"score": 1})
+        assert paid.rows == (await client.histogram("feedback", "cohort")).rows
+
+
+async def test_an_unknown_account_may_ask_nothing(world: World, engine: DuckDBEngine) -> None:
+    """Nobody gave it a budget."""
+    async with asking_client(world, engine, account="stranger") as client:
+        with pytest.raises(AccountUnknown):
+            await client.top_k("feedback", "article_id", 5)
+
+
+async def test_the_policy_refuses_and_nothing_is_reserved(world: World, engine: DuckDBEngine) -> None:
+    """The privacy unit in a filter, and a table that is not there."""
+    async with asking_client(world, engine) as client:
+        with pytest.raises(RefusedByPolicy):
+            await client.top_k("feedback", "article_id", 5, where={"member_id": "x"})
+        with pytest.raises((RefusedByPolicy, InvalidQuestion)):
+            await client.top_k("nothing", "article_id", 5)
+        assert await untouched(client)
+
+
+async def test_a_malformed_question_names_its_field(client: AsyncPrivateClient) -> None:
+    """Wrong SQL and a wrong k are the caller's mistakes."""
+    with pytest.raises(GrisError):
+        await client.sql("SELECT")
+    with pytest.raises(InvalidQuestion) as raised:
+        await client.top_k("feedback", "article_id", 0)
+    assert raised.value.field == "k"
+
+
+async def test_a_release_that_fails_hides_no_error(world: World) -> None:
+    """If giving back fails, the reservation lapses by itself; the caller sees what went wrong first."""
+
+    def die(_: EngineAnswer) -> EngineAnswer:
+        raise EngineUnavailable("gone")
+
+    engine = Corrupting(world, die)
+    async with relayed(world) as relay:
+        relay.refusals["ReleaseReservation"] = grpc.StatusCode.UNAVAILABLE
+        async with asking_client(world, engine, budget=relay.address) as client:
+            with pytest.raises(EngineUnavailable, match="gone"):
+                await client.top_k("feedback", "article_id", 5)
+    engine.close()
+
+
+async def test_many_questions_at_once_each_have_their_own_reservation(
+    world: World, engine: DuckDBEngine
+) -> None:
+    """Twenty different questions together: all answered, all charged, nothing held."""
+    async with asking_client(world, engine) as client:
+        days = [datetime.date(2019, 3, day) for day in range(1, 22)]
+        results = await asyncio.gather(
+            *(client.top_k("feedback", "score", 1, time_range=pair) for pair in pairwise(days))
+        )
+        levels = await client.remaining()
+    assert len({result.release_id for result in results}) == 20
+    assert (levels[-1].spent.information, levels[-1].reserved.information) == (40, 0)

@@ -1,0 +1,106 @@
+"""Questions, histograms and results as messages and back."""
+
+from __future__ import annotations
+
+import datetime
+from fractions import Fraction
+
+import pytest
+
+from pinot_connector import Between, In, NotIn, structured_question
+from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, ExpectedColumn
+from pinot_connector.errors import IncompleteAnswer, InvalidQuestion
+from pinot_connector.histograms import MAX_CHUNK_BYTES, chunks, histogram
+from pinot_connector.plain import plain
+from pinot_connector.questions import Condition, Moment
+
+TEXT = (ExpectedColumn("text", ColumnType.STRING),)
+UTC = datetime.UTC
+
+
+def test_a_question_is_written_down_as_it_was_meant() -> None:
+    """Truth values are not integers, days not texts, and a list means any of its values."""
+    question = structured_question(
+        "table",
+        ["a", "b"],
+        k=7,
+        measure="events",
+        where={
+            "flag": True,
+            "number": In([1, 2]),
+            "text": NotIn(["x"]),
+            "day": Between(datetime.date(1970, 1, 2), None),
+            "list": ["y", "z"],
+        },
+        time_range=(datetime.date(1970, 1, 2), datetime.datetime(1970, 1, 1, 3, tzinfo=UTC)),
+        counts=False,
+    ).structured
+    flag, number, text, day, values = question.filters
+    assert getattr(flag, "in").values[0].WhichOneof("kind") == "bool"
+    assert [value.int64 for value in getattr(number, "in").values] == [1, 2]
+    assert text.not_in.values[0].string == "x"
+    assert (day.range.lower.value.date, day.range.HasField("upper")) == (1, False)
+    assert [value.string for value in getattr(values, "in").values] == ["y", "z"]
+    assert (getattr(question.time_range, "from").seconds, question.time_range.to.seconds) == (86400, 10800)
+    assert (question.k, question.omit_counts) == (7, True)
+
+
+@pytest.mark.parametrize("value", [1.5, None, 2**63, datetime.datetime(2020, 1, 1, tzinfo=UTC), b"x"])
+def test_a_value_that_no_question_can_hold_names_its_column(value: Condition) -> None:
+    """Floats, NULL, large integers, moments and bytes are refused before anything is sent."""
+    with pytest.raises(InvalidQuestion) as raised:
+        structured_question("table", "a", k=1, where={"column": value})
+    assert raised.value.field == "filters.column"
+
+
+@pytest.mark.parametrize("k", [0, -1, 2**63])
+def test_a_k_that_cannot_be_is_refused(k: int) -> None:
+    """Only a missing k means all."""
+    with pytest.raises(InvalidQuestion):
+        structured_question("table", "a", k=k)
+
+
+def test_a_moment_without_a_zone_is_refused() -> None:
+    """Nobody can know which moment it is."""
+    naive: Moment = datetime.datetime(2020, 1, 1)
+    with pytest.raises(InvalidQuestion):
+        structured_question("table", "a", k=1, time_range=(naive, None))
+
+
+def test_chunks_hold_every_row_once_in_order_and_stay_small() -> None:
+    """Also where a few rows are much larger than the others."""
+    values: list[Element] = [f"{number}" * (20_000 if number % 997 == 0 else 3) for number in range(20_000)]
+    answer = EngineAnswer((values,), list(range(20_000, 0, -1)), "v")
+    parts = list(chunks(TEXT, answer, histogram(TEXT, answer).ByteSize()))
+    assert all(part.ByteSize() <= MAX_CHUNK_BYTES for part in parts)
+    assert values == [value for part in parts for value in part.columns[0].strings.values]
+    assert answer.counts == [count for part in parts for count in part.counts]
+
+
+def test_a_single_huge_row_is_sent_alone() -> None:
+    """It cannot be cut; dp_service decides about it."""
+    answer = EngineAnswer((["x" * (2 * MAX_CHUNK_BYTES), "y"],), [2, 1], "v")
+    parts = list(chunks(TEXT, answer, histogram(TEXT, answer).ByteSize()))
+    assert [list(part.counts) for part in parts] == [[2], [1]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(ColumnType.INT64, "x"), (ColumnType.STRING, 1), (ColumnType.DATE, "x"), (ColumnType.INT64, 2**63)],
+)
+def test_a_value_of_another_type_is_incomplete_and_not_repeated(kind: ColumnType, value: Element) -> None:
+    """protobuf's message would repeat the value."""
+    with pytest.raises(IncompleteAnswer) as raised:
+        histogram((ExpectedColumn("column", kind),), EngineAnswer(([value],), [1], "v"))
+    assert raised.value.__suppress_context__
+
+
+def test_plain_values_are_json() -> None:
+    """Exact numbers stay exact, days are ISO 8601, and what has no plain form is an error."""
+    assert plain((Fraction(3, 20), datetime.date(2020, 1, 2), ColumnType.STRING)) == [
+        "3/20",
+        "2020-01-02",
+        "string",
+    ]
+    with pytest.raises(TypeError):
+        plain(object())

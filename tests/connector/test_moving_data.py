@@ -1,0 +1,132 @@
+"""Data, plans and reservations that grow old while a question is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import threading
+from pathlib import Path
+
+import pytest
+from gris.budget.v1 import budget_pb2
+from gris.dp.v1 import dp_pb2
+
+from pinot_connector import AsyncPrivateClient, Timeouts
+from pinot_connector.engines.base import EngineAnswer, EngineQuery
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import (
+    DataChanged,
+    IntegrityError,
+)
+
+from .asking import Corrupting, asking_client, translation_of, untouched
+from .lines import relayed
+from .world import World, new_account, write_small
+
+
+async def test_data_that_change_once_are_asked_again(world: World, tmp_path: Path) -> None:
+    """The first answer is thrown away, the question is translated again, and only one charge is made."""
+    path = tmp_path / "small.parquet"
+    write_small(path, 500)
+    engine = _Replacing(path, changes=1)
+    async with relayed(world) as relay:
+        async with asking_client(world, engine, dp=relay.address, budget=relay.address) as client:
+            result = await client.histogram("small", "element")
+            assert result.rows[0].noisy_count is not None
+            assert 990 <= result.rows[0].noisy_count <= 1010
+            levels = await client.remaining()
+            assert (levels[-1].spent.information, levels[-1].reserved.information) == (1, 0)
+        assert relay.methods.count("TranslateQuery") == relay.methods.count("ReserveBudget") == 2
+        assert relay.methods.count("ReleaseReservation") == relay.methods.count("UpdateBudget") == 1
+    engine.close()
+
+
+async def test_data_that_never_rest_are_given_up(world: World, tmp_path: Path) -> None:
+    """After three tries there is no result and nothing is held."""
+    path = tmp_path / "small.parquet"
+    write_small(path, 500)
+    engine = _Replacing(path, changes=100)
+    async with asking_client(world, engine) as client:
+        with pytest.raises(DataChanged):
+            await client.histogram("small", "element")
+        assert engine.runs == 3
+        assert await untouched(client)
+    engine.close()
+
+
+class _Replacing(DuckDBEngine):
+    """DuckDB whose file is replaced just before a query runs."""
+
+    def __init__(self, path: Path, changes: int) -> None:
+        super().__init__({"small": path})
+        self._path = path
+        self._changes = changes
+        self.runs = 0
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        self.runs += 1
+        if self.runs <= self._changes:
+            write_small(self._path, 1000 + self.runs - 1)
+        return super().run(query, data_version)
+
+
+async def test_data_that_change_under_a_promised_version_are_never_shown(
+    world: World, tmp_path: Path
+) -> None:
+    """The question was paid for, so nothing is held; another answer to it is refused, not shown for nothing."""
+    path = tmp_path / "pinned.parquet"
+    write_small(path, 500)
+    engine = DuckDBEngine({"pinned": path})
+    async with asking_client(world, engine) as client:
+        paid = await client.histogram("pinned", "element")
+        write_small(path, 501)
+        with pytest.raises(IntegrityError):
+            await client.histogram("pinned", "element")
+        levels = await client.remaining()
+        assert (paid.cost.information, 0) == (levels[-1].spent.information, levels[-1].reserved.information)
+    engine.close()
+
+
+async def test_a_plan_that_expired_is_made_again(world: World, engine: DuckDBEngine) -> None:
+    """A plan that dp_service does not honour any more is no failure: the question is translated again."""
+    async with relayed(world) as relay, asking_client(world, engine, dp=relay.address) as client:
+        stale = dp_pb2.TranslateQueryResponse()
+        await client.top_k("feedback", "score", 1)
+        stale.CopyFrom(await translation_of(relay.requests("TranslateQuery")[0], world))
+        stale.plan = b"not a plan"
+        relay.replies["TranslateQuery"] = stale.SerializeToString()
+        asking = asyncio.ensure_future(client.top_k("feedback", "score", 1))
+        await relay.called("TranslateQuery", times=3)
+        relay.replies.clear()
+        assert (await asking).rows[0].element == (1,)
+
+
+async def test_a_lapsed_reservation_is_made_anew_in_full(world: World) -> None:
+    """A query that outlasts its reservation is charged against a new one, not shown for nothing."""
+
+    def outlast(answer: EngineAnswer) -> EngineAnswer:
+        over.wait(1.5)
+        return answer
+
+    over = threading.Event()
+    engine = Corrupting(world, outlast)
+    async with relayed(world) as relay:
+        client = AsyncPrivateClient(
+            dp=relay.address,
+            budget=relay.address,
+            account=new_account(),
+            engine=engine,
+            timeouts=Timeouts(reservation=1),
+        )
+        async with client:
+            result = await client.top_k("feedback", "article_id", 5, where={"day": datetime.date(2017, 5, 2)})
+            levels = await client.remaining()
+        assert result.cost == result.charged == levels[-1].spent
+        reserved = [
+            budget_pb2.ReserveBudgetRequest.FromString(each).max_cost
+            for each in relay.requests("ReserveBudget")
+        ]
+        assert reserved[0] == reserved[1]
+        assert reserved[0].information > result.cost.information
+        assert relay.methods.count("UpdateBudget") == 2
+    engine.close()

@@ -1,0 +1,157 @@
+"""Questions from beginning to end, on real services, real data and all four mechanisms."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import pytest
+
+from pinot_connector import AsyncPrivateClient, Mechanism, PrivateClient
+from pinot_connector.engines.base import EngineAnswer, EngineQuery
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.results import IntervalKind
+
+from .lines import relayed
+from .world import COFACTS, WIDE_ELEMENTS, World, new_account
+
+ARTICLES = (
+    "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"
+)
+
+
+async def test_an_unknown_unrestricted_domain_is_ranked_by_unk_gumb(client: AsyncPrivateClient) -> None:
+    """Top articles: k rows, intervals around the noisy counts, and the price of mechanisms.md."""
+    result = await client.top_k("feedback", "article_id", 5)
+    assert (result.mechanism, len(result.rows), result.ended_in_bottom) == (Mechanism.UNK_GUMB, 5, False)
+    assert (result.cost.information, result.cost.calls) == (11, 1)
+    assert result.charged == result.cost
+    for row in result.rows:
+        assert row.interval is not None
+        assert row.noisy_count is not None
+        assert row.interval[0] <= row.noisy_count <= row.interval[1]
+
+
+async def test_an_unknown_restricted_domain_is_counted_by_unk_lap(client: AsyncPrivateClient) -> None:
+    """Cohorts: a released threshold, and intervals that are true given that the element is shown."""
+    result = await client.histogram("feedback", "cohort")
+    assert (result.mechanism, result.interval_kind) == (Mechanism.UNK_LAP, IntervalKind.GIVEN_SHOWN)
+    assert result.bottom is not None
+    assert all(row.noisy_count is not None and row.noisy_count > result.bottom for row in result.rows)
+    assert (result.cost.information, result.cost.calls) == (1, 1)
+
+
+async def test_a_known_unrestricted_domain_is_ranked_by_known_gumb(client: AsyncPrivateClient) -> None:
+    """Scores: integers come back as integers."""
+    result = await client.top_k("feedback", "score", 2)
+    assert (result.mechanism, [row.element for row in result.rows]) == (Mechanism.KNOWN_GUMB, [(1,), (-1,)])
+    assert (result.cost.information, result.cost.calls) == (4, 0)
+
+
+async def test_a_known_restricted_domain_is_counted_by_known_lap(client: AsyncPrivateClient) -> None:
+    """Programs: every element of the domain is there."""
+    result = await client.histogram("feedback", "app")
+    assert (result.mechanism, len(result.rows)) == (Mechanism.KNOWN_LAP, 4)
+    assert (result.cost.information, result.cost.calls) == (4, 0)
+
+
+async def test_the_same_question_gets_the_identical_answer_for_nothing(client: AsyncPrivateClient) -> None:
+    """Asked again, as SQL this time, the release is the same and is charged 0."""
+    first = await client.top_k("feedback", "article_id", 5)
+    again = await client.sql(ARTICLES)
+    assert (first.rows, first.release_id) == (again.rows, again.release_id)
+    assert (again.charged.information, again.charged.calls) == (0, 0)
+    assert first.remaining == again.remaining
+
+
+@pytest.mark.parametrize("column", ["cohort", "app"])
+async def test_another_k_is_free_where_k_draws_nothing(client: AsyncPrivateClient, column: str) -> None:
+    """For UnkLap and KnownLap, a smaller k only shows less of what was paid for."""
+    whole = await client.histogram("feedback", column)
+    part = await client.top_k("feedback", column, 2)
+    assert whole.rows[:2] == part.rows
+    assert (part.charged.information, part.charged.calls) == (0, 0)
+
+
+async def test_an_order_without_counts_is_cheaper(client: AsyncPrivateClient) -> None:
+    """Without counts there are neither counts nor intervals, and k + 1 is the price."""
+    result = await client.top_k("feedback", "article_id", 5, counts=False)
+    assert {(None, None)} == {(row.noisy_count, row.interval) for row in result.rows}
+    assert result.cost.information == 6
+
+
+async def test_days_come_back_as_days(client: AsyncPrivateClient) -> None:
+    """An element of a date column is a date, and the whole result is JSON."""
+    result = await client.top_k(
+        "feedback", "day", 3, time_range=(datetime.date(2019, 3, 1), datetime.date(2019, 4, 1))
+    )
+    assert all(isinstance(row.element[0], datetime.date) for row in result.rows)
+    told = json.loads(json.dumps(result.to_dict()))
+    assert str(result.rows[0].element[0]) == told["rows"][0]["element"][0]
+
+
+async def test_explaining_costs_nothing_and_tells_the_worst_case(client: AsyncPrivateClient) -> None:
+    """The estimate is the price that a full ranking has."""
+    explanation = await client.explain(ARTICLES)
+    assert (explanation.worst_case_cost.information, explanation.worst_case_cost.calls) == (11, 1)
+    assert explanation.sentences
+    levels = await client.remaining()
+    assert (levels[-1].spent.information, levels[-1].reserved.information) == (0, 0)
+
+
+async def test_a_hundred_thousand_elements_are_streamed(world: World, engine: DuckDBEngine) -> None:
+    """A histogram beyond 3 MiB goes through the stream and comes back whole."""
+    async with relayed(world) as relay:
+        async with AsyncPrivateClient(
+            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
+        ) as client:
+            result = await client.histogram("wide", "element")
+        assert "AddNoise" in relay.methods
+        assert "AddNoiseUnary" not in relay.methods
+    assert len(result.rows) == len({row.element for row in result.rows}) == WIDE_ELEMENTS
+    assert result.mechanism is Mechanism.UNK_LAP
+
+
+class _Watched(DuckDBEngine):
+    """DuckDB that writes down when it is called."""
+
+    def __init__(self, log: list[tuple[str, bytes]]) -> None:
+        super().__init__({"feedback": COFACTS})
+        self._log = log
+
+    def data_version(self, table: str) -> str:
+        self._log.append(("engine.data_version", b""))
+        return super().data_version(table)
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        self._log.append(("engine.run", b""))
+        return super().run(query, data_version)
+
+
+async def test_the_steps_come_in_their_order(world: World) -> None:
+    """Version, translation, reservation, query, noise, charge: in this order and nothing besides."""
+    async with relayed(world) as relay:
+        engine = _Watched(relay.calls)
+        async with AsyncPrivateClient(
+            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
+        ) as client:
+            await client.top_k("feedback", "article_id", 5)
+        engine.close()
+        assert relay.methods == [
+            "engine.data_version",
+            "TranslateQuery",
+            "ReserveBudget",
+            "engine.run",
+            "AddNoiseUnary",
+            "UpdateBudget",
+        ]
+
+
+async def test_the_blocking_client_works_inside_a_running_loop(world: World, engine: DuckDBEngine) -> None:
+    """As in a notebook: a loop runs in this thread already."""
+    with PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine) as client:
+        result = client.top_k("feedback", "score", 1)
+        assert result.rows[0].element == (1,)
+        assert result.remaining == client.remaining()
+        assert client.explain(ARTICLES).worst_case_cost.calls == 1
+    client.close()

@@ -1,0 +1,134 @@
+"""The world that these tests run in: both services as processes, a policy, budgets, and data with known counts."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import itertools
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from pinot_connector.embedded import EmbeddedServices
+
+COFACTS = Path(__file__).parents[2] / "examples" / "cofacts" / "feedback.parquet"
+WIDE_ELEMENTS = 100_000
+
+POLICY = """
+epsilon_per: 8
+delta: 1e-10
+tables:
+  feedback:
+    member: member_id
+    time: {column: day, type: date}
+    measures:
+      distinct_members: true
+      events: {tau: 50, tau_is: assumed}
+    columns:
+      member_id: {type: string}
+      article_id: {type: string, group_by: true, filter: [in, not_in]}
+      score: {type: int64, group_by: true, filter: [in, not_in, range], domain: [-1, 0, 1]}
+      app:
+        type: string
+        group_by: true
+        filter: [in, not_in]
+        domain: [DEVELOPMENT_BACKEND, DEVELOPMENT_FRONTEND, RUMORS_LINE_BOT, WEBSITE]
+        delta: 4
+      cohort: {type: string, group_by: true, filter: [in, not_in], delta: 1}
+      day: {type: date, group_by: true, filter: [in, not_in, range]}
+  wide:
+    member: member_id
+    d_bar: 100000
+    measures: {distinct_members: true}
+    columns:
+      member_id: {type: int64}
+      element: {type: string, group_by: true, delta: 1}
+  small:
+    member: member_id
+    measures: {distinct_members: true}
+    columns:
+      member_id: {type: int64}
+      element: {type: string, group_by: true, delta: 1}
+  pinned:
+    member: member_id
+    data_version: promised never to change
+    measures: {distinct_members: true}
+    columns:
+      member_id: {type: int64}
+      element: {type: string, group_by: true, delta: 1}
+"""
+
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [t, "*"]
+    limit: {information: 3000, calls: 300}
+  - path: [poor, "*"]
+    limit: {information: 5, calls: 1}
+"""
+
+# Enough members in each element to be well above the threshold, and names that make more than 3 MiB together.
+_WIDE = "range AS member_id, 'an element that has quite a long name ' || range % 100000 AS element"
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class World:
+    """Running services, and where the data are."""
+
+    dp: str
+    budget: str
+    directory: Path
+
+    @property
+    def tables(self) -> dict[str, Path]:
+        """The file of each table of the policy."""
+        return {
+            "feedback": COFACTS,
+            "wide": self.directory / "wide.parquet",
+            "small": self.directory / "small.parquet",
+        }
+
+
+def new_account(prefix: str = "t") -> str:
+    """Returns an account that nobody has used."""
+    return f"{prefix}/analyst-{next(_numbers)}"
+
+
+def write_small(path: Path, members: int) -> None:
+    """Writes a table in which so many members have the element "a"; whoever reads sees the old file or the new."""
+    new = path.with_suffix(".new")
+    _copy(f"SELECT range AS member_id, 'a' AS element FROM range({members})", new)
+    new.replace(path)
+
+
+@contextmanager
+def running_world(directory: Path) -> Iterator[World]:
+    """Runs both services on the policy above."""
+    (directory / "policy.yaml").write_text(POLICY)
+    (directory / "budget.yaml").write_text(BUDGET)
+    _copy(f"SELECT {_WIDE} FROM range({15 * WIDE_ELEMENTS})", directory / "wide.parquet")
+    write_small(directory / "small.parquet", 1000)
+    with EmbeddedServices(
+        policy=directory / "policy.yaml",
+        budget_config=directory / "budget.yaml",
+        directory=directory / "state",
+    ) as services:
+        yield World(services.dp_address, services.budget_address, directory)
+
+
+def free_port() -> int:
+    """Returns a port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _copy(query: str, path: Path) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")

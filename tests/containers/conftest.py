@@ -1,0 +1,128 @@
+"""Containers of the services and of Redis, on a network of their own.
+
+`GRIS_TEST_IMAGE_BUILDER` names a command that builds an image (tag, context, further arguments of `docker build`)
+and `GRIS_TEST_REDIS_IMAGE` an image of Redis; without them Docker itself builds, and Redis is the public image.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.network import Network
+from testcontainers.core.wait_strategies import LogMessageWaitStrategy
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGE = "gris:test"
+PORT = 50050
+IMAGE_USER = 10001
+
+
+def docker_answers() -> bool:
+    """Tell whether a Docker daemon can be used."""
+    if shutil.which("docker") is None:
+        return False
+    return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what is here where there is no Docker, and say so."""
+    if docker_answers():
+        return
+    skip = pytest.mark.skip(reason="needs Docker: install it and start its daemon")
+    for item in items:
+        if "containers" in item.path.parts:
+            item.add_marker(skip)
+
+
+@dataclass(frozen=True)
+class Services:
+    """Both services and their store, as containers; the addresses are of this machine."""
+
+    dp: DockerContainer
+    budget: DockerContainer
+    redis: DockerContainer
+
+    @property
+    def dp_address(self) -> str:
+        """Where dp_service listens."""
+        return _address(self.dp)
+
+    @property
+    def budget_address(self) -> str:
+        """Where budget_service listens."""
+        return _address(self.budget)
+
+
+def _address(container: DockerContainer) -> str:
+    return f"127.0.0.1:{container.get_exposed_port(PORT)}"
+
+
+@pytest.fixture(scope="session")
+def image() -> str:
+    """Build the image of the services as a user would."""
+    builder = os.environ.get("GRIS_TEST_IMAGE_BUILDER")
+    dockerfile = ["--file", str(ROOT / "deploy" / "Dockerfile")]
+    if builder:
+        command = [builder, IMAGE, str(ROOT), *dockerfile]
+    else:
+        command = ["docker", "build", "--tag", IMAGE, *dockerfile, str(ROOT)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr[-2000:]
+    return IMAGE
+
+
+@pytest.fixture(scope="session")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write what is mounted into the containers: policy, budgets and a key that the containers' user may read."""
+    folder = tmp_path_factory.mktemp("configuration")
+    folder.chmod(0o755)
+    for name in ("policy.yaml", "budget.yaml"):
+        (folder / name).write_text((ROOT / "examples" / name).read_text())
+    key = folder / "noise.key"
+    key.write_bytes(os.urandom(32))
+    key.chmod(0o400)
+    if os.getuid() == 0:
+        os.chown(key, IMAGE_USER, IMAGE_USER)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def services(image: str, configuration: Path) -> Iterator[Services]:
+    """Start Redis and both services; stop them in the end."""
+    redis_image = os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7")
+    with Network() as network:
+        redis = DockerContainer(redis_image).with_network(network).with_network_aliases("redis")
+        redis.with_command(
+            "redis-server --bind 0.0.0.0 --protected-mode no --appendonly yes --maxmemory-policy noeviction"
+        )
+        redis.waiting_for(LogMessageWaitStrategy("Ready to accept connections"))
+        dp = _service(
+            image,
+            network,
+            configuration,
+            "-m dp_service --policy /etc/gris/policy.yaml --key-file /etc/gris/noise.key",
+        )
+        budget = _service(
+            image,
+            network,
+            configuration,
+            "-m budget_service --config /etc/gris/budget.yaml --store redis://redis:6379/0",
+        )
+        with redis, dp, budget:
+            yield Services(dp, budget, redis)
+
+
+def _service(image: str, network: Network, configuration: Path, command: str) -> DockerContainer:
+    container = DockerContainer(image).with_network(network).with_exposed_ports(PORT)
+    container.with_command(f"{command} --listen 0.0.0.0:{PORT}")
+    container.waiting_for(LogMessageWaitStrategy('"address"'))
+    # Only the owner may read the key: the container's user, or whoever runs the tests.
+    container.with_kwargs(user=str(os.getuid() or IMAGE_USER))
+    return container.with_volume_mapping(str(configuration), "/etc/gris", "ro")

@@ -1,0 +1,42 @@
+"""Interval arithmetic."""
+
+from fractions import Fraction
+
+from dp_service.noise.exact import certainly_below, enclose, interval_context, scaled_floor
+
+CONTEXT = interval_context(64)
+
+
+def test_intervals_that_overlap_are_not_certainly_ordered() -> None:
+    """Doubt is never an exception and never a yes."""
+    first, second = CONTEXT.mpf([1, 3]), CONTEXT.mpf([2, 4])
+    assert not certainly_below(first, second)
+    assert not certainly_below(second, first)
+
+
+def test_an_unbounded_interval_is_not_certainly_ordered() -> None:
+    """A key of which nothing is known neither wins nor loses."""
+    anything, one = CONTEXT.mpf(["-inf", "inf"]), CONTEXT.mpf(1)
+    assert not certainly_below(anything, one)
+    assert not certainly_below(one, anything)
+
+
+def test_intervals_apart_are_ordered() -> None:
+    """Order holds in one direction only."""
+    assert certainly_below(CONTEXT.mpf([1, 2]), CONTEXT.mpf([3, 4]))
+    assert not certainly_below(CONTEXT.mpf([3, 4]), CONTEXT.mpf([1, 2]))
+
+
+def test_a_rational_is_enclosed_from_both_sides() -> None:
+    """One third lies strictly inside its enclosure, which is as narrow as the precision."""
+    third = enclose(CONTEXT, Fraction(1, 3))
+    finer = enclose(interval_context(256), Fraction(1, 3))
+    assert certainly_below(third.a, finer)
+    assert certainly_below(finer, third.b)
+    assert third.delta < 2**-63
+
+
+def test_a_floor_that_needs_more_precision_gets_it() -> None:
+    """exp(2^-600) is 1 to 600 bits: only after doubling the precision is the floor known."""
+    tiny = Fraction(1, 2**600)
+    assert scaled_floor(lambda context: context.exp(enclose(context, tiny)), 600) == 2**600 + 1

@@ -1,0 +1,27 @@
+"""Queries in the form that dp_service renders for Pinot."""
+
+from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
+
+EXACT = (
+    "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
+    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "
+)
+
+
+def count_members(
+    table: str,
+    *dimensions: tuple[str, ColumnType],
+    limit: int = 20_000,
+    row_limit: int | None = None,
+    where: str = "",
+) -> EngineQuery:
+    """Return the query for the distinct members of each element, the largest first."""
+    names = ", ".join(f"d{i}" for i in range(len(dimensions)))
+    groups = ", ".join(name for name, _ in dimensions)
+    selected = ", ".join(f"{name} AS d{i}" for i, (name, _) in enumerate(dimensions))
+    sql = (
+        f"{EXACT}SELECT {selected}, COUNT(DISTINCT member_id) AS gris_count FROM {table} {where} "  # noqa: S608
+        f"GROUP BY {groups} ORDER BY gris_count DESC, {names} LIMIT {limit}"
+    )
+    columns = tuple(ExpectedColumn(f"d{i}", kind) for i, (_, kind) in enumerate(dimensions))
+    return EngineQuery(table, sql, columns, limit if row_limit is None else row_limit)

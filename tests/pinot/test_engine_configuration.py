@@ -1,0 +1,72 @@
+"""Settings under which Pinot counts something else than was asked for are refused by name."""
+
+from typing import Any
+
+import pytest
+
+from pinot_connector.engines.pinot.configuration import (
+    require_exact_cluster,
+    require_exact_table,
+    require_known_version,
+)
+from pinot_connector.errors import EngineRefused
+
+
+@pytest.mark.parametrize("version", ["0.11.0-1b4d6b6b", "0.12.1", "1.0.0", "1.5.1-SNAPSHOT", "10.2"])
+def test_a_pinot_that_says_what_it_covers_is_accepted(version: str) -> None:
+    """Versions are compared as numbers."""
+    require_known_version({"pinot-controller": version})
+
+
+@pytest.mark.parametrize("components", [{"pinot-controller": "0.9.3"}, {"pinot-controller": "new"}, {}])
+def test_a_pinot_of_unknown_or_old_version_is_refused(components: dict[str, str]) -> None:
+    """An answer whose extent is not known cannot be called whole."""
+    with pytest.raises(EngineRefused):
+        require_known_version(components)
+
+
+@pytest.mark.parametrize("value", ["true", "TRUE", True])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "enable.distinct.count.bitmap.override",
+        "pinot.broker.use.approximate.function",
+        "pinot.broker.enable.query.limit.override",
+    ],
+)
+def test_a_cluster_setting_that_changes_answers_is_refused(name: str, value: Any) -> None:
+    """The message names the setting, for the operator."""
+    with pytest.raises(EngineRefused, match=name):
+        require_exact_cluster({name: value})
+    require_exact_cluster({name: "false"})
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("useApproximateFunction", {"query": {"useApproximateFunction": True}}),
+        ("expressionOverrideMap", {"query": {"expressionOverrideMap": {"a": "b"}}}),
+        ("isSegmentPartitioned", {"fieldConfigList": [{}, {"properties": {"isSegmentPartitioned": "true"}}]}),
+    ],
+)
+def test_a_table_setting_that_changes_answers_is_refused(name: str, config: dict[str, Any]) -> None:
+    """The message names the setting, for the operator."""
+    with pytest.raises(EngineRefused, match=name):
+        require_exact_table({"OFFLINE": config})
+
+
+@pytest.mark.parametrize("tables", [{}, {"OFFLINE": None}, {"REALTIME": {"tableName": "t"}}])
+def test_a_table_that_is_not_there_is_refused(tables: dict[str, Any]) -> None:
+    """Only an offline table has a version."""
+    with pytest.raises(EngineRefused):
+        require_exact_table(tables)
+
+
+def test_a_plain_table_is_accepted() -> None:
+    """Settings that are present and off do no harm."""
+    fields = [
+        {"name": "a"},
+        {"name": "b", "properties": None},
+        {"properties": {"isSegmentPartitioned": "false"}},
+    ]
+    require_exact_table({"OFFLINE": {"query": {"useApproximateFunction": False}, "fieldConfigList": fields}})

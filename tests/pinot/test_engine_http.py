@@ -1,0 +1,235 @@
+"""What the engine makes of brokers and controllers that are slow, wrong or hostile."""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
+from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
+
+QUERY = EngineQuery("t", "SELECT secret", (ExpectedColumn("d0", ColumnType.STRING),), row_limit=3)
+ANSWER = {
+    "resultTable": {
+        "dataSchema": {"columnNames": ["d0", "gris_count"], "columnDataTypes": ["STRING", "INT"]},
+        "rows": [["element", 5]],
+    },
+    "exceptions": [],
+    "numServersQueried": 1,
+    "numServersResponded": 1,
+    "numSegmentsQueried": 1,
+    "totalDocs": 7,
+}
+
+
+class FakePinot:
+    """A broker and a controller in one, which says what a test wants and remembers what it heard."""
+
+    def __init__(self) -> None:
+        self.queries: list[str] = []
+        self.headers: list[str | None] = []
+        self.delay_seconds = 0.0
+        self.status = 200
+        self.before_answer: Callable[[], object] = lambda: None
+        self.replies: dict[str, Any] = {
+            "/query/sql": ANSWER,
+            "/version": {"pinot-controller": "1.5.1"},
+            "/cluster/configs": {},
+            "/tables/t": {"OFFLINE": {"tableName": "t_OFFLINE"}},
+            "/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
+            "/segments/t": [{"OFFLINE": ["s"]}],
+            "/segments/t_OFFLINE/crc": {"s": "1"},
+            "/segments/t_OFFLINE/s/metadata": {"segment.crc": "1", "segment.total.docs": "7"},
+        }
+        handler = type("Handler", (_Handler,), {"pinot": self})
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    pinot: FakePinot
+
+    def do_GET(self) -> None:
+        self._reply(self.path.partition("?")[0])
+
+    def do_POST(self) -> None:
+        time.sleep(self.pinot.delay_seconds)
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        self.pinot.queries.append(json.loads(content)["sql"])
+        self.pinot.before_answer()
+        self._reply(self.path, self.pinot.status)
+
+    def _reply(self, path: str, status: int = 200) -> None:
+        self.pinot.headers.append(self.headers["Authorization"])
+        known = self.pinot.replies.get(path)
+        content = known if isinstance(known, bytes) else json.dumps(known).encode()
+        self.send_response(404 if known is None else status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def pinot() -> Iterator[FakePinot]:
+    """A fake Pinot whose table `t` has one segment with seven rows."""
+    fake = FakePinot()
+    thread = Thread(target=fake.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield fake
+    fake.server.shutdown()
+    thread.join()
+    fake.server.server_close()
+
+
+@pytest.fixture
+def engine(pinot: FakePinot) -> Iterator[PinotEngine]:
+    """An engine for the fake Pinot that does not wait long."""
+    engine = PinotEngine(
+        controller=pinot.url, broker=pinot.url, authorization="Bearer token", timeout_seconds=0.5
+    )
+    yield engine
+    engine.close()
+
+
+def ask(engine: PinotEngine, query: EngineQuery = QUERY) -> list[int]:
+    """Return the counts of an answer on the present version."""
+    return engine.run(query, engine.data_version(query.table)).counts
+
+
+def test_a_whole_answer_is_given(engine: PinotEngine) -> None:
+    """The fake is convincing: what follows fails for its own reason."""
+    assert ask(engine) == [5]
+
+
+@pytest.mark.parametrize(
+    "literal", ["%", "%%", "%%%", "%(x)s", "%(", "%s", "%%(", "100%%(x)d%", "{}", "\\", "*", "é%"]
+)
+def test_text_reaches_the_broker_unchanged(pinot: FakePinot, engine: PinotEngine, literal: str) -> None:
+    """Whatever pinotdb's formatting would do, no query is asked but the one that was rendered."""
+    sql = f"SELECT '{literal}'"
+    ask(engine, EngineQuery("t", sql, QUERY.columns, 3))
+    assert pinot.queries == [sql]
+
+
+def test_the_token_is_sent_to_both(pinot: FakePinot, engine: PinotEngine) -> None:
+    """Controller and broker see the same credentials, always."""
+    ask(engine)
+    assert set(pinot.headers) == {"Bearer token"}
+
+
+@pytest.mark.parametrize(
+    ("controller", "broker"), [("https://a", "http://b"), ("http://a", "https://b"), ("http://a", "b:8099")]
+)
+def test_schemes_are_not_mixed(controller: str, broker: str) -> None:
+    """A token is not sent in the clear because one of two URLs says so."""
+    with pytest.raises(ValueError, match="https"):
+        PinotEngine(controller=controller, broker=broker)
+
+
+def test_a_slow_broker_is_unavailable(pinot: FakePinot, engine: PinotEngine) -> None:
+    """No question hangs: pinotdb alone would wait for ever."""
+    pinot.delay_seconds = 1.5
+    started = time.monotonic()
+    with pytest.raises(EngineUnavailable, match="in time"):
+        ask(engine)
+    assert time.monotonic() - started < 1.2
+
+
+def test_a_table_that_changes_during_the_query_is_noticed(pinot: FakePinot, engine: PinotEngine) -> None:
+    """The version is read again after the answer has come."""
+    changed = {
+        "/segments/t_OFFLINE/crc": {"s": "2"},
+        "/segments/t_OFFLINE/s/metadata": {"segment.crc": "2", "segment.total.docs": "7"},
+    }
+    pinot.before_answer = lambda: pinot.replies.update(changed)
+    with pytest.raises(DataChanged):
+        ask(engine)
+
+
+def test_a_segment_without_a_checksum_is_still_being_loaded(pinot: FakePinot, engine: PinotEngine) -> None:
+    """A table has no version while the controller does not know all of it."""
+    pinot.replies["/segments/t_OFFLINE/crc"] = {}
+    with pytest.raises(DataChanged):
+        engine.data_version("t")
+
+
+def test_a_segment_that_should_not_be_online_is_not_waited_for(pinot: FakePinot, engine: PinotEngine) -> None:
+    """A segment that is meant to be offline belongs to no whole answer."""
+    pinot.replies["/tables/t/idealstate"] = {
+        "OFFLINE": {"s": {"server": "ONLINE"}, "x": {"server": "OFFLINE"}}
+    }
+    pinot.replies["/segments/t"] = [{"OFFLINE": ["s", "x"]}]
+    assert ask(engine) == [5]
+
+
+def test_a_real_time_table_is_refused(pinot: FakePinot, engine: PinotEngine) -> None:
+    """Data that arrive all the time have no version that an answer could be on."""
+    pinot.replies["/tables/t/idealstate"]["REALTIME"] = {"r": {"server": "CONSUMING"}}
+    with pytest.raises(EngineRefused, match="real time"):
+        engine.data_version("t")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/version", "/cluster/configs", "/tables/t/idealstate", "/segments/t", "/segments/t_OFFLINE/s/metadata"],
+)
+@pytest.mark.parametrize(
+    "reply", [b"<html>secret</html>", b'["secret"]', b"7"], ids=["html", "list", "number"]
+)
+def test_a_controller_that_talks_nonsense_is_not_trusted(
+    pinot: FakePinot, engine: PinotEngine, path: str, reply: bytes
+) -> None:
+    """Whatever a controller or a proxy before it says, there is an engine's error and not another."""
+    pinot.replies[path] = reply
+    with pytest.raises((EngineUnavailable, EngineRefused)) as caught:
+        ask(engine)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(401, EngineRefused), (403, EngineRefused), (500, EngineUnavailable), (503, EngineUnavailable)],
+)
+def test_a_broker_that_fails_says_nothing_through_us(
+    pinot: FakePinot, engine: PinotEngine, status: int, error: type[Exception]
+) -> None:
+    """An error page may hold the query, and stays where it is."""
+    pinot.status = status
+    pinot.replies["/query/sql"] = b"could not run SELECT secret"
+    with pytest.raises(error) as caught:
+        ask(engine)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("reply", [b"[]", b"null", b"7", b"{}", b'{"resultTable": {"rows": [[1]]}}'])
+def test_a_broker_that_talks_nonsense_is_refused(pinot: FakePinot, engine: PinotEngine, reply: bytes) -> None:
+    """Only an answer in Pinot's own form is looked at."""
+    pinot.replies["/query/sql"] = reply
+    with pytest.raises(IncompleteAnswer):
+        ask(engine)
+
+
+def test_no_controller_means_no_answer(pinot: FakePinot, engine: PinotEngine) -> None:
+    """Without a controller nobody knows what a whole answer is."""
+    engine = PinotEngine(controller="http://127.0.0.1:1", broker=pinot.url)
+    with pytest.raises(EngineUnavailable, match="controller"):
+        ask(engine)
+    engine.close()
+
+
+def test_counts_are_not_written_to_the_log(engine: PinotEngine, caplog: pytest.LogCaptureFixture) -> None:
+    """Even where everything is logged, neither query nor answer are."""
+    with caplog.at_level(logging.DEBUG):
+        ask(engine)
+    assert "secret" not in caplog.text
+    assert "element" not in caplog.text

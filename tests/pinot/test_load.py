@@ -1,0 +1,79 @@
+"""Loading puts exactly the rows of a file into Pinot, once, on all servers."""
+
+from pathlib import Path
+
+import duckdb
+import httpx
+import pytest
+
+from deploy.pinot.cluster import PinotCluster
+from examples.load import TABLES, LoadError, data_version, load
+
+
+def write(parquet: Path, select: str) -> Path:
+    """Write the rows of a DuckDB query."""
+    with duckdb.connect() as connection:
+        connection.sql(select).write_parquet(str(parquet))
+    return parquet
+
+
+def put(cluster: PinotCluster, parquet: Path, table: str) -> str:
+    """Load a file into the cluster."""
+    return load(parquet, table, controller=cluster.controller_url, broker=cluster.broker_url)
+
+
+def push_times(cluster: PinotCluster, table: str) -> list[str]:
+    """Return when each segment was uploaded."""
+    url = f"{cluster.controller_url}/segments/{table}_OFFLINE"
+    segments = httpx.get(f"{url}/crc").json()
+    return [httpx.get(f"{url}/{segment}/metadata").json()["segment.push.time"] for segment in segments]
+
+
+def test_the_data_version_is_the_hash_of_the_file(tmp_path: Path) -> None:
+    """Anyone can check it with a common program."""
+    (tmp_path / "file").write_bytes(b"abc")
+    expected = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert data_version(tmp_path / "file") == expected
+
+
+def test_a_column_of_an_unsupported_type_is_refused_before_pinot_is_asked(tmp_path: Path) -> None:
+    """A fraction is no element, and is not turned into something else silently."""
+    parquet = write(tmp_path / "t.parquet", "SELECT 1.5::DOUBLE AS fraction")
+    with pytest.raises(LoadError, match="fraction"):
+        load(parquet, "t", controller="http://127.0.0.1:1", broker="http://127.0.0.1:1")
+
+
+@pytest.mark.pinot
+def test_both_servers_hold_a_part(loaded_pinot: PinotCluster) -> None:
+    """A fault of one server can be noticed in any answer."""
+    ideal = httpx.get(f"{loaded_pinot.controller_url}/tables/cofacts_feedback/idealstate").json()["OFFLINE"]
+    servers = [server for replicas in ideal.values() for server in replicas]
+    assert sorted(servers.count(server) for server in set(servers)) == [2, 2]
+
+
+@pytest.mark.pinot
+def test_the_version_stands_in_the_configuration_of_the_table(loaded_pinot: PinotCluster) -> None:
+    """An operator can see what a cluster serves."""
+    config = httpx.get(f"{loaded_pinot.controller_url}/tables/cofacts_feedback").json()["OFFLINE"]
+    assert config["metadata"]["customConfigs"]["gris.data_version"] == data_version(
+        TABLES["cofacts_feedback"]
+    )
+
+
+@pytest.mark.pinot
+def test_loading_again_does_nothing_and_loading_other_rows_replaces(
+    pinot_cluster: PinotCluster, tmp_path: Path
+) -> None:
+    """What is there already is left alone, and what is out of date goes."""
+    parquet = write(
+        tmp_path / "t.parquet", "SELECT i AS number, DATE '1970-01-02' AS day FROM range(9) AS t(i)"
+    )
+    first = put(pinot_cluster, parquet, "again")
+    times = push_times(pinot_cluster, "again")
+    assert put(pinot_cluster, parquet, "again") == first
+    assert push_times(pinot_cluster, "again") == times
+    write(parquet, "SELECT i AS number, DATE '1970-01-02' AS day FROM range(8) AS t(i)")
+    assert put(pinot_cluster, parquet, "again") != first
+    sql = {"sql": "SELECT COUNT(*), SUM(number), MIN(day), MAX(day) FROM again"}
+    answer = httpx.post(f"{pinot_cluster.broker_url}/query/sql", json=sql).json()
+    assert answer["resultTable"]["rows"] == [[8, 28.0, 1.0, 1.0]]

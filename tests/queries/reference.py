@@ -1,0 +1,87 @@
+"""What a question means, said in plain Python over a list of rows: the measure of what engines are asked."""
+
+import datetime
+import itertools
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange
+from dp_service.queries.tables import Column, Nulls, Policy, Table
+
+
+class Row(NamedTuple):
+    """One row of the small table."""
+
+    member: str | None
+    text: str | None
+    number: int | None
+    flag: bool | None
+    day: datetime.date | None
+
+
+def holds(condition: Filter, value: Any) -> bool:
+    """Tell whether a value meets a condition."""
+    match condition:
+        case In():
+            return value in condition.values
+        case NotIn():
+            return value not in condition.values
+        case Range(lower=lower, upper=upper):
+            above = lower is None or value > lower.value or (value == lower.value and not lower.exclusive)
+            below = upper is None or value < upper.value or (value == upper.value and not upper.exclusive)
+            return above and below
+
+
+def answer(query: HistogramQuery, policy: Policy, rows: list[Row]) -> list[tuple[Any, ...]]:
+    """Return the rows that an engine must answer with, in order."""
+    table = policy.table(query.table)
+    members: dict[tuple[Any, ...], list[str | None]] = defaultdict(list)
+    for row in rows:
+        if _counts(row, query, table):
+            members[tuple(_value(row, table.column(name)) for name in query.dimensions)].append(row.member)
+    domain = _domain(query, table)
+    counts = {
+        element: len(set(found)) if query.measure is Measure.DISTINCT_MEMBERS else len(found)
+        for element, found in members.items()
+        if domain is None or element in domain
+    }
+    ordered = sorted(counts, key=lambda element: (-counts[element], element))
+    limit = resolve(query, policy).row_limit
+    return [(*element, counts[element]) for element in ordered[:limit]]
+
+
+def _counts(row: Row, query: HistogramQuery, table: Table) -> bool:
+    """Tell whether a row is counted: it has a member, no value that matters is missing, all conditions hold."""
+    if row.member is None:
+        return False
+    columns = [table.column(name) for name in query.dimensions]
+    columns += [table.column(each.column) for each in query.filters]
+    columns += [table.time_column()[0]] if query.time_range else []
+    member = table.member_column()
+    columns += [member] if member is not None else []
+    if any(_value(row, column) is None for column in columns):
+        return False
+    if not all(holds(each, _value(row, table.column(each.column))) for each in query.filters):
+        return False
+    return query.time_range is None or _within(query.time_range, _value(row, table.time_column()[0]))
+
+
+def _value(row: Row, column: Column) -> Any:
+    """Return a value with NULL handled; None if the row is left out for it."""
+    value = getattr(row, column.name)
+    if column.nulls is Nulls.KEEP:
+        return column.null_value if value is None else value
+    return None if value == column.null_value else value
+
+
+def _within(time_range: TimeRange, day: datetime.date) -> bool:
+    moment = datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
+    after = time_range.start is None or moment >= time_range.start
+    return after and (time_range.end is None or moment < time_range.end)
+
+
+def _domain(query: HistogramQuery, table: Table) -> set[tuple[Any, ...]] | None:
+    domains = [table.column(name).domain for name in query.dimensions]
+    known = [domain for domain in domains if domain is not None]
+    return set(itertools.product(*known)) if len(known) == len(domains) else None

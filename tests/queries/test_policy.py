@@ -1,0 +1,253 @@
+"""Policy files: what is read, and how each fault is told."""
+
+import datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dp_service.queries.errors import PolicyError
+from dp_service.queries.policy import Currency, load_policy, parse_policy
+from dp_service.queries.structured import ColumnType
+from dp_service.queries.tables import Consistency, Nulls, Operator, TimeColumn, TimeUnit
+
+from .policies import POLICY
+
+HEADER = "epsilon_per: 0.15\ndelta: 1e-10\n"
+TABLE = HEADER + "tables:\n  t:\n    member: m\n    measures: {distinct_members: true}\n    columns:\n"
+
+
+def with_column(column: str) -> str:
+    """Return the text of a policy whose only column `c` is as given, on line 8."""
+    return f"{TABLE}      c: {column}\n"
+
+
+def test_parameters_are_the_exact_numbers_that_the_text_denotes() -> None:
+    """0.15 is three twentieths, not the nearest float; 1e-10 is a number although PyYAML reads it as text."""
+    assert Currency(Fraction(3, 20), Fraction(1, 10**10)) == POLICY.currency
+
+
+@pytest.mark.parametrize("spelling", ["0.15", "0.150", "15e-2", "1.5E-1", "'0.15'"])
+def test_a_currency_has_one_name_however_its_numbers_are_written(spelling: str) -> None:
+    """The unit's id depends on the numbers alone."""
+    policy = parse_policy(with_column("{type: string}").replace("0.15", spelling))
+    assert policy.currency.unit_id == "61c38258a2d5d2f817f4797eeb22bee5"
+
+
+def test_another_currency_has_another_name() -> None:
+    """Changing either number changes the unit's id."""
+    units = {
+        Currency(epsilon, delta).unit_id
+        for epsilon in (Fraction(3, 20), Fraction(1, 5))
+        for delta in (Fraction(1, 10), Fraction(1, 20))
+    }
+    assert len(units) == 4
+
+
+def test_what_is_not_stated_of_a_column_is_unknown_unrestricted_and_not_allowed() -> None:
+    """A column with nothing but a type may not be used, and nothing is promised of it."""
+    column = parse_policy(with_column("{type: string}")).table("t").column("c")
+    assert (column.group_by, column.operators) == (False, frozenset())
+    assert (column.domain, column.delta) == (None, None)
+    assert (column.nulls, column.null_value) == (Nulls.DROP, "null")
+
+
+def test_everything_that_is_stated_is_read() -> None:
+    """Domains come in element order, operators as a set, the time column with its unit."""
+    engagement, clicks = POLICY.table("engagement"), POLICY.table("clicks")
+    assert engagement.column("score").domain == (-1, 0, 1)
+    assert engagement.column("score").operators == {Operator.IN, Operator.NOT_IN, Operator.RANGE}
+    assert (engagement.data_version, engagement.events_tau) == ("v1", 5)
+    assert (clicks.consistency, clicks.d_bar) == (Consistency.FRESH, 50)
+    assert clicks.time == TimeColumn("at", TimeUnit.SECONDS)
+    assert clicks.time_column()[0].type is ColumnType.INT64
+
+
+def test_plain_yaml_words_mean_what_they_say() -> None:
+    """NO is Norway, 007 and 12:30 and 1.5 are texts, and a day is a day in a column of days."""
+    texts = parse_policy(with_column("{type: string, domain: [NO, 007, 12:30, 1.5, 2019-01-02]}"))
+    days = parse_policy(with_column("{type: date, domain: [2019-01-02]}"))
+    assert texts.table("t").column("c").domain == ("007", "1.5", "12:30", "2019-01-02", "NO")
+    assert days.table("t").column("c").domain == (datetime.date(2019, 1, 2),)
+
+
+FAULTS = {
+    "unknown key": (
+        with_column("{type: string, grupby: true}"),
+        "policy:8: tables.t.columns.c.grupby: Extra",
+    ),
+    "unknown header": (HEADER + "tabels: {}", "policy:3: tabels: Extra inputs"),
+    "no tables": (HEADER + "tables: {}", "policy:3: tables: "),
+    "empty file": ("", "policy:1: the file: "),
+    "not a mapping": ("- a", "policy:1: the file: "),
+    "broken YAML": ("epsilon_per: [", "policy:1: "),
+    "unprintable": ("a: \x01", "policy:1: expected a YAML text"),
+    "duplicate key": (with_column("{type: string, type: string}"), "policy:8: the key 'type' is repeated"),
+    "alias": ("a: &x 1\nb: *x", "policy:2: aliases are not allowed"),
+    "tag": ("a: !!float 1.0", "policy:1: explicit tags are not allowed"),
+    "tagged mapping": ("a: !!python/object:os.system {}", "policy:1: explicit tags are not allowed"),
+    "key that is no text": ("1: 2", "policy:1: expected a text as key"),
+    "float type": (
+        with_column("{type: double}"),
+        "c.type: Input should be 'string', 'int64', 'bool' or 'date'",
+    ),
+    "empty domain": (with_column("{type: string, domain: []}"), "c.domain: List should have at least 1 item"),
+    "duplicate value": (
+        with_column("{type: string, domain: [a, b, a]}"),
+        "c.domain: expected each value once",
+    ),
+    "value of another type": (
+        with_column("{type: string, domain: [a, 2]}"),
+        "policy:8: tables.t.columns.c.domain.1: expected a value of type string: put it into quotes",
+    ),
+    "truth value among integers": (
+        with_column("{type: int64, domain: [true]}"),
+        "expected a value of type int64",
+    ),
+    "float value": (with_column("{type: int64, domain: [1.5]}"), "expected a value of type int64"),
+    "impossible day": (with_column("{type: date, domain: [2019-02-30]}"), "type date as YYYY-MM-DD"),
+    "nested value": (
+        with_column("{type: string, domain: [[a]]}"),
+        "expected a text, an integer, a truth value",
+    ),
+    "too large an integer": (
+        with_column("{type: int64, domain: [9223372036854775808]}"),
+        "integer of 64 bits",
+    ),
+    "text too long": (with_column(f"{{type: string, domain: [{'x' * 1025}]}}"), "at most 1024 characters"),
+    "delta of zero": (with_column("{type: string, delta: 0}"), "c.delta: Input should be greater than 0"),
+    "negative delta": (with_column("{type: string, delta: -1}"), "c.delta: Input should be greater than 0"),
+    "delta above the domain": (
+        with_column("{type: string, domain: [a, b], delta: 3}"),
+        "c.delta: expected at most 2, the size of the domain",
+    ),
+    "unknown operator": (
+        with_column("{type: string, filter: [like]}"),
+        "Input should be 'in', 'not_in' or 'range'",
+    ),
+    "range of texts": (
+        with_column("{type: string, filter: [range]}"),
+        "c.filter: range: expected a column of type",
+    ),
+    "null value of another type": (
+        with_column("{type: int64, null_value: x}"),
+        "c.null_value: expected a value of",
+    ),
+    "null value in the domain": (
+        with_column("{type: string, domain: [a, 'null']}"),
+        "c.domain: expected no null value in the domain",
+    ),
+    "truth values without NULLs": (with_column("{type: bool, nulls: drop}"), "c.nulls: expected keep"),
+    "days with NULLs but no day for them": (
+        with_column("{type: date, nulls: keep}"),
+        "c.null_value: expected the day",
+    ),
+    "name with a quote": (TABLE + "      'a\"b': {type: string}\n", "expected a name of ASCII letters"),
+    "look-alike name": (TABLE + "      \u0441ol: {type: string}\n", "expected a name of ASCII letters"),
+    "name of the counts": (TABLE + "      Gris_Count: {type: string}\n", "belongs to the counts"),
+    "names that differ in case": (
+        TABLE + "      a: {type: string}\n      A: {type: string}\n",
+        "expected names that differ in more than case",
+    ),
+    "member in other case": (TABLE + "      M: {type: string, group_by: true}\n", "differ in more than case"),
+    "grouping by members": (
+        TABLE + "      m: {type: string, group_by: true}\n",
+        "may be neither grouped by nor",
+    ),
+    "filtering on members": (
+        TABLE + "      m: {type: string, filter: [in]}\n",
+        "may be neither grouped by nor",
+    ),
+    "a member for rows without one": (
+        TABLE + "      m: {type: string, nulls: keep}\n",
+        "m.nulls: expected drop",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_is_told_with_its_place(text: str, expected: str) -> None:
+    """Every fault is refused with line, key path and what was expected."""
+    with pytest.raises(PolicyError) as refusal:
+        parse_policy(text)
+    assert expected in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("epsilon_per", "0"),
+        ("epsilon_per", "-0.1"),
+        ("epsilon_per", "10.0000000000000000000001"),
+        ("epsilon_per", ".inf"),
+        ("epsilon_per", "1e-999999999"),
+        ("epsilon_per", "true"),
+        ("epsilon_per", "0x10"),
+        ("epsilon_per", "3/20"),
+        ("epsilon_per", ""),
+        ("delta", "0.0"),
+        ("delta", "1"),
+        ("delta", "1e0"),
+        ("delta", "[1e-10]"),
+    ],
+)
+def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
+    """0 < epsilon_per <= 10 and 0 < delta < 1, compared exactly, written as decimals."""
+    lines = {"epsilon_per": "0.15", "delta": "1e-10"} | {key: value}
+    text = "".join(f"{name}: {number}\n" for name, number in lines.items())
+    with pytest.raises(PolicyError, match=f"{key}: "):
+        parse_policy(text + with_column("{type: string}").removeprefix(HEADER))
+
+
+@pytest.mark.parametrize(
+    ("addition", "expected"),
+    [
+        ("measures: {}", "t.measures: expected at least one measure"),
+        ("measures: {events: {tau: 3}}", "measures.events.tau_is: Field required"),
+        ("measures: {events: {tau: 3, tau_is: hoped}}", "tau_is: Input should be 'assumed'"),
+        ("measures: {events: {tau: 0, tau_is: assumed}}", "tau: Input should be greater than 0"),
+        ("time: {column: day, type: string}", "time.type: Input should be 'date' or 'int64'"),
+        ("time: {column: at, type: int64}", "time.unit: expected a unit for an int64 column"),
+        (
+            "time: {column: day, type: date, unit: days}",
+            "time.unit: expected a unit for an int64 column and none",
+        ),
+        ("time: {column: c, type: date}", "time.type: expected the type that the table's columns give"),
+        ("time: {column: m, type: date}", "time.column: expected a column other than the member column"),
+        ("d_bar: 9", "d_bar: Input should be greater than or equal to 10"),
+        ("d_bar: 100001", "d_bar: Input should be less than or equal to 100000"),
+        ("data_version: ''", "data_version: String should have at least 1 character"),
+        ("consistency: sometimes", "consistency: Input should be 'keyed' or 'fresh'"),
+    ],
+)
+def test_a_table_that_cannot_be_honoured_is_refused(addition: str, expected: str) -> None:
+    """Measures, time column and parameters are checked with what they mean together."""
+    base = {"member": "m", "measures": "{distinct_members: true}", "columns": "{c: {type: string}}"}
+    key, _, value = addition.partition(": ")
+    body = "".join(f"    {name}: {text}\n" for name, text in (base | {key: value}).items())
+    with pytest.raises(PolicyError) as refusal:
+        parse_policy(f"{HEADER}tables:\n  t:\n{body}")
+    assert expected in str(refusal.value)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    """An operator corrects a file in one go."""
+    with pytest.raises(PolicyError) as refusal:
+        parse_policy(with_column("{type: string, domain: [1], filter: [range]}"))
+    assert len(refusal.value.problems) == 2
+
+
+def test_a_file_is_named_in_its_faults(tmp_path: Path) -> None:
+    """Several policies can be told apart by the path in the message."""
+    path = tmp_path / "broken.yaml"
+    path.write_text("delta: 1e-10\n")
+    with pytest.raises(PolicyError, match=r"broken\.yaml:1: epsilon_per: Field required"):
+        load_policy(path)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 are a fault of the policy, not of the program."""
+    path = tmp_path / "broken.yaml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(PolicyError, match="expected a text in UTF-8"):
+        load_policy(path)

@@ -1,0 +1,208 @@
+"""What a question resolves to: mechanism, sensitivity, domain, how many elements, and every refusal."""
+
+import datetime
+
+import pytest
+
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
+from dp_service.queries.policy import Currency, parse_policy
+from dp_service.queries.render import UnknownDialectError, render
+from dp_service.queries.resolution import MechanismKind, Resolution, resolve
+from dp_service.queries.structured import (
+    Bound,
+    ColumnType,
+    HistogramQuery,
+    In,
+    Measure,
+    NotIn,
+    Range,
+    TimeRange,
+)
+from dp_service.queries.tables import Consistency
+
+from .policies import POLICY, POLICY_TEXT
+
+
+def ask(*dimensions: str, table: str = "engagement", k: int | None = None, **more: object) -> Resolution:
+    """Resolve a question for distinct members."""
+    query = HistogramQuery(table, dimensions, Measure.DISTINCT_MEMBERS, k=k, **more)  # type: ignore[arg-type]
+    return resolve(query, POLICY)
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "mechanism", "delta_l0"),
+    [
+        (("country",), MechanismKind.KNOWN_LAP, 1),
+        (("score",), MechanismKind.KNOWN_GUMB, None),
+        (("cohort",), MechanismKind.UNK_LAP, 2),
+        (("article_id",), MechanismKind.UNK_GUMB, None),
+        (("country", "score"), MechanismKind.KNOWN_GUMB, None),
+        (("country", "cohort"), MechanismKind.UNK_LAP, 2),
+        (("active", "cohort", "country"), MechanismKind.UNK_LAP, 2),
+        (("cohort", "article_id"), MechanismKind.UNK_GUMB, None),
+    ],
+)
+def test_the_mechanism_follows_from_what_is_known_of_the_dimensions(
+    dimensions: tuple[str, ...], mechanism: MechanismKind, delta_l0: int | None
+) -> None:
+    """A product is known if all its columns are, restricted if all are, and then by the product of the Deltas."""
+    resolution = ask(*dimensions, k=3)
+    assert (resolution.mechanism, resolution.delta_l0) == (mechanism, delta_l0)
+
+
+def test_deltas_multiply() -> None:
+    """A member with two values in one column and three in another can be in six elements."""
+    stated = POLICY_TEXT.replace("title: {type: string,", "title: {type: string, group_by: true, delta: 3,")
+    query = HistogramQuery("engagement", ("cohort", "title"), Measure.DISTINCT_MEMBERS)
+    assert resolve(query, parse_policy(stated)).delta_l0 == 6
+
+
+def test_a_known_domain_is_the_product_in_element_order() -> None:
+    """The first dimension varies slowest; texts go by code point, numbers by size."""
+    resolution = ask("country", "score", k=9)
+    assert resolution.domain == tuple((c, s) for c in ("AT", "DE", "FR") for s in (-1, 0, 1))
+    assert (resolution.d_bar, resolution.row_limit) == (None, 9)
+
+
+def test_texts_are_in_order_of_code_points() -> None:
+    """An engine that orders by UTF-16 would put U+10000 before U+FFFD."""
+    domain = '["\\U00010000", "\\uFFFD", b, B]'
+    policy = parse_policy(POLICY_TEXT.replace("[DE, FR, AT]", domain))
+    query = HistogramQuery("engagement", ("country",), Measure.DISTINCT_MEMBERS)
+    assert resolve(query, policy).domain == (("B",), ("b",), ("\ufffd",), ("\U00010000",))
+
+
+def test_a_product_of_domains_has_a_limit() -> None:
+    """100,000 combinations are answered, one more column is not."""
+    column = f"{{type: int64, group_by: true, domain: {list(range(317))}}}"
+    policy = parse_policy(POLICY_TEXT + f"      a: {column}\n      b: {column}\n")
+    alone = HistogramQuery("views", ("a",), Measure.DISTINCT_MEMBERS, k=1)
+    both = HistogramQuery("views", ("a", "b"), Measure.DISTINCT_MEMBERS, k=1)
+    assert resolve(alone, policy).row_limit == 317
+    with pytest.raises(QuestionError, match="at most 100000 combinations"):
+        resolve(both, policy)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "table", "k", "d_bar"),
+    [
+        ("article_id", "engagement", 1, 1000),
+        ("article_id", "engagement", 100, 1000),
+        ("article_id", "engagement", 101, 1010),
+        ("article_id", "engagement", 100_000, 100_000),
+        ("cohort", "engagement", None, 1000),
+        ("cohort", "engagement", 101, 1000),
+        ("item", "clicks", 50, 50),
+        ("kind", "clicks", 50, 50),
+    ],
+)
+def test_d_bar_is_declared_or_follows_k_only_where_the_price_does(
+    dimension: str, table: str, k: int | None, d_bar: int
+) -> None:
+    """For UNK_LAP every k must be the same release, so d_bar may not depend on it."""
+    resolution = ask(dimension, table=table, k=k)
+    assert (resolution.d_bar, resolution.row_limit) == (d_bar, d_bar + 1)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "table", "k", "expected"),
+    [
+        ("article_id", "engagement", None, "the price grows with it"),
+        ("score", "engagement", None, "the price grows with it"),
+        ("score", "engagement", 4, "at most 3 elements"),
+        ("country", "engagement", 4, "at most 3 elements"),
+        ("cohort", "engagement", 1001, "at most 1000 elements"),
+        ("kind", "clicks", 51, "at most 50 elements"),
+        ("item", "clicks", 51, "at most 50 elements"),
+    ],
+)
+def test_a_k_that_cannot_be_shown_is_refused(
+    dimension: str, table: str, k: int | None, expected: str
+) -> None:
+    """k is needed where it is paid for, and is at most what the mechanism can show."""
+    with pytest.raises(QuestionError, match=expected) as refusal:
+        ask(dimension, table=table, k=k)
+    assert refusal.value.field == "k"
+
+
+def test_everything_that_policy_says_is_carried() -> None:
+    """A resolution is complete: nothing downstream asks the policy again."""
+    query = HistogramQuery("engagement", ("day", "country"), Measure.EVENTS, k=3, omit_counts=True)
+    resolution = resolve(query, POLICY)
+    assert resolution.tau == 5
+    assert ask("country").tau == 1
+    assert (resolution.k, resolution.omit_counts) == (3, True)
+    assert resolution.columns == (("day", ColumnType.DATE), ("country", ColumnType.STRING))
+    assert (resolution.consistency, resolution.declared_data_version) == (Consistency.KEYED, "v1")
+    clicks = ask("kind", table="clicks")
+    assert (clicks.consistency, clicks.declared_data_version) == (Consistency.FRESH, None)
+    assert resolution.currency == Currency(POLICY.currency.epsilon_per, POLICY.currency.delta)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        In("score", ("1",)),
+        In("score", (True,)),
+        NotIn("article_id", (1,)),
+        In("active", (1,)),
+        Range("score", Bound(datetime.date(2019, 1, 1)), None),
+        Range("day", None, Bound(17897)),
+    ],
+)
+def test_a_value_of_another_type_than_the_column_is_refused(condition: In | NotIn | Range) -> None:
+    """Nothing is converted silently: engines would do it differently."""
+    with pytest.raises(QuestionError, match="the column's type") as refusal:
+        ask("country", filters=(condition,))
+    assert refusal.value.field == "filters"
+
+
+@pytest.mark.parametrize(
+    ("question", "rule"),
+    [
+        (HistogramQuery("nowhere", ("a",), Measure.EVENTS), Rule.TABLE),
+        (HistogramQuery("engagement", ("nothing",), Measure.EVENTS), Rule.COLUMN),
+        (HistogramQuery("engagement", ("member_id",), Measure.EVENTS), Rule.MEMBER_COLUMN),
+        (HistogramQuery("clicks", ("user",), Measure.DISTINCT_MEMBERS), Rule.MEMBER_COLUMN),
+        (HistogramQuery("engagement", ("secret",), Measure.EVENTS), Rule.GROUP_BY),
+        (HistogramQuery("clicks", ("kind",), Measure.EVENTS), Rule.MEASURE),
+        (HistogramQuery("views", ("item",), Measure.EVENTS), Rule.MEASURE),
+        (
+            HistogramQuery(
+                "views",
+                ("item",),
+                Measure.DISTINCT_MEMBERS,
+                time_range=TimeRange(datetime.datetime(2019, 1, 1, tzinfo=datetime.UTC), None),
+            ),
+            Rule.TIME_COLUMN,
+        ),
+        (HistogramQuery("views", ("item",), Measure.DISTINCT_MEMBERS, (In("item", ("a",)),)), Rule.FILTER),
+        (
+            HistogramQuery("views", ("item",), Measure.DISTINCT_MEMBERS, (In("user", ("a",)),)),
+            Rule.MEMBER_COLUMN,
+        ),
+        (HistogramQuery("engagement", ("day",), Measure.EVENTS, (In("cohort", ("a",)),)), Rule.FILTER),
+        (HistogramQuery("engagement", ("day",), Measure.EVENTS, (In("title", ("a",)),)), Rule.FILTER),
+    ],
+)
+def test_what_the_policy_does_not_list_is_refused_by_rule(question: HistogramQuery, rule: Rule) -> None:
+    """Every refusal names its rule."""
+    with pytest.raises(RefusedByPolicyError) as refusal:
+        resolve(question, POLICY)
+    assert refusal.value.rule is rule
+
+
+def test_a_refusal_does_not_tell_whether_a_column_exists() -> None:
+    """Columns outside the policy are refused with one message, whatever the engine may hold."""
+    messages = set()
+    for name in ("salary", "nothing", "DROP TABLE"):
+        with pytest.raises(RefusedByPolicyError) as refusal:
+            ask(name)
+        messages.add(str(refusal.value))
+    assert len(messages) == 1
+
+
+def test_an_unknown_dialect_is_refused() -> None:
+    """Only engines whose quoting is known are written for."""
+    with pytest.raises(UnknownDialectError, match="duckdb, pinot"):
+        render(ask("country"), "mysql")

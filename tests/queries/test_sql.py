@@ -1,0 +1,199 @@
+"""SQL texts that are accepted: their structured form, and the query that each engine is asked."""
+
+import datetime
+from dataclasses import dataclass
+
+import pytest
+
+from dp_service.queries.render import render
+from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range
+
+from .policies import POLICY, resolved
+
+PINOT_PREFIX = (
+    "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
+    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "
+)
+DAY = datetime.date
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A text with what it must become; `pinot` None: as for DuckDB, after the prefix."""
+
+    sql: str
+    form: HistogramQuery
+    duckdb: str
+    pinot: str | None = None
+
+
+ACCEPTED = {
+    "top articles": Accepted(
+        "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement GROUP BY article_id LIMIT 10",
+        HistogramQuery("engagement", ("article_id",), Measure.DISTINCT_MEMBERS, k=10),
+        r"""SELECT "article_id", COUNT(DISTINCT "member_id") AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "article_id" <> 'null'
+            GROUP BY "article_id"
+            ORDER BY COUNT(DISTINCT "member_id") DESC, "article_id" ASC
+            LIMIT 1001""",
+    ),
+    "the specification's example": Accepted(
+        "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement WHERE country = 'DE' "
+        "AND day BETWEEN '2019-01-01' AND '2019-01-31' GROUP BY article_id ORDER BY 2 DESC LIMIT 200",
+        HistogramQuery(
+            "engagement",
+            ("article_id",),
+            Measure.DISTINCT_MEMBERS,
+            (In("country", ("DE",)), Range("day", Bound(DAY(2019, 1, 1)), Bound(DAY(2019, 1, 31)))),
+            k=200,
+        ),
+        r"""SELECT "article_id", COUNT(DISTINCT "member_id") AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "article_id" <> 'null'
+            AND "country" = 'DE'
+            AND "day" >= DATE '2019-01-01'
+            AND "day" < DATE '2019-02-01'
+            GROUP BY "article_id"
+            ORDER BY COUNT(DISTINCT "member_id") DESC, "article_id" ASC
+            LIMIT 2001""",
+        r"""SELECT "article_id", COUNT(DISTINCT "member_id") AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL
+            AND "article_id" <> 'null' AND "country" = 'DE' AND "day" >= 17897 AND "day" < 17928
+            GROUP BY "article_id"
+            ORDER BY COUNT(DISTINCT "member_id") DESC, "article_id" ASC
+            LIMIT 2001""",
+    ),
+    "a known domain, in any case of keywords": Accepted(
+        "select country, count(distinct member_id) as n from engagement "
+        "where title <> 'it''s \"50\\%\" -- /* // OPTION(a=b); SET x=1;' group by country "
+        "order by n desc, country asc;",
+        HistogramQuery(
+            "engagement",
+            ("country",),
+            Measure.DISTINCT_MEMBERS,
+            (NotIn("title", ('it\'s "50\\%" -- /* // OPTION(a=b); SET x=1;',)),),
+        ),
+        r"""SELECT "country", COUNT(DISTINCT "member_id") AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "country" <> 'null'
+            AND COALESCE("title", '') <> 'it''s "50\%" -- /* // OPTION(a=b); SET x=1;'
+            AND "country" IN ('AT', 'DE', 'FR')
+            GROUP BY "country"
+            ORDER BY COUNT(DISTINCT "member_id") DESC, "country" ASC
+            LIMIT 3""",
+        r"""SELECT "country", COUNT(DISTINCT "member_id") AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "country" <> 'null'
+            AND "title" <> 'it''s "50\%" -- /* // OPTION(a=b); SET x=1;'
+            AND "country" IN ('AT', 'DE', 'FR')
+            GROUP BY "country"
+            ORDER BY COUNT(DISTINCT "member_id") DESC, "country" ASC
+            LIMIT 3""",
+    ),
+    "the order alone, of a product": Accepted(
+        "SELECT score, shown FROM engagement WHERE active = TRUE AND (score > -1 AND (score <= 7)) "
+        "GROUP BY shown, score ORDER BY COUNT(*) DESC, 2, score LIMIT 7",
+        HistogramQuery(
+            "engagement",
+            ("score", "shown"),
+            Measure.EVENTS,
+            (
+                In("active", (True,)),
+                Range("score", Bound(-1, exclusive=True), None),
+                Range("score", None, Bound(7)),
+            ),
+            k=7,
+            omit_counts=True,
+        ),
+        r"""SELECT "score", COALESCE("shown", 'none') AS "shown", COUNT(*) AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND COALESCE("active", FALSE) = TRUE AND "score" >= 0 AND "score" < 8
+            GROUP BY "score", COALESCE("shown", 'none')
+            ORDER BY COUNT(*) DESC, "score" ASC, COALESCE("shown", 'none') ASC
+            LIMIT 1001""",
+        r"""SELECT "score", "shown", COUNT(*) AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "active" = TRUE AND "score" >= 0 AND "score" < 8
+            GROUP BY "score", "shown"
+            ORDER BY COUNT(*) DESC, "score" ASC, "shown" ASC
+            LIMIT 1001""",
+    ),
+    "by day": Accepted(
+        'SELECT "day", COUNT(*) n FROM "engagement" WHERE score NOT IN (-1, 5, 5) AND NOT article_id IN (\'a\') '
+        "GROUP BY day ORDER BY COUNT(*) DESC NULLS LAST LIMIT 3",
+        HistogramQuery(
+            "engagement",
+            ("day",),
+            Measure.EVENTS,
+            (NotIn("score", (-1, 5, 5)), NotIn("article_id", ("a",))),
+            k=3,
+        ),
+        r"""SELECT "day", COUNT(*) AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "article_id" NOT IN ('a', 'null')
+            AND "day" IS NOT NULL
+            AND "score" >= -9223372036854775807
+            AND "score" NOT IN (-1, 5)
+            GROUP BY "day"
+            ORDER BY COUNT(*) DESC, "day" ASC
+            LIMIT 1001""",
+        r"""SELECT "day", COUNT(*) AS "gris_count"
+            FROM "engagement"
+            WHERE "member_id" IS NOT NULL AND "article_id" NOT IN ('a', 'null')
+            AND "day" >= -719162
+            AND "score" >= -9223372036854775807
+            AND "score" NOT IN (-1, 5)
+            GROUP BY "day"
+            ORDER BY COUNT(*) DESC, "day" ASC
+            LIMIT 1001""",
+    ),
+    "a member column of which something is said": Accepted(
+        "SELECT kind, COUNT(DISTINCT user) FROM clicks WHERE at >= 1546300800 AND item = 9223372036854775807 "
+        "GROUP BY kind",
+        HistogramQuery(
+            "clicks",
+            ("kind",),
+            Measure.DISTINCT_MEMBERS,
+            (Range("at", Bound(1546300800), None), In("item", (2**63 - 1,))),
+        ),
+        r"""SELECT "kind", COUNT(DISTINCT "user") AS "gris_count"
+            FROM "clicks"
+            WHERE "at" >= 1546300800
+            AND "item" = 9223372036854775807
+            AND "kind" <> 'null'
+            AND "user" >= -9223372036854775807
+            GROUP BY "kind"
+            ORDER BY COUNT(DISTINCT "user") DESC, "kind" ASC
+            LIMIT 51""",
+    ),
+}
+
+
+def one_line(sql: str) -> str:
+    """Return a query that is broken into lines for people as it is sent."""
+    return " ".join(sql.split())
+
+
+@pytest.mark.parametrize("case", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_a_text_becomes_the_structured_form(case: Accepted) -> None:
+    """SQL is only another spelling of the structured form."""
+    assert parse_sql(case.sql, POLICY) == case.form
+
+
+@pytest.mark.parametrize("case", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_each_engine_is_asked_a_query_written_afresh(case: Accepted) -> None:
+    """Nothing of the text but its literals, quoted anew, reaches an engine."""
+    resolution = resolved(case.sql)
+    assert render(resolution, "duckdb") == one_line(case.duckdb)
+    assert render(resolution, "pinot") == PINOT_PREFIX + one_line(case.pinot or case.duckdb)
+
+
+def test_the_longest_conjunction_is_parsed() -> None:
+    """A text of a thousand conditions meets the limit of filters, not the end of the stack."""
+    conditions = " AND ".join(f"score<>{i % 10}" for i in range(600))
+    head, tail = "SELECT article_id, COUNT(*) FROM engagement WHERE", "GROUP BY article_id LIMIT 1"
+    with pytest.raises(ValueError, match="at most 32 filters"):
+        parse_sql(f"{head} {conditions} {tail}", POLICY)
