@@ -25,8 +25,12 @@ node_modules/.bin/buf: package-lock.json
 	npm ci --silent
 	@touch $@
 
-demo: $(VENV)/.all ## ask private questions of real data; ENGINE=pinot starts a real Apache Pinot for it
-	@$(BIN)/python examples/demo.py --engine $(ENGINE)
+demo: $(VENV)/.all ## ask private questions of real data; ENGINE=pinot: on a real Apache Pinot, yours (PINOT_BROKER, PINOT_CONTROLLER) or one that it starts
+ifeq ($(ENGINE)$(PINOT_BROKER),pinot)
+	@$(BIN)/python -m examples.demo_on_pinot
+else
+	@$(BIN)/gris demo --engine $(ENGINE)
+endif
 
 test: $(VENV)/.dev ## run the tests; parts that need Redis, Java or Docker say what to install
 	$(BIN)/python -m pytest

@@ -31,7 +31,9 @@ async def watch(store: Store, servicer: health.HealthServicer, services: tuple[s
 
 async def _is_serving(store: Store) -> bool:
     try:
-        await asyncio.wait_for(store.check(), TIMEOUT_SECONDS)
+        # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the result.
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            await store.check()
     except (StoreError, TimeoutError):
         return False
     return True

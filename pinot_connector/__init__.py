@@ -1,6 +1,6 @@
 """The application side of Gris: asks an engine, adds noise, pays, and only then shows a result.
 
-    with PrivateClient(dp="localhost:7301", budget="localhost:7302", account="app/acme/ana", engine=engine) as client:
+    with PrivateClient(dp="localhost:50051", budget="localhost:50052", account="app/acme/ana", engine=engine) as client:
         result = client.top_k("feedback", "article_id", 10)
 
 It sees true counts and is trusted code: it belongs on the application's server.

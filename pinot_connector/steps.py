@@ -146,7 +146,9 @@ class Steps:
     async def _on_engine(self, call: Callable[[], _Answer]) -> _Answer:
         running = asyncio.get_running_loop().run_in_executor(self._threads, call)
         try:
-            return await asyncio.wait_for(running, self._timeouts.engine)
+            # Not asyncio.wait_for: before Python 3.12 it forgets a cancellation that comes with the answer.
+            async with asyncio.timeout(self._timeouts.engine):
+                return await running
         except TimeoutError:
             raise EngineUnavailable("the engine took too long") from None
 

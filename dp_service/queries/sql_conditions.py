@@ -132,5 +132,5 @@ def _day(text: str) -> datetime.date:
             return datetime.date.fromisoformat(text)
     except ValueError:
         pass
-    # From None: the foreign error repeats the literal.
-    raise QuestionError("sql", "expected days as 'YYYY-MM-DD'") from None
+    # Raised outside of the handler, so that the foreign error, which repeats the literal, is not its context.
+    raise QuestionError("sql", "expected days as 'YYYY-MM-DD'")

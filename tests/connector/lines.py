@@ -18,13 +18,14 @@ class Relay:
     """Stands before both services, writes down which calls come, and can change what is said.
 
     `replies` maps a method to a reply that is sent instead of the service's; `refusals` to a status that is sent
-    without asking the service.
+    without asking the service; `delays` holds a call up for so many seconds.
     """
 
     address: str = ""
     calls: list[tuple[str, bytes]] = field(default_factory=list)
     replies: dict[str, bytes] = field(default_factory=dict)
     refusals: dict[str, grpc.StatusCode] = field(default_factory=dict)
+    delays: dict[str, float] = field(default_factory=dict)
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     @property
@@ -59,6 +60,7 @@ class _Handler(grpc.GenericRpcHandler):
         async def forward(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
             sent = [request async for request in requests]
             await self._relay.note(method, sent[0])
+            await asyncio.sleep(self._relay.delays.get(method, 0))
             if method in self._relay.refusals:
                 await context.abort(self._relay.refusals[method], "")
             try:

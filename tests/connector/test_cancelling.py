@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+import time
 
 import pytest
 
-from pinot_connector import PrivateClient
+from pinot_connector import PrivateClient, PrivateResult
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 
@@ -87,12 +88,67 @@ def test_interrupting_the_blocking_client_gives_the_reservation_back(world: Worl
         over.wait(10)
         return answer
 
-    engine, account = Corrupting(world, interrupt), new_account()
-    client = PrivateClient(dp=world.dp, budget=world.budget, account=account, engine=engine)
-    with pytest.raises(KeyboardInterrupt), client:
-        client.top_k("feedback", "article_id", 5)
-    over.set()
-    with PrivateClient(dp=world.dp, budget=world.budget, account=account, engine=engine) as client:
+    engine = Corrupting(world, interrupt)
+    with PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine) as client:
+        with pytest.raises(KeyboardInterrupt):
+            client.top_k("feedback", "article_id", 5)
+        # The loop gives it back in its own time; the engine would go on for ten seconds.
+        deadline = time.monotonic() + 5
+        while client.remaining()[0].reserved.information and time.monotonic() < deadline:
+            time.sleep(0.05)
         (level,) = client.remaining()
         assert (level.spent.information, level.reserved.information) == (0, 0)
+    over.set()
+    engine.close()
+
+
+class _CancellingAtTheEnd(DuckDBEngine):
+    """DuckDB whose caller leaves in the very moment in which the version of the data arrives."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.tables)
+        self.loop = asyncio.get_running_loop()
+        self.asking: asyncio.Future[PrivateResult]
+
+    def data_version(self, table: str) -> str:
+        """Reads the version while the event loop is kept busy, and has the caller leave before it can look."""
+        self.loop.call_soon_threadsafe(self._cancel)
+        return super().data_version(table)
+
+    def _cancel(self) -> None:
+        time.sleep(0.1)
+        self.asking.cancel()
+
+
+async def test_a_cancellation_that_comes_with_an_answer_is_not_forgotten(world: World) -> None:
+    """asyncio.wait_for of Python 3.11 returns the answer instead, and the question would go on and be charged."""
+    engine = _CancellingAtTheEnd(world)
+    async with asking_client(world, engine) as client:
+        engine.asking = asyncio.ensure_future(client.top_k("feedback", "article_id", 5))
+        with pytest.raises(asyncio.CancelledError):
+            await engine.asking
+        assert await untouched(client)
+    engine.close()
+
+
+async def test_closing_waits_for_a_cancelled_question(world: World) -> None:
+    """A question that is being cancelled is not cancelled again, which would cut off its giving back."""
+    reached, over = threading.Event(), threading.Event()
+
+    def wait(answer: EngineAnswer) -> EngineAnswer:
+        reached.set()
+        over.wait(10)
+        return answer
+
+    engine, account = Corrupting(world, wait), new_account()
+    async with relayed(world) as relay:
+        relay.delays["ReleaseReservation"] = 0.3
+        async with asking_client(world, engine, budget=relay.address, account=account) as client:
+            asking = asyncio.ensure_future(client.top_k("feedback", "article_id", 5))
+            await asyncio.to_thread(reached.wait, 10)
+            asking.cancel()
+            await asyncio.sleep(0)
+    over.set()
+    async with asking_client(world, engine, account=account) as client:
+        assert await untouched(client)
     engine.close()

@@ -96,6 +96,18 @@ async def test_noise_that_fails_gives_the_reservation_back(world: World, engine:
             assert await untouched(client)
 
 
+async def test_what_may_have_happened_once_stays_unknown(world: World, engine: DuckDBEngine) -> None:
+    """The first answer was lost; that a later repeat had no effect says nothing about the first."""
+    async with relayed(world) as relay:
+        relay.refusals["UpdateBudget"] = grpc.StatusCode.UNAVAILABLE
+        async with asking_client(world, engine, budget=relay.address) as client:
+            asking = asyncio.ensure_future(client.top_k("feedback", "article_id", 5))
+            await relay.called("UpdateBudget", times=2)
+            relay.refusals["UpdateBudget"] = grpc.StatusCode.RESOURCE_EXHAUSTED
+            with pytest.raises(OutcomeUnknown):
+                await asking
+
+
 async def test_a_charge_that_is_never_answered_is_an_unknown_outcome(
     world: World, engine: DuckDBEngine
 ) -> None:

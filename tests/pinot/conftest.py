@@ -1,6 +1,7 @@
 """One Apache Pinot with two servers for all tests here, with real data and with a table made to be nasty."""
 
 import shutil
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,8 @@ def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotClu
     """A running Apache Pinot with two servers, on ports that nothing else uses."""
     if shutil.which("java") is None or shutil.which("mvn") is None:
         pytest.skip("a real Pinot needs Java 17 and Maven (Debian: openjdk-17-jre-headless and maven)")
+    # A test run that is told to end by a time limit stops the cluster as one that is interrupted does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with PinotCluster(directory=tmp_path_factory.mktemp("pinot"), ports=Ports.free(servers=2)) as cluster:
         yield cluster
 

@@ -30,9 +30,10 @@ _ROWS = """
 
 @dataclass(frozen=True)
 class NastyTable:
-    """A table and its truth: every article's number of members, who have one row each."""
+    """A table, the file it was made of, and its truth: every article's number of members, who have one row each."""
 
     name: str
+    parquet: Path
     truth: dict[str, int]
 
     def top(self, k: int) -> list[tuple[str, int]]:
@@ -51,4 +52,4 @@ def create_nasty_table(cluster: PinotCluster, folder: Path) -> NastyTable:
         truth = dict(counts.fetchall())
     # Rows alternate between the servers, and so do the two segments that rows are dealt to.
     load(parquet, "nasty", controller=cluster.controller_url, broker=cluster.broker_url, segments=2)
-    return NastyTable("nasty", truth)
+    return NastyTable("nasty", parquet, truth)

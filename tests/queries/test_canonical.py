@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dp_service.queries.canonical import OrdinalRestriction, canonical_bytes, canonicalise
+from dp_service.queries.canonical import OrdinalRestriction, TextRestriction, canonical_bytes, canonicalise
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.intervals import Interval
 from dp_service.queries.policy import parse_policy
@@ -83,6 +83,16 @@ def test_spellings_of_one_meaning_share_a_fingerprint_and_meanings_never_do() ->
     fingerprints = [{canonical_bytes(resolved(sql).query) for sql in row} for row in MEANINGS]
     assert [len(row) for row in fingerprints] == [1] * len(MEANINGS)
     assert len(set().union(*fingerprints)) == len(MEANINGS)
+
+
+def test_texts_stand_in_order_of_code_points_and_columns_in_order_of_names() -> None:
+    """The form is the same in every process, whatever order a set of texts happens to have there."""
+    texts = [f"article {i:03}" for i in range(50)]
+    listed = ", ".join(f"'{text}'" for text in reversed(texts))
+    query = resolved(f"{HEAD} WHERE day > '2019-01-01' AND article_id IN ({listed}) {TAIL}").query
+    assert [each.column.name for each in query.restrictions] == ["article_id", "day"]
+    assert isinstance(query.restrictions[0], TextRestriction)
+    assert query.restrictions[0].values == tuple(texts)
 
 
 def test_true_and_false_together_say_nothing() -> None:

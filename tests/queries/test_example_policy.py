@@ -1,5 +1,7 @@
 """The policy of the examples: it can be read, agrees with the data beside it, and shows every mechanism."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -57,6 +58,7 @@ class PinotEngine:
         # pinotdb has no time-out of its own and changes the headers of the client that it is given.
         self._broker_http = httpx.Client(headers=headers, timeout=timeout)
         self._controller_http = httpx.Client(headers=headers, timeout=timeout)
+        self._lock = Lock()
         self._controller = Controller(self._controller_http, controller)
 
     def data_version(self, table: str) -> str:
@@ -97,14 +99,7 @@ class PinotEngine:
 
     def _ask(self, sql: str) -> Mapping[str, Any]:
         """Return the broker's response, whatever pinotdb makes of it."""
-        # Neither is closed: old releases of pinotdb would close the shared client, and keep every cursor for ever.
-        cursor = pinotdb.connect(
-            host=self._host(),
-            port=self._broker.port or {"http": 80, "https": 443}[self._broker.scheme],
-            scheme=self._broker.scheme,
-            path=f"{self._broker.path.rstrip('/')}/query/sql",
-            session=self._broker_http,
-        ).cursor()
+        cursor = self._cursor()
         problem = ""
         try:
             # pinotdb formats the text: a `%%` in a literal would become `%` and ask something else.
@@ -118,6 +113,21 @@ class PinotEngine:
         if received is None:
             raise EngineUnavailable(f"Pinot's broker {problem}")
         return _payload(received["status_code"], received["response"])
+
+    def _cursor(self) -> pinotdb.db.Cursor:
+        """Return a new cursor on the shared client.
+
+        Neither it nor its connection is closed: old releases of pinotdb would close the client with them.
+        """
+        # pinotdb changes the headers of the client, which is not safe in two threads at once.
+        with self._lock:
+            return pinotdb.connect(
+                host=self._host(),
+                port=self._broker.port or {"http": 80, "https": 443}[self._broker.scheme],
+                scheme=self._broker.scheme,
+                path=f"{self._broker.path.rstrip('/')}/query/sql",
+                session=self._broker_http,
+            ).cursor()
 
     def _host(self) -> str:
         host = self._broker.hostname or ""

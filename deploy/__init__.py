@@ -1,0 +1,1 @@
+"""Images, and a Pinot for trying things out."""

@@ -1,0 +1,216 @@
+"""The service as a process: its command line, its health, its end, and what a crash leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from gris.budget.v1 import budget_pb2 as pb
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from tests.budget.client import account, charging, connected, cost, failure
+from tests.budget.redis_server import redis_server
+from tests.budget.samples import UNIT
+
+ROOT = Path(__file__).parents[2]
+CONFIGURATION = """
+create_at_first_use: true
+accounts:
+  - path: [acme, "*"]
+    limit: {information: 1000000, calls: 1000000}
+"""
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+@dataclass
+class Service:
+    """A running service."""
+
+    process: subprocess.Popen[str]
+    address: str
+
+    def end(self, how: signal.Signals) -> int:
+        """Send a signal and return the exit code."""
+        self.process.send_signal(how)
+        return self.process.wait(timeout=20)
+
+
+def command(folder: Path, store: str, *more: str, configuration: str = CONFIGURATION) -> list[str]:
+    """Return the command line of a service."""
+    config = folder / "budget.yaml"
+    config.write_text(configuration)
+    return [sys.executable, "-m", "budget_service", "--config", str(config), "--store", store, *more]
+
+
+@contextmanager
+def service(folder: Path, store: str, *more: str) -> Iterator[Service]:
+    """Run a service and wait until it says that it is ready."""
+    arguments = command(folder, store, *more)
+    with (folder / "log").open("a") as log:
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    try:
+        ready = json.loads(process.stdout.readline())
+        assert ready["service"] == "budget_service"
+        yield Service(process, ready["address"])
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def refused(folder: Path, store: str, *more: str, configuration: str = CONFIGURATION) -> tuple[int, str]:
+    """Run a service that must not start; return its exit code and what it says."""
+    arguments = command(folder, store, *more, configuration=configuration)
+    done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, timeout=30, check=False)
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+async def health(address: str, name: str = "") -> int:
+    """Ask the standard health service."""
+    async with grpc.aio.insecure_channel(address) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        answer = await stub.Check(health_pb2.HealthCheckRequest(service=name))
+        return int(answer.status)
+
+
+def reflecting(channel: Any) -> Any:
+    """Return a stub of the reflection service, which has no types for asyncio."""
+    return reflection_pb2_grpc.ServerReflectionStub(channel)
+
+
+async def health_becomes(address: str, wanted: int) -> None:
+    """Wait until the health is as wanted."""
+    end = time.monotonic() + 10
+    while await health(address) != wanted:
+        assert time.monotonic() < end, "the health did not change"
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+async def test_a_service_serves_says_so_and_ends_when_told(tmp_path: Path, how: signal.Signals) -> None:
+    """Health is SERVING for the whole and for the service; the exit code is 0."""
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:
+        await health_becomes(running.address, SERVING)
+        assert await health(running.address, "gris.budget.v1.BudgetService") == SERVING
+        async with connected(running.address) as stub:
+            assert (await stub.UpdateBudget(charging())).charged == cost()
+        assert running.end(how) == 0
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+async def test_reflection_is_there_only_if_wanted(tmp_path: Path, wanted: bool) -> None:
+    """Tools may ask for the interface where the operator allows it."""
+    flags = ["--reflection"] if wanted else []
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", *flags) as running:
+        async with grpc.aio.insecure_channel(running.address) as channel:
+            stub = reflecting(channel)
+            call = stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
+            if wanted:
+                names = [each.name async for answer in call for each in answer.list_services_response.service]
+                assert "gris.budget.v1.BudgetService" in names
+            else:
+                with pytest.raises(grpc.aio.AioRpcError) as error:
+                    await call.read()
+                assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_a_killed_service_has_every_charge_that_it_acknowledged(tmp_path: Path) -> None:
+    """Killed under load: acknowledged <= spent <= acknowledged + unknown, and every repeat is the first answer."""
+    store = f"sqlite:{tmp_path}/ledger.db"
+    asked = [charging(cost(1, 1), request_id=f"c{index}") for index in range(3000)]
+    acknowledged: dict[str, pb.UpdateBudgetResponse] = {}
+    under_load = asyncio.Event()
+    with service(tmp_path, store) as running:
+        async with connected(running.address) as stub:
+
+            async def caller(start: int) -> None:
+                for message in asked[start::16]:
+                    acknowledged[message.request_id] = await stub.UpdateBudget(message)
+                    if len(acknowledged) == 300:
+                        under_load.set()
+
+            callers = [asyncio.create_task(caller(start)) for start in range(16)]
+            await under_load.wait()
+            running.end(signal.SIGKILL)
+            ended = await asyncio.gather(*callers, return_exceptions=True)
+    unknown = sum(isinstance(each, grpc.aio.AioRpcError) for each in ended)
+    assert unknown == 16
+    with service(tmp_path, store) as running:
+        async with connected(running.address) as stub:
+            state = await stub.GetBudget(pb.GetBudgetRequest(account=account()))
+            assert len(acknowledged) <= state.levels[-1].spent.calls <= len(acknowledged) + unknown
+            for message in asked:
+                if first := acknowledged.get(message.request_id):
+                    again = await stub.UpdateBudget(message)
+                    assert again.replayed
+                    again.replayed = False
+                    assert again == first
+
+
+async def test_a_service_outlives_its_redis(tmp_path: Path) -> None:
+    """UNAVAILABLE and NOT_SERVING while Redis is down, both quickly; then it goes on by itself."""
+    with redis_server(tmp_path) as redis, service(tmp_path, redis.address) as running:
+        await health_becomes(running.address, SERVING)
+        async with connected(running.address) as stub:
+            await stub.UpdateBudget(charging(request_id="before"))
+            redis.kill()
+            began = time.monotonic()
+            error = await failure(stub.UpdateBudget(charging()))
+            assert time.monotonic() - began < 2
+            assert error.code == grpc.StatusCode.UNAVAILABLE
+            assert error.info.reason in {"STORE_UNAVAILABLE", "OUTCOME_UNKNOWN"}
+            await health_becomes(running.address, NOT_SERVING)
+            redis.start()
+            await health_becomes(running.address, SERVING)
+            assert (await stub.UpdateBudget(charging(request_id="before"))).replayed
+
+
+def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
+    """Exit code 2 for what cannot work, 1 for a store that is not there."""
+    (tmp_path / "key").write_bytes(b"short")
+    (tmp_path / "key").chmod(0o440)
+    with_key = CONFIGURATION + f"charge_tickets: {{key_file: {tmp_path}/key}}\n"
+    wrong = [
+        (refused(tmp_path, "sqlite:x", configuration="accounts: 7"), 2, "accounts"),
+        (refused(tmp_path, "sqlite:x", configuration=with_key), 2, "32 bytes"),
+        (refused(tmp_path, "etcd://x"), 2, "sqlite:PATH"),
+        (refused(tmp_path, f"sqlite:{tmp_path}/no/ledger.db"), 2, "no/ledger.db"),
+        (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--listen", "nowhere"), 2, "HOST:PORT"),
+        (refused(tmp_path, "redis://127.0.0.1:1/0"), 1, "127.0.0.1:1"),
+    ]
+    for (code, said), expected, word in wrong:
+        assert (code, True) == (expected, word in said)
+        assert said.count("\n") == 1
+
+
+def test_a_configuration_can_be_checked_alone(tmp_path: Path) -> None:
+    """No store is touched."""
+    assert refused(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--validate") == (0, "")
+    assert not (tmp_path / "ledger.db").exists()
+
+
+async def test_the_log_names_no_account(tmp_path: Path) -> None:
+    """Not for an answer, not for a refusal, not at start and end."""
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:
+        async with connected(running.address) as stub:
+            await stub.UpdateBudget(charging(cost(7, 7), path=("acme", "hidden-name")))
+            await failure(stub.UpdateBudget(charging(cost(2_000_000, 7), path=("acme", "hidden-name"))))
+        running.end(signal.SIGTERM)
+    log = (tmp_path / "log").read_text()
+    assert log
+    assert not any(word in log for word in ("hidden-name", UNIT, "2000000"))

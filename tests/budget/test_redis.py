@@ -1,0 +1,191 @@
+"""What only the Redis store meets: crashes, silence, wrong settings and a clock of its own."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from budget_service.ledger.outcomes import Charged
+from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.windows import SECOND, Period
+from budget_service.stores import redis as redis_module
+from budget_service.stores.interface import (
+    OutcomeUnknownError,
+    Store,
+    StoreUnavailableError,
+    StoreUnusableError,
+)
+from budget_service.stores.redis import RedisStore
+from tests.budget.conftest import closing
+from tests.budget.redis_server import RedisServer, redis_server
+from tests.budget.samples import ANALYST, SteppedClock, charge, levels, limit, release, reserve
+
+ACCOUNT = Account(("only-redis", "ann"))
+OWN = levels(ACCOUNT)
+
+
+async def spent(store: Store, account: Account = ACCOUNT) -> Cost:
+    """Return what an account has spent."""
+    return (await store.read(account, levels(account))).levels[-1].spent
+
+
+async def test_a_killed_redis_is_noticed_at_once_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+    """Unavailable while it is down; after its restart the charge is there and its repeat is known."""
+    with redis_server(tmp_path) as server:
+        async with closing(await RedisStore.open(server.address)) as store:
+            await store.apply(charge("c", account=ACCOUNT))
+            server.kill()
+            began = time.monotonic()
+            # A connection that broke this very moment may be noticed only by using it, which is told honestly.
+            with pytest.raises((StoreUnavailableError, OutcomeUnknownError)):
+                await store.apply(charge("d", account=ACCOUNT))
+            for call in (store.apply(charge("d", account=ACCOUNT)), store.read(ACCOUNT, OWN), store.check()):
+                with pytest.raises(StoreUnavailableError):
+                    await call
+            assert time.monotonic() - began < 2
+            server.start()
+            assert (await store.apply(charge("c", account=ACCOUNT))).replayed
+            assert not (await store.apply(charge("d", account=ACCOUNT))).replayed
+            assert await spent(store) == Cost(8, 2)
+
+
+async def test_a_silent_redis_leaves_the_outcome_unknown_and_a_repeat_settles_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The charge arrived although its answer did not: repeated with the same id, it is made once."""
+    monkeypatch.setattr(redis_module, "ANSWER_TIMEOUT_SECONDS", 0.3)
+    with redis_server(tmp_path) as server:
+        async with closing(await RedisStore.open(server.address)) as store:
+            await store.check()
+            with server.frozen(), pytest.raises(OutcomeUnknownError):
+                await store.apply(charge("c", account=ACCOUNT))
+            assert isinstance((await store.apply(charge("c", account=ACCOUNT))).outcome, Charged)
+            assert await spent(store) == Cost(4, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--maxmemory-policy", "allkeys-lru", "--appendonly", "yes"), "noeviction"),
+        (("--save", "", "--appendonly", "no"), "forgets"),
+    ],
+)
+async def test_a_redis_that_would_forget_is_refused(
+    tmp_path: Path, options: tuple[str, ...], complaint: str
+) -> None:
+    """At start-up, and by the health check if it is set so later."""
+    with redis_server(tmp_path, options) as server:
+        with pytest.raises(StoreUnusableError, match=complaint):
+            await RedisStore.open(server.address)
+        if complaint == "forgets":
+            await (await RedisStore.open(server.address, allow_volatile=True)).close()
+
+
+async def test_a_setting_that_turns_bad_is_reported_by_the_check(tmp_path: Path) -> None:
+    """And so by health."""
+    with redis_server(tmp_path) as server:
+        async with closing(await RedisStore.open(server.address)) as store:
+            client = Redis.from_url(server.address)
+            await client.config_set("maxmemory-policy", "allkeys-lru")
+            await client.aclose()
+            with pytest.raises(StoreUnusableError, match="noeviction"):
+                await store.check()
+
+
+async def test_snapshots_are_persistence_but_losses_are_spoken_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A Redis that only takes snapshots may start, with a warning."""
+    with redis_server(tmp_path, ("--save", "60 1")) as server:
+        await (await RedisStore.open(server.address)).close()
+    assert "can lose charges" in caplog.text
+
+
+async def test_a_full_redis_is_unavailable_and_nothing_is_changed(tmp_path: Path) -> None:
+    """Out of memory is told before the first write."""
+    with redis_server(tmp_path) as server:
+        async with closing(await RedisStore.open(server.address)) as store:
+            client = Redis.from_url(server.address)
+            await client.config_set("maxmemory", "1")
+            with pytest.raises(StoreUnavailableError):
+                await store.apply(charge("c", account=ACCOUNT))
+            await client.config_set("maxmemory", "0")
+            await client.aclose()
+            assert not (await store.apply(charge("c", account=ACCOUNT))).replayed
+
+
+async def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    """As by every store."""
+    with redis_server(tmp_path) as server:
+        client = Redis.from_url(server.address)
+        await client.set("gris:schema", redis_module.SCHEMA_VERSION + 1)
+        await client.aclose()
+        with pytest.raises(StoreUnusableError, match="newer"):
+            await RedisStore.open(server.address)
+
+
+@pytest.mark.parametrize("address", ["redis://127.0.0.1:1/0", "redis://127.0.0.1:notaport"])
+async def test_an_address_without_a_redis_is_refused(address: str) -> None:
+    """Whether nobody is there or it is no address."""
+    with pytest.raises((StoreUnavailableError, StoreUnusableError)):
+        await RedisStore.open(address)
+
+
+async def test_time_is_that_of_redis(shared_redis: RedisServer) -> None:
+    """A window that this machine would see differently is asked for again; a lapse is by Redis' clock."""
+    account = Account(("redis-time", "ann"))
+    daily = levels(account, own=limit(10, 5, period=Period.DAY))
+    async with closing(await RedisStore.open(shared_redis.address)) as store:
+        held = await store.apply(reserve("r", account=account, on=daily, ttl_seconds=1))
+        assert not held.replayed
+        window = (await store.read(account, daily)).levels[-1].window
+        assert window.contains(time.time_ns() // 1000)
+        await store.apply(release("x", ends="r", account=account, on=daily))
+
+
+async def test_a_wrong_guess_of_the_time_is_corrected(
+    shared_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With this machine a month behind, the windows are still those of Redis."""
+    account = Account(("redis-guess", "ann"))
+    behind = time.time_ns() // 1000 - 40 * 86_400 * SECOND
+    monkeypatch.setattr(redis_module, "system_clock", lambda: behind)
+    async with closing(await RedisStore.open(shared_redis.address)) as store:
+        for name in ("a", "b"):
+            assert isinstance((await store.apply(charge(name, account=account))).outcome, Charged)
+        window = (await store.read(account, levels(account))).levels[-1].window
+        assert window.contains(time.time_ns() // 1000)
+
+
+async def test_all_keys_of_a_root_share_a_slot_whatever_its_name(
+    shared_redis: RedisServer, clock: SteppedClock
+) -> None:
+    """A brace in the name cannot end the tag."""
+    account = Account(("}a{b}", "ann"))
+    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+        await store.apply(reserve("r", account=account))
+        await store.apply(charge("c", account=account, settles="r", release_id="rel"))
+        await store.apply(reserve("r2", account=account))
+        client = Redis.from_url(shared_redis.address, decode_responses=True)
+        keys = [key async for key in client.scan_iter("gris:{%7Da%7Bb%7D}:*")]
+        await client.aclose()
+    assert len(keys) == 9
+
+
+async def test_outcomes_and_payments_expire_and_balances_do_not(
+    shared_redis: RedisServer, clock: SteppedClock
+) -> None:
+    """After the window and 35 days; a month has at most 31 of its own."""
+    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+        await store.apply(charge("c", account=ANALYST, release_id="rel"))
+        client = Redis.from_url(shared_redis.address, decode_responses=True)
+        kept = {key: await client.ttl(f"gris:{{acme}}:{key}") for key in KEYS}
+        await client.aclose()
+    expected = 17.5 * 86_400 + 35 * 86_400
+    assert [expected, expected, -1, -1] == [kept[key] for key in KEYS]
+
+
+KEYS = ("request:c", "paid:acme/ann", "balances", "journal")

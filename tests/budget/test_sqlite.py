@@ -1,0 +1,154 @@
+"""What only the SQLite store promises: one owner, a schema that is known, and a journal that stays."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from budget_service.ledger.outcomes import Charged, Exhausted
+from budget_service.ledger.values import Cost
+from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.sqlite_rows import PURGED_AT_ONCE, SCHEMA_VERSION
+from tests.budget.conftest import closing
+from tests.budget.samples import ANALYST, SteppedClock, charge, levels, limit, reserve
+
+OPEN_IT = """
+import sys
+from pathlib import Path
+from budget_service.stores.interface import StoreUnusableError
+from budget_service.stores.sqlite import SqliteStore
+try:
+    SqliteStore.open(Path(sys.argv[1]))
+except StoreUnusableError as error:
+    print(error)
+"""
+
+COUNT = (
+    "SELECT (SELECT count(*) FROM outcomes), (SELECT count(*) FROM payments), (SELECT count(*) FROM journal)"
+)
+
+
+def run(path: Path, statement: str) -> None:
+    """Do something to a ledger by hand."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+
+
+async def test_a_ledger_is_found_again_after_it_was_closed(tmp_path: Path, clock: SteppedClock) -> None:
+    """Balances, outcomes, payments and reservations."""
+    path = tmp_path / "ledger.db"
+    first = charge("c", Cost(3, 1), release_id="rel", query_id="q")
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(first)
+        await store.apply(reserve("r", Cost(4, 1)))
+    async with closing(SqliteStore.open(path, clock)) as store:
+        assert (await store.apply(first)).replayed
+        status = (await store.read(ANALYST, levels())).levels[-1]
+        assert (Cost(3, 1), Cost(4, 1)) == (status.spent, status.reserved)
+        again = (await store.apply(charge("d", release_id="rel"))).outcome
+        assert isinstance(again, Charged)
+        assert again.already_paid
+
+
+def open_elsewhere(path: Path) -> str:
+    """Return what another process says that opens the ledger."""
+    arguments = [sys.executable, "-c", OPEN_IT, str(path)]
+    return subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=30).stdout
+
+
+async def test_a_second_owner_is_refused(tmp_path: Path) -> None:
+    """In the same process, and in another one."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path)):
+        with pytest.raises(StoreUnusableError, match="is in use"):
+            SqliteStore.open(path)
+        assert "is in use" in open_elsewhere(path)
+    await SqliteStore.open(path).close()
+
+
+async def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
+    """An older program would not know what it must keep."""
+    path = tmp_path / "ledger.db"
+    await SqliteStore.open(path).close()
+    run(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    with pytest.raises(StoreUnusableError, match="newer"):
+        SqliteStore.open(path)
+
+
+@pytest.mark.parametrize("name", ["no/such/folder/ledger.db", "text"])
+def test_what_is_no_ledger_is_refused(tmp_path: Path, name: str) -> None:
+    """A folder that is not there, and a file of another kind."""
+    (tmp_path / "text").write_text("not a database, and longer than a header " * 100)
+    with pytest.raises(StoreUnusableError, match=Path(name).name):
+        SqliteStore.open(tmp_path / name)
+
+
+async def test_the_journal_cannot_be_changed(tmp_path: Path) -> None:
+    """Neither updated nor shortened, even by hand."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path)) as store:
+        await store.apply(charge("c"))
+    for change in ("UPDATE journal SET information = 0", "DELETE FROM journal"):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            run(path, change)
+
+
+async def test_a_failed_write_has_no_effect_and_is_not_remembered(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """A disk that is full, played by a trigger: unavailable, nothing charged; then the same id works."""
+    path = tmp_path / "ledger.db"
+    on = levels(own=limit(10, 5))
+    await SqliteStore.open(path, clock).close()
+    run(path, "CREATE TRIGGER full BEFORE INSERT ON outcomes BEGIN SELECT RAISE(FAIL, 'disk full'); END")
+    async with closing(SqliteStore.open(path, clock)) as store:
+        with pytest.raises(sqlite3.IntegrityError):
+            await store.apply(charge("c", on=on))
+        assert (await store.read(ANALYST, on)).levels[-1].used == Cost(0, 0)
+    run(path, "DROP TRIGGER full")
+    async with closing(SqliteStore.open(path, clock)) as store:
+        assert not (await store.apply(charge("c", on=on))).replayed
+
+
+async def test_a_file_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
+    """A table that is gone, as after damage: an error that says nothing was changed."""
+    path = tmp_path / "ledger.db"
+    await SqliteStore.open(path).close()
+    run(path, "DROP TABLE outcomes")
+    async with closing(SqliteStore.open(path)) as store:
+        with pytest.raises(StoreUnavailableError):
+            await store.apply(charge("c"))
+
+
+async def test_what_is_out_of_date_is_purged_little_by_little(tmp_path: Path, clock: SteppedClock) -> None:
+    """Outcomes and payments older than their window and 35 days go; the journal stays."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path, clock)) as store:
+        for index in range(2 * PURGED_AT_ONCE):
+            await store.apply(charge(f"c{index}", Cost(0, 0), release_id=f"rel{index}"))
+        clock.step(days=80)
+        for index in range(3):
+            await store.apply(charge(f"late{index}", Cost(0, 0)))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        counts = connection.execute(COUNT).fetchone()
+    assert counts == (3, 0, 2 * PURGED_AT_ONCE + 3)
+
+
+async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_next(
+    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then they count as held, which can only refuse too much."""
+    monkeypatch.setattr("budget_service.stores.sqlite_rows.MAX_EXPIRED_AT_ONCE", 2)
+    on = levels(own=limit(5, 5))
+    async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
+        for index in range(5):
+            await store.apply(reserve(f"r{index}", Cost(1, 1), on=on))
+        clock.step(seconds=61)
+        answers = [await store.apply(charge(f"c{index}", Cost(4, 4), on=on)) for index in range(2)]
+    assert [Exhausted, Charged] == [type(answer.outcome) for answer in answers]
