@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from gris_cli import ask, demo, explain, serve
+from gris_cli import ask, demo, explain, serve, ticket_key
 
 app = typer.Typer(
     name="gris",
@@ -20,6 +20,7 @@ app.command("ask")(ask.ask)
 app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
+app.command("ticket-key")(ticket_key.ticket_key)
 
 # typer brings a click of its own since 0.20; the base of this class is the usage error of whichever it uses.
 _UsageError = typer.BadParameter.__bases__[0]

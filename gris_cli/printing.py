@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -48,6 +49,14 @@ def print_result(result: PrivateResult, *, as_json: bool) -> None:
     say(console, "release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")
     for level in result.remaining:
         say(console, "left", level_words(level))
+
+
+def print_written(path: Path, *, as_json: bool) -> None:
+    """Prints where something was written to."""
+    if as_json:
+        print_json({"written": str(path)})
+        return
+    say(console_of_width(), "written", str(path))
 
 
 def print_explanation(explanation: Explanation, *, as_json: bool) -> None:

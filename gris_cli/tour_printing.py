@@ -7,12 +7,14 @@ from typing import Any
 from gris_cli.failures import failure_of
 from gris_cli.printing import console_of_width, print_json, print_result, say
 from gris_cli.touring import ANALYST, SMALL_ANALYST, NoiseKey, Stop
-from gris_cli.words import cost_words, shortfall_words
+from gris_cli.words import cost_words, shortfall_words, worth_words
+from gris_cli.worth import worth_of
 from pinot_connector.errors import BudgetExhausted
+from pinot_connector.plain import plain
 from pinot_connector.results import PrivateResult
 
 DATA = (
-    "Real data: 74,012 opinions of 24,587 members on articles, published by Cofacts under CC0. "
+    "Real data: readers' opinions on fact-checked articles, published by Cofacts under CC0. "
     "Counts below carry noise; no true count is ever shown."
 )
 
@@ -36,6 +38,8 @@ class TextReport:
         self._console.print()
         self._console.rule(f"[bold]{number}. {stop.title}", align="left")
         print_result(result, as_json=False)
+        if number == 1 and (worth := worth_of(result)):
+            say(self._console, "guarantee", worth_words(worth))
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """Says that the same answer came for nothing."""
@@ -75,6 +79,8 @@ class JsonReport:
 
     def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
         """Notes a result."""
+        if number == 1 and (worth := worth_of(result)):
+            self._told["guarantee"] = plain(worth)
         self._told["questions"].append({"number": number, "title": stop.title, "result": result.to_dict()})
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+from gris_cli.worth import Worth
 from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.errors import Shortfall
 from pinot_connector.results import IntervalKind, Mechanism, Parameters, PrivateResult
@@ -79,6 +81,17 @@ def level_words(level: Level) -> str:
     calls = f"{level.remaining.calls} of {level.limit.calls} calls"
     mode = "" if level.mode is Mode.ENFORCE else ", recorded but not enforced"
     return f"{'/'.join(level.path)}: {limit}, {calls}, {_refresh_words(level.window_end)}{mode}"
+
+
+def worth_words(worth: Worth) -> str:
+    """Says what a budget is worth."""
+    budget = f"{worth.information} information and {worth.calls} calls"
+    # Rounded up: a smaller epsilon would promise too much.
+    epsilon = math.ceil(worth.epsilon * 100) / 100
+    return (
+        f"all that {worth.account} is shown for {budget} is "
+        f"({epsilon:.2f}, {worth.delta:.1g})-differentially private for every member"
+    )
 
 
 def shortfall_words(shortfall: Shortfall) -> str:

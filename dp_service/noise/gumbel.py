@@ -10,9 +10,10 @@ bounds (`keys`) settle the order wherever neighbouring keys are further apart th
 are evaluated in interval arithmetic with more and more bits until they separate. So the result is a
 function of the weights and the random bits alone, the same on every platform.
 
-How often is more than 64 bits needed? The keys of rank i and i + 1 are at least exponentially distributed with rate i
-apart, and float errors are below 5e-14 for all but extreme words, so exact evaluation happens with probability below
-about k^2 / 2 * 1.5e-13: 8e-10, or 2^-30, for the 100 largest.
+How often are more than 64 bits needed? The keys of rank i and i + 1 lie within g of each other with
+probability at most i g, whatever the weights, and the gap that is asked for is three errors, below 1.5e-13
+unless a word is extreme. So exact evaluation happens with probability below about k^2 / 2 * 1.5e-13, which
+is 2^-30 for the 100 largest.
 """
 
 from functools import cmp_to_key

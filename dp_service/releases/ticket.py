@@ -13,9 +13,14 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.releases.keys import KeyUse, NoiseKey
 
 
+def ticket_key(key: NoiseKey) -> bytes:
+    """Return the 32-byte key that a ledger verifies tickets with; it tells nothing about the noise key."""
+    return key.subkey(KeyUse.TICKET)
+
+
 def charge_ticket(key: NoiseKey, *, release_id: str, query_id: str, cost: Cost, unit_id: str) -> bytes:
     """Return the ticket of one release, 40 bytes."""
-    ticket_key = key.subkey(KeyUse.TICKET)
+    secret = ticket_key(key)
     message = length_prefixed(
         b"gris/ticket/v1",
         release_id.encode(),
@@ -24,5 +29,5 @@ def charge_ticket(key: NoiseKey, *, release_id: str, query_id: str, cost: Cost, 
         cost.calls.to_bytes(8, "big"),
         unit_id.encode(),
     )
-    key_id = hashlib.sha256(length_prefixed(b"gris/ticket-key/v1", ticket_key)).digest()[:8]
-    return key_id + hmac.digest(ticket_key, message, "sha256")
+    key_id = hashlib.sha256(length_prefixed(b"gris/ticket-key/v1", secret)).digest()[:8]
+    return key_id + hmac.digest(secret, message, "sha256")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from redis.asyncio import Redis
 
 from budget_service.stores.interface import Store
 from budget_service.stores.redis import RedisStore
@@ -25,7 +26,7 @@ def clock() -> SteppedClock:
 
 @pytest.fixture(scope="session")
 def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """Run one Redis for all tests that leave it alive; each uses a root account of its own."""
+    """Run one Redis for all tests that leave it alive."""
     with redis_server(tmp_path_factory.mktemp("redis")) as server:
         yield server
 
@@ -42,8 +43,16 @@ async def any_store(
             yield store
     else:
         address = request.getfixturevalue("shared_redis").address
+        await empty(address)
         async with closing(await RedisStore.open(address, clock=clock)) as store:
             yield store
+
+
+async def empty(address: str) -> None:
+    """Forget everything that earlier tests have left."""
+    client = Redis.from_url(address)
+    await client.flushall()
+    await client.aclose()
 
 
 @asynccontextmanager

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from budget_service.ledger.requests import Charge, Release, Request, Reserve
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import Period
-from tests.budget.samples import OTHER_UNIT, SteppedClock, charge, limit, release, reserve
+from budget_service.stores.interface import Store
+from tests.budget.samples import ANALYST, OTHER_UNIT, SteppedClock, charge, limit, release, reserve
 
 # The company allows less than its two analysts together; the third one only tracks.
 OWN = limit(12, 6, period=Period.DAY)
@@ -125,3 +126,14 @@ def _with_other_content(request: Request) -> Request:
             return replace(request, release_id=request.release_id + "'")
         case Release():
             return replace(request, reservation_id=request.reservation_id + "'")
+
+
+async def play_all_kinds_of_charges(store: Store, clock: SteppedClock) -> None:
+    """Make one entry of each kind in the journal: forfeited, settled, direct; and a free charge, which makes none."""
+    both = (LevelLimit(Account(("acme",)), ABOVE), LevelLimit(ANALYST, OWN))
+    await store.apply(reserve("lapses", Cost(2, 1), on=both, forfeits=True, ttl_seconds=1))
+    await store.apply(reserve("r", Cost(4, 1), on=both, query_id="q"))
+    clock.step(seconds=2)
+    await store.apply(charge("settles", Cost(3, 1), on=both, settles="r", release_id="rel"))
+    await store.apply(charge("direct", Cost(1, 1), on=both, release_id="rel2", query_id="q2"))
+    await store.apply(charge("free", Cost(1, 1), on=both, release_id="rel"))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
 from budget_service.ledger.outcomes import Charged
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import SECOND, Period
 from budget_service.stores import redis as redis_module
@@ -19,7 +22,9 @@ from budget_service.stores.interface import (
     StoreUnusableError,
 )
 from budget_service.stores.redis import RedisStore
-from tests.budget.conftest import closing
+from tests.budget.conftest import closing, empty
+from tests.budget.histories import play_all_kinds_of_charges
+from tests.budget.memory_store import MemoryStore
 from tests.budget.redis_server import RedisServer, redis_server
 from tests.budget.samples import ANALYST, SteppedClock, charge, levels, limit, release, reserve
 
@@ -165,6 +170,7 @@ async def test_all_keys_of_a_root_share_a_slot_whatever_its_name(
 ) -> None:
     """A brace in the name cannot end the tag."""
     account = Account(("}a{b}", "ann"))
+    await empty(shared_redis.address)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         await store.apply(reserve("r", account=account))
         await store.apply(charge("c", account=account, settles="r", release_id="rel"))
@@ -179,6 +185,7 @@ async def test_outcomes_and_payments_expire_and_balances_do_not(
     shared_redis: RedisServer, clock: SteppedClock
 ) -> None:
     """After the window and 35 days; a month has at most 31 of its own."""
+    await empty(shared_redis.address)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         await store.apply(charge("c", account=ANALYST, release_id="rel"))
         client = Redis.from_url(shared_redis.address, decode_responses=True)
@@ -189,3 +196,34 @@ async def test_outcomes_and_payments_expire_and_balances_do_not(
 
 
 KEYS = ("request:c", "paid:acme/ann", "balances", "journal")
+
+
+async def test_the_journal_is_that_of_the_rules(shared_redis: RedisServer, clock: SteppedClock) -> None:
+    """Entry by entry, with the windows each counts in."""
+    other = replace(clock)
+    rules = MemoryStore(other)
+    await play_all_kinds_of_charges(rules, other)
+    await empty(shared_redis.address)
+    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+        await play_all_kinds_of_charges(store, clock)
+    client = Redis.from_url(shared_redis.address, decode_responses=True)
+    found = await client.xrange("gris:{acme}:journal") or []
+    await client.aclose()
+    assert [_fields(entry) for entry in rules.journal] == [fields for _, fields in found]
+
+
+def _fields(entry: JournalEntry) -> dict[str, str]:
+    holds = [[entry.account.level(hold.depth).text, str(hold.window_start)] for hold in entry.holds]
+    return {
+        "kind": entry.kind.value,
+        "account": entry.account.text,
+        "information": str(entry.cost.information),
+        "calls": str(entry.cost.calls),
+        "unit_id": entry.unit_id,
+        "request_id": entry.request_id,
+        "release_id": entry.release_id,
+        "query_id": entry.query_id,
+        "time": str(entry.time),
+        # Lua's JSON escapes the slash.
+        "holds": json.dumps(holds, separators=(",", ":")).replace("/", "\\/"),
+    }

@@ -6,16 +6,20 @@ import contextlib
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from budget_service.ledger.outcomes import Charged, Exhausted
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Cost
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_rows import PURGED_AT_ONCE, SCHEMA_VERSION
 from tests.budget.conftest import closing
+from tests.budget.histories import play_all_kinds_of_charges
+from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import ANALYST, SteppedClock, charge, levels, limit, reserve
 
 OPEN_IT = """
@@ -152,3 +156,22 @@ async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_n
         clock.step(seconds=61)
         answers = [await store.apply(charge(f"c{index}", Cost(4, 4), on=on)) for index in range(2)]
     assert [Exhausted, Charged] == [type(answer.outcome) for answer in answers]
+
+
+async def test_the_journal_is_that_of_the_rules(tmp_path: Path, clock: SteppedClock) -> None:
+    """Entry by entry, with the windows each counts in."""
+    path, other = tmp_path / "ledger.db", replace(clock)
+    rules = MemoryStore(other)
+    await play_all_kinds_of_charges(rules, other)
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await play_all_kinds_of_charges(store, clock)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT * FROM journal ORDER BY entry").fetchall()
+    assert [_row(number, entry) for number, entry in enumerate(rules.journal, 1)] == found
+
+
+def _row(number: int, entry: JournalEntry) -> tuple[object, ...]:
+    ids = (entry.request_id, entry.release_id, entry.query_id)
+    holds = ",".join(f"[{hold.depth},{hold.window_start}]" for hold in entry.holds)
+    cost = (entry.cost.information, entry.cost.calls, entry.unit_id)
+    return (number, entry.kind.value, entry.account.text, *cost, *ids, entry.time, f"[{holds}]")

@@ -1,0 +1,34 @@
+"""`gris ticket-key`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gris_cli.flags import JsonFlag
+
+
+def ticket_key(
+    key_file: Annotated[Path, typer.Option(help="The noise key of dp_service.")],
+    out: Annotated[Path, typer.Option(help="Where the ticket key goes; the file must not exist yet.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Write the key by which budget_service verifies charge tickets; it tells nothing about the noise key."""
+    from dp_service.releases.ticket import ticket_key as derived  # noqa: PLC0415 - `gris --help` should be quick
+    from dp_service.server.key_file import KeyFileError, read_key_file  # noqa: PLC0415
+    from gris_cli.printing import print_written  # noqa: PLC0415
+
+    try:
+        secret = derived(read_key_file(key_file))
+        # Nobody else may ever be able to read it, not even between creating it and changing its mode.
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except KeyFileError as error:
+        raise typer.BadParameter(str(error), param_hint="--key-file") from None
+    except OSError as error:
+        raise typer.BadParameter(f"{out}: {error.strerror}", param_hint="--out") from None
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(secret.hex())
+    print_written(out, as_json=as_json)
