@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ENGINE ?= duckdb
+BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
 .PHONY: help demo test check format protos images bench-path clean
@@ -21,8 +22,9 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.all
 
-node_modules/.bin/buf: package-lock.json
-	npm ci --silent
+# One tool from npm, at one version; a package of its own would say no more than this line.
+node_modules/.bin/buf: Makefile
+	npm install --silent --no-save --no-package-lock @bufbuild/buf@$(BUF_VERSION)
 	@touch $@
 
 demo: $(VENV)/.all ## ask private questions of real data; ENGINE=pinot: on a real Apache Pinot, yours (PINOT_BROKER, PINOT_CONTROLLER) or one that it starts
