@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis://... or rediss://..."
     )
-    parser.add_argument("--listen", default="127.0.0.1:0", help="HOST:PORT; port 0 takes a free one")
+    parser.add_argument("--listen", default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one")
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser

@@ -167,3 +167,21 @@ async def test_a_cancelled_caller_leaves_no_half_change(any_store: Store) -> Non
 async def test_a_store_is_checked_without_a_word(any_store: Store) -> None:
     """A store that works has nothing to say."""
     await any_store.check()
+
+
+async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_next(
+    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then they count as held, which can only refuse too much."""
+    for module in (
+        "budget_service.stores.sqlite_rows",
+        "budget_service.stores.redis_text",
+        MemoryStore.__module__,
+    ):
+        monkeypatch.setattr(f"{module}.MAX_EXPIRED_AT_ONCE", 2)
+    on = levels(own=limit(5, 5))
+    for index in range(5):
+        await any_store.apply(reserve(f"r{index}", Cost(1, 1), on=on))
+    clock.step(seconds=61)
+    answers = [await any_store.apply(charge(f"c{index}", Cost(4, 4), on=on)) for index in range(2)]
+    assert [type(answer.outcome) for answer in answers] == [Exhausted, Charged]

@@ -317,9 +317,14 @@ async def test_another_release_of_a_paid_question_is_an_integrity_error(any_stor
     await any_store.apply(reserve("r", query_id="q"))
     await any_store.apply(charge("c", settles="r", release_id="rel"))
     await any_store.apply(reserve("free", query_id="q"))
-    for name, settles in (("1", "free"), ("2", "early"), ("3", "")):
+    for name, settles, query_id in (
+        ("1", "free", ""),
+        ("2", "early", ""),
+        ("3", "early", "q"),
+        ("4", "", "q"),
+    ):
         for release_id in ("other", ""):
-            asked = charge(name + release_id, settles=settles, query_id="q", release_id=release_id)
+            asked = charge(name + release_id, settles=settles, query_id=query_id, release_id=release_id)
             assert Refused(Reason.RELEASE_MISMATCH) == (await any_store.apply(asked)).outcome
     assert (await spent_and_reserved(any_store))[0] == Cost(4, 1)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from budget_service.ledger.outcomes import Charged, Exhausted
+from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Cost
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
@@ -142,20 +142,6 @@ async def test_what_is_out_of_date_is_purged_little_by_little(tmp_path: Path, cl
     with contextlib.closing(sqlite3.connect(path)) as connection:
         counts = connection.execute(COUNT).fetchone()
     assert counts == (3, 0, 2 * PURGED_AT_ONCE + 3)
-
-
-async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_next(
-    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Until then they count as held, which can only refuse too much."""
-    monkeypatch.setattr("budget_service.stores.sqlite_rows.MAX_EXPIRED_AT_ONCE", 2)
-    on = levels(own=limit(5, 5))
-    async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
-        for index in range(5):
-            await store.apply(reserve(f"r{index}", Cost(1, 1), on=on))
-        clock.step(seconds=61)
-        answers = [await store.apply(charge(f"c{index}", Cost(4, 4), on=on)) for index in range(2)]
-    assert [Exhausted, Charged] == [type(answer.outcome) for answer in answers]
 
 
 async def test_the_journal_is_that_of_the_rules(tmp_path: Path, clock: SteppedClock) -> None:
