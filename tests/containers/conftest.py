@@ -1,7 +1,8 @@
 """Containers of the services and of Redis, on a network of their own.
 
-`GRIS_TEST_IMAGE_BUILDER` names a command that builds an image (tag, context, further arguments of `docker build`)
-and `GRIS_TEST_REDIS_IMAGE` an image of Redis; without them Docker itself builds, and Redis is the public image.
+`GRIS_TEST_IMAGE_BUILDER` names a command that builds an image (tag, context, further arguments of `docker build`; the
+base image in `BASE_IMAGE`), `GRIS_TEST_REDIS_IMAGE` an image of Redis and `GRIS_TEST_JAVA_IMAGE` one with Java; without
+them Docker itself builds, and the images are the public ones.
 """
 
 from __future__ import annotations
@@ -64,18 +65,24 @@ def _address(container: DockerContainer) -> str:
     return f"127.0.0.1:{container.get_exposed_port(PORT)}"
 
 
+def build_image(tag: str, context: Path, *arguments: str, base: str = "") -> str:
+    """Build an image as a user would, on the base image that the variable `base` names, if there is one."""
+    builder = os.environ.get("GRIS_TEST_IMAGE_BUILDER")
+    command = [builder, tag, str(context)] if builder else ["docker", "build", "--tag", tag, str(context)]
+    environment = dict(os.environ)
+    if base in environment:
+        environment["BASE_IMAGE"] = environment[base]
+    built = subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+    assert built.returncode == 0, built.stderr[-2000:]
+    return tag
+
+
 @pytest.fixture(scope="session")
 def image() -> str:
-    """Build the image of the services as a user would."""
-    builder = os.environ.get("GRIS_TEST_IMAGE_BUILDER")
-    dockerfile = ["--file", str(ROOT / "deploy" / "Dockerfile")]
-    if builder:
-        command = [builder, IMAGE, str(ROOT), *dockerfile]
-    else:
-        command = ["docker", "build", "--tag", IMAGE, *dockerfile, str(ROOT)]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr[-2000:]
-    return IMAGE
+    """Build the image of the services."""
+    return build_image(IMAGE, ROOT, "--file", str(ROOT / "deploy" / "Dockerfile"))
 
 
 @pytest.fixture(scope="session")
