@@ -17,7 +17,13 @@ from typing import ClassVar
 
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
-from dp_service.mechanisms.parameters import Cost, Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import (
+    Cost,
+    Currency,
+    require_drawable,
+    require_outcome,
+    require_positive_integer,
+)
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -27,8 +33,10 @@ from dp_service.noise.weights import LogWeights
 class KnownGumb:
     """Release the k largest h_i + Gumbel(tau / e) in order, with fresh noisy counts if asked.
 
-    Guarantee: 2k e-BR with counts, k e-BR without, for neighbours under unrestricted sensitivity, e =
-    epsilon_per. Cost: information 2k or k, calls 0. Counts get Pr[Z = z] proportional to exp(-e |z| / (2
+    Guarantee: 2k e-BR choices one after the other with counts, k without, each chosen by those before it;
+    hence 2k e-DP and (2k e^2 / 8)-zCDP, or half of it, for neighbours under unrestricted sensitivity, e =
+    epsilon_per. (The choices together are not 2k e-BR: ranges do not add up when later choices depend on
+    earlier ones.) Cost: information 2k or k, calls 0. Counts get Pr[Z = z] proportional to exp(-e |z| / (2
     tau)). Raises ValueError for parameters that are not positive integers or a scale that cannot be drawn.
     """
 
@@ -55,7 +63,8 @@ class KnownGumb:
         return Cost(information=2 * self.k if self.with_counts else self.k, calls=0)
 
     def cost(self, released: int, ended_in_bottom: bool) -> Cost:
-        """Return the worst case: exactly k elements are released every time."""
+        """Return the worst case: exactly k elements are released every time, or ValueError."""
+        require_outcome(released == self.k and not ended_in_bottom)
         return self.worst_case_cost()
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:

@@ -42,6 +42,12 @@ def require_positive_integer(name: str, value: int) -> None:
         raise ValueError(f"{name} must be a positive integer, got {value!r}")
 
 
+def require_outcome(is_possible: bool) -> None:
+    """Raise ValueError unless a mechanism can have such an outcome."""
+    if not is_possible:
+        raise ValueError("released and ended_in_bottom must be an outcome that the mechanism can have")
+
+
 def require_rational(name: str, value: Fraction) -> None:
     """Raise ValueError unless `value` is a positive Fraction with terms below 2^512."""
     if not isinstance(value, Fraction) or value <= 0:

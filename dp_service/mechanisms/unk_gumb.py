@@ -27,7 +27,13 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
-from dp_service.mechanisms.parameters import Cost, Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import (
+    Cost,
+    Currency,
+    require_drawable,
+    require_outcome,
+    require_positive_integer,
+)
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -82,7 +88,11 @@ class UnkGumb:
         return self.cost(released=self.k, ended_in_bottom=False)
 
     def cost(self, released: int, ended_in_bottom: bool) -> Cost:
-        """Return one unit for the threshold, one for each element and for bottom, and one for each count."""
+        """Return one unit for the threshold, one for each element and for bottom, and one for each count.
+
+        Raises ValueError for what cannot come out: the list ends in bottom exactly if it has fewer than k elements.
+        """
+        require_outcome(0 <= released <= self.k and ended_in_bottom == (released < self.k))
         choices = 1 + released + ended_in_bottom
         return Cost(information=choices + released if self.with_counts else choices, calls=1)
 

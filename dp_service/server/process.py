@@ -21,6 +21,7 @@ from grpc_reflection.v1alpha import reflection
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import load_policy
+from dp_service.releases.mechanism import UnusableParametersError, require_usable
 from dp_service.server.key_file import KeyFileError, read_key_file
 from dp_service.server.service import DpServicer, Outside
 
@@ -111,12 +112,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
-        servicer = DpServicer(
-            load_policy(options.policy), read_key_file(options.key_file), Outside(time.time, os.urandom)
-        )
+        policy = load_policy(options.policy)
+        require_usable(policy)
+        servicer = DpServicer(policy, read_key_file(options.key_file), Outside(time.time, os.urandom))
         if not options.validate:
             asyncio.run(serve(options, servicer))
-    except (PolicyError, KeyFileError) as error:
+    except (PolicyError, KeyFileError, UnusableParametersError) as error:
         print(f"dp_service: {error}", file=sys.stderr)
         return EXIT_USAGE
     except OSError as error:

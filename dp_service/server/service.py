@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
-from dp_service.queries.policy import Consistency, Policy
+from dp_service.queries.policy import Policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
@@ -161,10 +161,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         )
 
     def _release(self, reception: Reception) -> Released:
-        plan = reception.plan
-        is_fresh = plan.parameters.consistency is Consistency.FRESH
-        fresh = self._outside.entropy(FRESH_BYTES) if is_fresh else b""
-        return release(plan, reception.histogram(), self._key, confidence=reception.confidence, fresh=fresh)
+        histogram = reception.histogram()
+        return release(reception.plan, histogram, self._key, confidence=reception.confidence)
 
 
 def _engine_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:

@@ -238,6 +238,47 @@ async def test_changed_data_meet_other_noise(dp: Any) -> None:
     assert first.release.bottom != second.release.bottom or first.elements != second.elements
 
 
+async def test_a_plan_gives_one_release_even_with_fresh_noise(dp: Any) -> None:
+    """Sending a fresh plan again repeats its release: a retry is no second look."""
+    plan = await translated(dp, question(table="drawn_anew"))
+    request = dp_pb2.AddNoiseUnaryRequest(header=header(plan), histogram=answer_of("article"))
+    assert await dp.AddNoiseUnary(request) == await dp.AddNoiseUnary(request)
+
+
+@pytest.mark.parametrize(("by", "scale"), [("article", "6"), ("cohort", "6"), ("score", "6"), ("app", "6")])
+async def test_events_get_noise_for_their_tau(dp: Any, by: str, scale: str) -> None:
+    """A member with three events hides behind noise of scale 2 tau / e = 6."""
+    plan = await translated(dp, question(by, measure=question_pb2.MEASURE_EVENTS))
+    release = (await released(dp, question(by, measure=question_pb2.MEASURE_EVENTS), by)).release
+    assert (3, scale) == (plan.parameters.tau, plan.parameters.noise_scale)
+    assert (3, scale) == (release.parameters.tau, release.parameters.noise_scale)
+
+
+IMPOSSIBLE: list[tuple[str, int, bool]] = [
+    ("article", 2, True),
+    ("article", 3, True),
+    ("article", 1, False),
+    ("article", -5, True),
+    ("article", 2**62, True),
+    ("score", 1, False),
+    ("score", 2, True),
+    ("app", -1, False),
+    ("app", 1, True),
+    ("cohort", 1001, True),
+]
+
+
+@pytest.mark.parametrize(("by", "count", "ended_in_bottom"), IMPOSSIBLE)
+async def test_an_impossible_outcome_has_no_price(
+    dp: Any, by: str, count: int, ended_in_bottom: bool
+) -> None:
+    """ComputeCost answers only what AddNoise could have done."""
+    plan = await translated(dp, question(by))
+    request = dp_pb2.ComputeCostRequest(plan=plan.plan, released=count, ended_in_bottom=ended_in_bottom)
+    code, _, metadata = await error_of(dp.ComputeCost(request))
+    assert (grpc.StatusCode.INVALID_ARGUMENT, "released") == (code, metadata["field"])
+
+
 async def test_fresh_consistency_draws_anew_and_is_never_a_known_question(dp: Any) -> None:
     """With fresh noise every translation is a new question and every release a new one."""
     asked = question(table="drawn_anew")

@@ -48,8 +48,11 @@ local function settle()
   end
   end_reservation(request.reservation_id, reservation)
   spend(entry('settled', query_id), reservation.holds)
-  local leaf_hold = reservation.holds[#reservation.holds]
-  return charged(tonumber(leaf_hold[2]) == leaf.first and query_id or nil)
+  -- A payment is noted only while the window that admitted it is open: that of the hold's own level.
+  local last_hold = reservation.holds[#reservation.holds]
+  local balance = balance_of(last_hold[1])
+  local is_last = balance and balance.first == tonumber(last_hold[2])
+  return charged(is_last and query_id or nil)
 end
 
 local function deduct()

@@ -30,7 +30,8 @@ class DpServiceStub(object):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     def __init__(self, channel):
@@ -71,7 +72,8 @@ class DpServiceServicer(object):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     def TranslateQuery(self, request, context):
@@ -150,7 +152,8 @@ class DpService(object):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     @staticmethod

@@ -22,7 +22,8 @@ class DpServiceStub:
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -61,7 +62,8 @@ class DpServiceAsyncStub:
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     TranslateQuery: grpc.aio.UnaryUnaryMultiCallable[
@@ -99,7 +101,8 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     @abc.abstractmethod
