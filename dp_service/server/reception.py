@@ -16,6 +16,8 @@ from dp_service.server.errors import DataChangedError, RequestError
 from dp_service.server.messages import column_values
 
 DEFAULT_CONFIDENCE = 0.95
+# What fits a message of AddNoiseUnary; a stream's chunks are to be a third of it.
+CHUNK_LIMIT_BYTES = 3 * 2**20
 
 
 @dataclass
@@ -31,15 +33,20 @@ class Reception:
         self.columns = [[] for _ in self.plan.columns]
 
     def add(self, chunk: histogram_pb2.Histogram) -> None:
-        """Take more rows; refuse them as soon as they are more than the plan's query can give."""
+        """Take more rows, or refuse them before they take memory: at most as many as the plan's query can give."""
+        if chunk.ByteSize() > CHUNK_LIMIT_BYTES:
+            raise HistogramError(f"expected chunks of at most {CHUNK_LIMIT_BYTES} bytes")
         names = [column.name for column in chunk.columns]
         if names != [name for name, _ in self.plan.columns]:
             raise HistogramError("expected the plan's element columns, in their order")
-        for held, column in zip(self.columns, chunk.columns, strict=True):
-            held.extend(column_values(column))
-        self.counts.extend(chunk.counts)
-        if len(self.counts) > self.plan.row_limit:
+        if len(self.counts) + len(chunk.counts) > self.plan.row_limit:
             raise HistogramError(f"expected at most the plan's {self.plan.row_limit} rows")
+        columns = [column_values(column) for column in chunk.columns]
+        if any(len(column) != len(chunk.counts) for column in columns):
+            raise HistogramError("expected as many values in every column as there are counts")
+        for held, column in zip(self.columns, columns, strict=True):
+            held.extend(column)
+        self.counts.extend(chunk.counts)
 
     def histogram(self) -> Histogram:
         """Return all rows as a checked histogram."""

@@ -29,7 +29,6 @@ from dp_service.server.explanations import explanation
 from dp_service.server.messages import cost_message, expected_columns, parameters_message, structured_question
 from dp_service.server.reception import Reception, begin, receive_stream
 
-UNARY_LIMIT_BYTES = 3 * 2**20
 DATA_VERSION_CHARACTERS = 256
 
 _log = logging.getLogger(__name__)
@@ -149,8 +148,6 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return dp_pb2.ComputeCostResponse(cost=cost_message(cost, plan.unit_id))
 
     def _add_noise_unary(self, request: dp_pb2.AddNoiseUnaryRequest) -> dp_pb2.AddNoiseUnaryResponse:
-        if request.ByteSize() > UNARY_LIMIT_BYTES:
-            raise RequestError("histogram", "expected at most 3 MiB; send larger ones by AddNoise")
         reception = begin(request.header, self._key, now=self._outside.now())
         if request.histogram.columns or request.histogram.counts:
             reception.add(request.histogram)
@@ -180,7 +177,7 @@ async def _in_thread(context: Context, work: Callable[[], _Answer]) -> _Answer:
 async def _abort(context: Context, error: Exception) -> NoReturn:
     if not is_foreseen(error):
         # The text and the frames of an unforeseen error may hold counts: only its kind and place are logged.
-        _log.error("unforeseen %s", type(error).__name__, extra={"place": _place(error)})
+        _log.error("unforeseen %s at %s", type(error).__name__, _place(error))
     await context.abort_with_status(status_of(error))
     raise AssertionError("abort_with_status always raises")
 

@@ -412,6 +412,27 @@ async def test_rows_that_cannot_be_the_answer_are_refused(dp: Any, _: str, rows:
         assert (code, metadata["field"]) == (grpc.StatusCode.INVALID_ARGUMENT, "histogram")
 
 
+async def test_rows_are_refused_before_they_take_memory(dp: Any) -> None:
+    """Values without counts, and chunks far beyond their size, end the stream at once."""
+    plan = await translated(dp, question())
+    head = dp_pb2.AddNoiseRequest(header=header(plan))
+    column = histogram_pb2.ElementColumn(name="article", strings={"values": ["x"] * 1000})
+    uncounted = dp_pb2.AddNoiseRequest(chunk=histogram_pb2.Histogram(columns=[column]))
+    wide = histogram_pb2.ElementColumn(name="article", strings={"values": ["x" * 4 * 2**20]})
+    too_wide = dp_pb2.AddNoiseRequest(chunk=histogram_pb2.Histogram(columns=[wide], counts=[1]))
+    whole = dp_pb2.AddNoiseRequest(chunk=answer_of("article"))
+    crowd = histogram_pb2.ElementColumn(name="article", strings={"values": [str(i) for i in range(998)]})
+    too_many = dp_pb2.AddNoiseRequest(chunk=histogram_pb2.Histogram(columns=[crowd], counts=[1] * 998))
+    for messages, complaint in (
+        ([head, uncounted], "as many values"),
+        ([head, too_wide], "bytes"),
+        ([head, whole, too_many], "rows"),
+    ):
+        # There is no end: only the chunk itself can have been refused.
+        with pytest.raises(grpc.aio.AioRpcError, match=complaint):
+            await streamed(dp, messages)
+
+
 async def test_an_element_outside_a_known_domain_is_refused(dp: Any) -> None:
     """The engine answered something the query did not ask for."""
     plan = await translated(dp, question("app"))
