@@ -84,7 +84,7 @@ class DpServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def EstimateCost(self, request, context):
-        """Tells what a question would cost at most, without SQL and without a plan.
+        """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

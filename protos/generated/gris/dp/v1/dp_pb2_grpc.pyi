@@ -37,7 +37,7 @@ class DpServiceStub:
         gris.dp.v1.dp_pb2.EstimateCostRequest,
         gris.dp.v1.dp_pb2.EstimateCostResponse,
     ]
-    """Tells what a question would cost at most, without SQL and without a plan."""
+    """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
 
     AddNoise: grpc.StreamStreamMultiCallable[
         gris.dp.v1.dp_pb2.AddNoiseRequest,
@@ -76,7 +76,7 @@ class DpServiceAsyncStub:
         gris.dp.v1.dp_pb2.EstimateCostRequest,
         gris.dp.v1.dp_pb2.EstimateCostResponse,
     ]
-    """Tells what a question would cost at most, without SQL and without a plan."""
+    """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
 
     AddNoise: grpc.aio.StreamStreamMultiCallable[
         gris.dp.v1.dp_pb2.AddNoiseRequest,
@@ -119,7 +119,7 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         request: gris.dp.v1.dp_pb2.EstimateCostRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris.dp.v1.dp_pb2.EstimateCostResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.EstimateCostResponse]]:
-        """Tells what a question would cost at most, without SQL and without a plan."""
+        """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
 
     @abc.abstractmethod
     def AddNoise(
