@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from gris.common.v1 import histogram_pb2
 from gris.dp.v1 import dp_pb2
+
+import grpc
 
 from dp_service.releases.histogram import Histogram, HistogramError, Scalar, checked_histogram
 from dp_service.releases.keys import NoiseKey
@@ -18,6 +22,7 @@ from dp_service.server.messages import column_values
 DEFAULT_CONFIDENCE = 0.95
 # What fits a message of AddNoiseUnary; a stream's chunks are to be a third of it.
 CHUNK_LIMIT_BYTES = 3 * 2**20
+DRAIN_SECONDS = 1.0
 
 
 @dataclass
@@ -89,6 +94,20 @@ async def receive_stream(
     if reception is None or not ended:
         raise RequestError("end", "expected a header, the rows and an end; the stream is half finished")
     return reception
+
+
+async def drain(parts: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
+    """Read, for a moment, what a client is still sending: while it does, gRPC may answer for us and lose the refusal."""
+    reading = asyncio.ensure_future(_read_all(parts))
+    await asyncio.wait({reading}, timeout=DRAIN_SECONDS)
+    reading.cancel()
+
+
+async def _read_all(parts: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
+    # A stream that breaks off meanwhile needs no answer.
+    with suppress(grpc.RpcError, asyncio.CancelledError):
+        async for _ in parts:
+            pass
 
 
 def _check_end(end: dp_pb2.ReleaseEnd, reception: Reception) -> None:

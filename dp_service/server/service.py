@@ -27,7 +27,7 @@ from dp_service.server import answers
 from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import explanation
 from dp_service.server.messages import cost_message, expected_columns, parameters_message, structured_question
-from dp_service.server.reception import Reception, begin, receive_stream
+from dp_service.server.reception import Reception, begin, drain, receive_stream
 
 DATA_VERSION_CHARACTERS = 256
 
@@ -89,6 +89,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             reception = await receive_stream(request_iterator, self._key, now=self._outside.now())
             released = await asyncio.to_thread(self._release, reception)
         except Exception as error:
+            await drain(request_iterator)
             await _abort(context, error)
         for chunk in answers.element_chunks(reception.plan, released):
             yield dp_pb2.AddNoiseResponse(chunk=chunk)

@@ -433,6 +433,24 @@ async def test_rows_are_refused_before_they_take_memory(dp: Any) -> None:
             await streamed(dp, messages)
 
 
+async def test_a_refusal_reaches_a_client_that_is_still_sending(dp: Any) -> None:
+    """An expired or foreign plan is named as such, however much comes after it."""
+    forged = dp_pb2.AddNoiseRequest(header=dp_pb2.ReleaseHeader(plan=b"forged", data_version="v1"))
+    column = histogram_pb2.ElementColumn(name="article", strings={"values": ["x" * 1000] * 1000})
+    chunk = dp_pb2.AddNoiseRequest(chunk=histogram_pb2.Histogram(columns=[column], counts=[1] * 1000))
+    for _ in range(5):
+        refused = await error_of(streamed(dp, [forged, *[chunk] * 30]))
+        assert (grpc.StatusCode.FAILED_PRECONDITION, "PLAN_NOT_AUTHENTIC") == refused[:2]
+
+
+async def test_a_client_that_only_waits_is_refused_all_the_same(dp: Any) -> None:
+    """A stream that is neither ended nor continued is answered after a moment."""
+    call = dp.AddNoise(timeout=20)
+    await call.write(dp_pb2.AddNoiseRequest(header=dp_pb2.ReleaseHeader(plan=b"forged")))
+    refused = await error_of(call.read())
+    assert (grpc.StatusCode.FAILED_PRECONDITION, "PLAN_NOT_AUTHENTIC") == refused[:2]
+
+
 async def test_an_element_outside_a_known_domain_is_refused(dp: Any) -> None:
     """The engine answered something the query did not ask for."""
     plan = await translated(dp, question("app"))
