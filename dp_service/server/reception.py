@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+import grpc
 from gris.common.v1 import histogram_pb2
 from gris.dp.v1 import dp_pb2
-
-import grpc
 
 from dp_service.releases.histogram import Histogram, HistogramError, Scalar, checked_histogram
 from dp_service.releases.keys import NoiseKey
@@ -97,7 +96,7 @@ async def receive_stream(
 
 
 async def drain(parts: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
-    """Read, for a moment, what a client is still sending: while it does, gRPC may answer for us and lose the refusal."""
+    """Read, for a moment, what a client is still sending: until then gRPC may put its own answer before ours."""
     reading = asyncio.ensure_future(_read_all(parts))
     await asyncio.wait({reading}, timeout=DRAIN_SECONDS)
     reading.cancel()
