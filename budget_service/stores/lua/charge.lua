@@ -20,18 +20,17 @@ local function payment(query_id)
 end
 
 local function charged(query_id)
-  unit_id = request.unit_id
   return finish({'charged', request.information, request.calls, '0', statuses()}, query_id and payment(query_id))
 end
 
 local function already_paid()
-  unit_id = request.unit_id
   return finish({'charged', '0', '0', '1', statuses()})
 end
 
 local function settle()
   local reservation = named_reservation()
   if not is_open(reservation) then return finish({'refused', 'RESERVATION_OVER'}) end
+  if request.unit_id ~= reservation.unit_id then return finish({'refused', 'UNIT_MISMATCH'}) end
   local query_id = reservation.query_id
   if request.query_id ~= '' and request.query_id ~= query_id then
     return finish({'refused', 'QUERY_MISMATCH'})
