@@ -25,8 +25,8 @@ from dp_service.noise.weights import LogWeights
 class Peeling:
     """Release k elements of a known domain, one exponential mechanism after the other.
 
-    Guarantee: k e-BR under unrestricted sensitivity, e = epsilon_per. Raises ValueError for parameters
-    that are not positive integers.
+    Guarantee: k e-BR choices one after the other, hence k e-DP and (k e^2 / 8)-zCDP, under unrestricted
+    sensitivity, e = epsilon_per. Raises ValueError for parameters that are not positive integers.
     """
 
     label: ClassVar[str] = "peeling"
