@@ -2,8 +2,8 @@
 
 Everything here is post-processing of released values and costs nothing. Two cases differ:
 
-* The count carries noise that had no part in the selection (KnownGumb, UnkGumb): `fresh_noise_interval`,
-the plain quantile of the noise.
+* The count carries noise that had no part in the selection (KnownGumb, UnkGumb): `fresh_noise_interval`
+or `gaussian_noise_interval`, the plain quantile of the noise.
 * The element is shown because of the very noise in its count (UnkLap, a KnownLap cut to its largest):
 `thresholded_interval`. Given V = h + N >= t, the noise is biased upwards and plain intervals cover far less
 than they say. The law of V given V >= t is inverted instead, with equal tails of alpha / 2.
@@ -12,6 +12,7 @@ Intervals are computed in float64 and rounded outwards; floats may be used becau
 counts.
 """
 
+import bisect
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,6 +55,31 @@ def noise_half_width(inverse_scale: Fraction, alpha: Fraction) -> int:
     """Return the smallest integer w >= 0 with Pr[|Z| > w] <= alpha, in doubt a larger one."""
     bound = exact_bound(alpha / 2)
     return smallest_with_tail_at_most(lambda n: laplace_tail(inverse_scale, n + 1), bound)
+
+
+def gaussian_noise_interval(
+    noisy_counts: NDArray[np.int64], variance: Fraction, *, alpha: Fraction, minimum: int
+) -> CountIntervals:
+    """Return v +- w for counts with fresh discrete Gaussian noise; otherwise as `fresh_noise_interval`."""
+    _check_level(alpha, minimum)
+    half_width = gaussian_half_width(variance, alpha)
+    return _clipped(noisy_counts - half_width, noisy_counts + half_width, minimum)
+
+
+def gaussian_half_width(variance: Fraction, alpha: Fraction) -> int:
+    """Return an integer w >= 0 with Pr[|Z| > w] <= alpha that is at most 1 above the smallest.
+
+    Pr[Z >= w + 1] of the discrete law is at most Pr[N >= w] of the continuous one with the same parameter
+    (Canonne, Kamath and Steinke 2020, proposition 25). Raises ValueError unless `variance` is positive.
+    """
+    if variance <= 0:
+        raise ValueError(f"variance must be positive, got {variance}")
+    spread = math.sqrt(2 * variance)
+    allowed = float(alpha) * (1 - _SLACK)
+    high = 1
+    while math.erfc(high / spread) > allowed:
+        high *= 2
+    return bisect.bisect_left(range(high), True, key=lambda w: math.erfc(w / spread) <= allowed)
 
 
 def thresholded_interval(
@@ -131,6 +157,10 @@ def _clipped(lower: NDArray[np.int64], upper: NDArray[np.int64], minimum: int) -
 
 def _check(inverse_scale: Fraction, alpha: Fraction, minimum: int) -> None:
     require_drawable(inverse_scale)
+    _check_level(alpha, minimum)
+
+
+def _check_level(alpha: Fraction, minimum: int) -> None:
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")
     if minimum < 0:
