@@ -58,5 +58,8 @@ audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 tim
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
 	$(BIN)/python -m bench.path --engine $(ENGINE)
 
+bench-timing: $(VENV)/.dev ## the time of a release over flat, Zipf and tied histograms
+	$(BIN)/python -m bench.timing
+
 clean: ## remove what make has set up
 	rm -rf $(VENV) node_modules .gris
