@@ -52,7 +52,12 @@ def fresh_noise_interval(
 
 
 def noise_half_width(inverse_scale: Fraction, alpha: Fraction) -> int:
-    """Return the smallest integer w >= 0 with Pr[|Z| > w] <= alpha, in doubt a larger one."""
+    """Return the smallest integer w >= 0 with Pr[|Z| > w] <= alpha, in doubt a larger one.
+
+    Raises ValueError unless alpha lies strictly between 0 and 1 and the scale can be drawn.
+    """
+    require_drawable(inverse_scale)
+    _check_alpha(alpha)
     bound = exact_bound(alpha / 2)
     return smallest_with_tail_at_most(lambda n: laplace_tail(inverse_scale, n + 1), bound)
 
@@ -70,8 +75,10 @@ def gaussian_half_width(variance: Fraction, alpha: Fraction) -> int:
     """Return an integer w >= 0 with Pr[|Z| > w] <= alpha that is at most 1 above the smallest.
 
     Pr[Z >= w + 1] of the discrete law is at most Pr[N >= w] of the continuous one with the same parameter
-    (Canonne, Kamath and Steinke 2020, proposition 25). Raises ValueError unless `variance` is positive.
+    (Canonne, Kamath and Steinke 2020, proposition 25). Raises ValueError unless `variance` is positive
+    and alpha lies strictly between 0 and 1.
     """
+    _check_alpha(alpha)
     if variance <= 0:
         raise ValueError(f"variance must be positive, got {variance}")
     spread = math.sqrt(2 * variance)
@@ -161,7 +168,11 @@ def _check(inverse_scale: Fraction, alpha: Fraction, minimum: int) -> None:
 
 
 def _check_level(alpha: Fraction, minimum: int) -> None:
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")
+    _check_alpha(alpha)
     if minimum < 0:
         raise ValueError(f"minimum must not be negative, got {minimum}")
+
+
+def _check_alpha(alpha: Fraction) -> None:
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")

@@ -29,6 +29,7 @@ from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
+    MAX_ROWS,
     Cost,
     Currency,
     require_drawable,
@@ -66,7 +67,7 @@ class UnkGumb:
 
     def __post_init__(self) -> None:
         require_positive_integer("k", self.k)
-        require_positive_integer("d_bar", self.d_bar)
+        require_positive_integer("d_bar", self.d_bar, at_most=MAX_ROWS)
         require_positive_integer("tau", self.tau)
         require_drawable(self.count_inverse_scale)
         if self.k > self.d_bar:

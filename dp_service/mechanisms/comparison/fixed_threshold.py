@@ -29,7 +29,7 @@ import numpy as np
 
 from dp_service.mechanisms.comparison.interface import Guarantee, largest_rows, rounded_up
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.parameters import Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import MAX_ROWS, Currency, require_drawable, require_positive_integer
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.distribution import exact_bound, exponential, laplace_tail, smallest_with_tail_at_most
 from dp_service.noise.source import NoiseSource
@@ -51,7 +51,7 @@ class FixedThreshold:
     tau: int
 
     def __post_init__(self) -> None:
-        require_positive_integer("d_bar", self.d_bar)
+        require_positive_integer("d_bar", self.d_bar, at_most=MAX_ROWS)
         require_positive_integer("tau", self.tau)
         require_drawable(self.inverse_scale)
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.comparison.interface import Guarantee, largest_rows, rounded_up
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.parameters import Currency, require_positive_integer
+from dp_service.mechanisms.parameters import MAX_ROWS, Currency, require_drawable, require_positive_integer
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -41,7 +41,7 @@ class LimitDom:
 
     `delta_l0` is Delta, None if a member may change any number of counts. Guarantee: (k e, delta)-DP, e =
     epsilon_per, as k e-BR choices; j elements and bottom are j + 1 choices. Raises ValueError for
-    parameters that are not positive integers, or k > d_bar.
+    parameters that are not positive integers, k > d_bar, or a scale that cannot be drawn.
     """
 
     label: ClassVar[str] = "LimitDom (DR alg. 1)"
@@ -53,7 +53,7 @@ class LimitDom:
     delta_l0: int | None = None
 
     def __post_init__(self) -> None:
-        _check(self.k, self.d_bar, self.tau)
+        _check(self.currency, self.k, self.d_bar, self.tau)
         if self.delta_l0 is not None:
             require_positive_integer("delta_l0", self.delta_l0)
 
@@ -101,7 +101,7 @@ class StrictLimitDom:
     tau: int
 
     def __post_init__(self) -> None:
-        _check(self.k, self.d_bar, self.tau)
+        _check(self.currency, self.k, self.d_bar, self.tau)
 
     def guarantee(self) -> Guarantee:
         """Return k choices and one delta."""
@@ -118,12 +118,13 @@ class StrictLimitDom:
         return Selection(elements[rows.canonical_order[ranks]], None, ended)
 
 
-def _check(k: int, d_bar: int, tau: int) -> None:
+def _check(currency: Currency, k: int, d_bar: int, tau: int) -> None:
     require_positive_integer("k", k)
-    require_positive_integer("d_bar", d_bar)
+    require_positive_integer("d_bar", d_bar, at_most=MAX_ROWS)
     require_positive_integer("tau", tau)
     if k > d_bar:
         raise ValueError(f"k must be at most d_bar = {d_bar}, got {k}")
+    require_drawable(currency.epsilon_per / tau)
 
 
 def _guarantee(currency: Currency, k: int) -> Guarantee:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dp_service.mechanisms.comparison.interface import Guarantee, largest_rows, rounded_up, upper_end
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.parameters import Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import MAX_ROWS, Currency, require_drawable, require_positive_integer
 from dp_service.mechanisms.selection import Selection, by_noisy_count
 from dp_service.noise.distribution import exponential, laplace_difference_tail
 from dp_service.noise.exact import Interval, IntervalContext, enclose, scaled_floor
@@ -44,7 +44,8 @@ class LaplaceLimitDom:
     tau: int
 
     def __post_init__(self) -> None:
-        for name in ("k", "d_bar", "delta_l0", "tau"):
+        require_positive_integer("d_bar", self.d_bar, at_most=MAX_ROWS)
+        for name in ("k", "delta_l0", "tau"):
             require_positive_integer(name, getattr(self, name))
         for name in ("k", "delta_l0"):
             if getattr(self, name) > self.d_bar:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dp_service.mechanisms.comparison.interface import Guarantee, rounded_up
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.parameters import Currency, require_positive_integer
+from dp_service.mechanisms.parameters import Currency, require_drawable, require_positive_integer
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -26,7 +26,8 @@ class Peeling:
     """Release k elements of a known domain, one exponential mechanism after the other.
 
     Guarantee: k e-BR choices one after the other, hence k e-DP and (k e^2 / 8)-zCDP, under unrestricted
-    sensitivity, e = epsilon_per. Raises ValueError for parameters that are not positive integers.
+    sensitivity, e = epsilon_per. Raises ValueError for parameters that are not positive integers or a
+    scale that cannot be drawn.
     """
 
     label: ClassVar[str] = "peeling"
@@ -38,6 +39,7 @@ class Peeling:
     def __post_init__(self) -> None:
         require_positive_integer("k", self.k)
         require_positive_integer("tau", self.tau)
+        require_drawable(self.currency.epsilon_per / self.tau)
 
     def guarantee(self) -> Guarantee:
         """Return k choices."""

@@ -8,6 +8,8 @@ most 1.
 import math
 from dataclasses import dataclass
 
+from dp_service.mechanisms.parameters import require_positive_integer
+
 
 @dataclass(frozen=True)
 class StandardDeviations:
@@ -25,7 +27,17 @@ def epsilon_of_all_choices(epsilon: float, delta: float) -> float:
 
 
 def standard_deviations(*, epsilon: float, delta: float, k: int, domain_size: int) -> StandardDeviations:
-    """Return the three standard deviations for a top k of `domain_size` elements."""
+    """Return the three standard deviations for a top k of `domain_size` elements.
+
+    Raises ValueError unless epsilon is positive, delta lies strictly between 0 and 1, and the others are
+    positive integers.
+    """
+    require_positive_integer("k", k)
+    require_positive_integer("domain_size", domain_size)
+    if not epsilon > 0:
+        raise ValueError(f"epsilon must be positive, got {epsilon}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
     all_choices = epsilon_of_all_choices(epsilon, delta)
     return StandardDeviations(
         one_shot_laplace=8 * math.sqrt(2 * k * math.log(domain_size / delta)) / epsilon,
