@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos images audit bench-path bench-timing clean
+.PHONY: help demo test check format protos images audit bench-path bench-mechanisms bench-timing clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -57,6 +57,9 @@ audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 tim
 
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
 	$(BIN)/python -m bench.path --engine $(ENGINE)
+
+bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere, on one histogram
+	$(BIN)/python -m bench.mechanisms
 
 bench-timing: $(VENV)/.dev ## the time of a release over flat, Zipf and tied histograms
 	$(BIN)/python -m bench.timing

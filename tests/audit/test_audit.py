@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
-from .world import KNOWN_LAP, QUESTIONS, UNK_GUMB, Question, World, running_world
+from .world import KNOWN_LAP, QUESTIONS, UNK_GUMB, WITH, Question, World, running_world
 
 ASKS = 250
 """Enough to prove both faults below; a right build is accused of any one promise once in 10^6 runs."""
@@ -17,6 +18,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services over both tables, once for all tests."""
     with running_world(tmp_path_factory.mktemp("audit")) as world:
         yield world
+
+
+def test_every_fresh_answer_is_a_release_of_its_own_and_charged(world: World) -> None:
+    """Twenty times the same question on the same data: twenty ids of each kind, and twenty charges."""
+    answers = asyncio.run(world.answers(UNK_GUMB, WITH, 20))
+    assert (
+        len({answer.release_id for answer in answers}) == len({answer.query_id for answer in answers}) == 20
+    )
+    assert all(answer.charged == answer.cost and answer.cost.information > 0 for answer in answers)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
