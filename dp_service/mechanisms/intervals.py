@@ -74,19 +74,28 @@ def gaussian_noise_interval(
 def gaussian_half_width(variance: Fraction, alpha: Fraction) -> int:
     """Return an integer w >= 0 with Pr[|Z| > w] <= alpha that is at most 1 above the smallest.
 
-    Pr[Z >= w + 1] of the discrete law is at most Pr[N >= w] of the continuous one with the same parameter
-    (Canonne, Kamath and Steinke 2020, proposition 25). Raises ValueError unless `variance` is positive
-    and alpha lies strictly between 0 and 1.
+    Raises ValueError unless `variance` is positive and alpha lies strictly between 0 and 1.
     """
     _check_alpha(alpha)
     if variance <= 0:
         raise ValueError(f"variance must be positive, got {variance}")
-    spread = math.sqrt(2 * variance)
+    sigma = math.sqrt(variance)
     allowed = float(alpha) * (1 - _SLACK)
     high = 1
-    while math.erfc(high / spread) > allowed:
+    while _gaussian_outside(high, sigma) > allowed:
         high *= 2
-    return bisect.bisect_left(range(high), True, key=lambda w: math.erfc(w / spread) <= allowed)
+    return bisect.bisect_left(range(high), True, key=lambda w: _gaussian_outside(w, sigma) <= allowed)
+
+
+def _gaussian_outside(width: int, sigma: float) -> float:
+    """Bound Pr[|Z| > width] from above by the continuous law N of the same parameter.
+
+    Pr[Z >= w + 1] <= Pr[N >= w] (Canonne, Kamath and Steinke 2020, proposition 25). Beyond sigma the density is
+    convex, so its integral from z - 1/2 to z + 1/2 is at least its value at z, and the masses add up to more
+    than the integral: Pr[Z >= w + 1] <= Pr[N >= w + 1/2].
+    """
+    reach = width + 0.5 if width + 0.5 >= sigma else width
+    return math.erfc(reach / (math.sqrt(2) * sigma))
 
 
 def thresholded_interval(
