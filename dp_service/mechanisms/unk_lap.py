@@ -27,6 +27,7 @@ import numpy as np
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
+    MAX_ROWS,
     Cost,
     Currency,
     require_drawable,
@@ -62,7 +63,7 @@ class UnkLap:
 
     def __post_init__(self) -> None:
         require_positive_integer("delta_l0", self.delta_l0)
-        require_positive_integer("d_bar", self.d_bar)
+        require_positive_integer("d_bar", self.d_bar, at_most=MAX_ROWS)
         require_positive_integer("tau", self.tau)
         require_drawable(self.count_inverse_scale)
 

@@ -19,7 +19,7 @@ from dp_service.queries.policy import Consistency
 from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType
 from dp_service.releases.histogram import Element
-from dp_service.releases.keys import KeyUse, NoiseKey
+from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.mechanism import versions
 from dp_service.releases.parameters import ReleaseParameters
 
@@ -76,6 +76,17 @@ def seal(plan: Plan, key: NoiseKey) -> bytes:
     payload = zlib.compress(json.dumps(_to_json(plan), separators=(",", ":")).encode(), level=1)
     head = PLAN_VERSION + bytes.fromhex(key.key_id)
     return head + key.authenticate(KeyUse.PLAN, head, payload) + payload
+
+
+def sealing_key(sealed: bytes, keys: KeySet) -> NoiseKey:
+    """Return the live key that a plan says it was sealed with, or raise PlanError; `unseal` tells whether it was.
+
+    The plan has to be released under this key: its query_id was made with it.
+    """
+    key = keys.with_id(sealed[1 : 1 + _KEY_ID_BYTES].hex())
+    if key is None:
+        raise PlanError(PlanFault.NOT_AUTHENTIC)
+    return key
 
 
 def unseal(sealed: bytes, key: NoiseKey, *, now: int) -> Plan:

@@ -13,8 +13,8 @@ from gris.common.v1 import histogram_pb2
 from gris.dp.v1 import dp_pb2
 
 from dp_service.releases.histogram import Histogram, HistogramError, Scalar, checked_histogram
-from dp_service.releases.keys import NoiseKey
-from dp_service.releases.plan import Plan, unseal
+from dp_service.releases.keys import KeySet, NoiseKey
+from dp_service.releases.plan import Plan, sealing_key, unseal
 from dp_service.server.errors import DataChangedError, RequestError
 from dp_service.server.messages import column_values
 
@@ -26,9 +26,10 @@ DRAIN_SECONDS = 1.0
 
 @dataclass
 class Reception:
-    """The rows that have come so far for one plan."""
+    """The rows that have come so far for one plan, and the key that it was sealed with."""
 
     plan: Plan
+    key: NoiseKey
     confidence: float
     columns: list[list[Scalar]] = field(init=False, repr=False)
     counts: list[int] = field(init=False, repr=False, default_factory=list)
@@ -58,19 +59,20 @@ class Reception:
         return checked_histogram(types, self.columns, self.counts, row_limit=self.plan.row_limit)
 
 
-def begin(header: dp_pb2.ReleaseHeader, key: NoiseKey, *, now: int) -> Reception:
+def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> Reception:
     """Check a header and begin to receive; raises PlanError, DataChangedError or RequestError."""
+    key = sealing_key(header.plan, keys)
     plan = unseal(header.plan, key, now=now)
     if header.data_version != plan.engine_data_version:
         raise DataChangedError
     confidence = header.confidence or DEFAULT_CONFIDENCE
     if not (math.isfinite(confidence) and 0.5 < confidence < 1):
         raise RequestError("header.confidence", "expected a number strictly between 0.5 and 1")
-    return Reception(plan, confidence)
+    return Reception(plan, key, confidence)
 
 
 async def receive_stream(
-    parts: AsyncIterator[dp_pb2.AddNoiseRequest], key: NoiseKey, *, now: int
+    parts: AsyncIterator[dp_pb2.AddNoiseRequest], keys: KeySet, *, now: int
 ) -> Reception:
     """Receive a whole stream; one that is half finished or out of order is refused."""
     reception: Reception | None = None
@@ -82,7 +84,7 @@ async def receive_stream(
         if (kind == "header") is not (reception is None):
             raise RequestError("header", "expected first, and once")
         if reception is None:
-            reception = begin(part.header, key, now=now)
+            reception = begin(part.header, keys, now=now)
         elif kind == "chunk":
             reception.add(part.chunk)
         elif kind == "end":

@@ -13,7 +13,7 @@ from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 from grpc_status import rpc_status
 
 from dp_service.queries.policy import parse_policy
-from dp_service.releases.keys import NoiseKey
+from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.server.service import DpServicer, Outside
 
 POLICY = """
@@ -72,7 +72,7 @@ def clock() -> Clock:
 async def dp(clock: Clock) -> AsyncIterator[dp_pb2_grpc.DpServiceAsyncStub]:
     """Serve on a free port and return a stub."""
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", 16 * 2**20)])
-    servicer = DpServicer(parse_policy(POLICY), KEY, Outside(clock, Entropy()))
+    servicer = DpServicer(parse_policy(POLICY), KeySet(KEY), Outside(clock, Entropy()))
     dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -495,7 +495,7 @@ async def test_a_hundred_thousand_elements_pass_both_ways(dp: Any) -> None:
     size = 100_000
     domain = ", ".join(f"element-{i:06d}" for i in range(size))
     policy = POLICY + f"      large: {{type: string, group_by: true, domain: [{domain}], delta: 1}}\n"
-    large = DpServicer(parse_policy(policy), KEY, Outside(Clock(), Entropy()))
+    large = DpServicer(parse_policy(policy), KeySet(KEY), Outside(Clock(), Entropy()))
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", 16 * 2**20)])
     dp_pb2_grpc.add_DpServiceServicer_to_server(large, server)
     port = server.add_insecure_port("127.0.0.1:0")

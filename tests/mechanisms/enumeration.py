@@ -45,6 +45,11 @@ class EnumeratingNoise:
         options = noise_options(inverse_scale, self._radius)
         return np.array([self._choose(options) for _ in range(size)], dtype=np.int64)
 
+    def discrete_gaussian(self, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        """Return one outcome of `size` draws within the radius."""
+        options = gaussian_options(variance, self._radius)
+        return np.array([self._choose(options) for _ in range(size)], dtype=np.int64)
+
     def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
         """Return one of the possible orders."""
         return np.array(self._choose(order_options(tuple(log_weights(weights)), count)), dtype=np.int64)
@@ -79,6 +84,14 @@ def noise_options(inverse_scale: Fraction, radius: int) -> Options:
     """Return all discrete Laplace outcomes within the radius with their probabilities."""
     q = math.exp(-inverse_scale)
     return [(z, (1 - q) / (1 + q) * q ** abs(z)) for z in range(-radius, radius + 1)]
+
+
+@cache
+def gaussian_options(variance: Fraction, radius: int) -> Options:
+    """Return all discrete Gaussian outcomes within the radius with their probabilities."""
+    far = math.ceil(40 * math.sqrt(variance)) + radius
+    total = math.fsum(math.exp(-(z**2) / (2 * variance)) for z in range(-far, far + 1))
+    return [(z, math.exp(-(z**2) / (2 * variance)) / total) for z in range(-radius, radius + 1)]
 
 
 def log_weights(weights: LogWeights) -> list[float]:
