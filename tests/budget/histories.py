@@ -47,16 +47,40 @@ class Step:
     seconds: int
 
 
-# Most acts are those that need each other.
-ACTS = [*Act, *3 * [Act.RESERVE, Act.SETTLE], Act.DEDUCT, Act.RELEVEL]
 # Most waits stay within a time to live; some cross a day, and some go back.
 WAITS = st.one_of(st.integers(0, 40), st.integers(-100, 200), st.integers(40_000, 90_000))
 COSTS = st.builds(Cost, st.integers(0, 7), st.integers(0, 3))
 STEPS = st.builds(
-    Step, st.sampled_from(ACTS), st.integers(0, 2), COSTS, st.integers(0, 30), st.integers(0, 2), WAITS
+    Step, st.sampled_from(Act), st.integers(0, 2), COSTS, st.integers(0, 30), st.integers(0, 2), WAITS
 )
-# Left to itself, Hypothesis makes lists of a few steps, and a level that goes and comes back takes more.
-HISTORIES = st.lists(STEPS, min_size=25, max_size=60)
+
+
+def _one_question(who: int, name: int, cost: Cost, parts: list[tuple[Act, int, int]]) -> list[Step]:
+    """Return steps about one question of one analyst, each after a change of the levels; the numbers are theirs."""
+    acts = (
+        (Act.RELEVEL, levels) if again else (act, pick) for act, levels, pick in parts for again in (1, 0)
+    )
+    return [Step(act, who, cost, pick, name, 5) for act, pick in acts]
+
+
+# The numbers mean the last reservation, some minutes to live and one release; 105 settles in the common currency.
+LEVELS = st.integers(0, 2)
+HOLD = st.tuples(st.sampled_from([Act.RESERVE, Act.RESERVE, Act.RESERVE, Act.FOREIGN]), LEVELS, st.just(60))
+SETTLE = st.tuples(st.just(Act.SETTLE), LEVELS, st.sampled_from([15, 105]))
+ASK = st.tuples(st.sampled_from([Act.DEDUCT, Act.RESERVE, Act.EVENING]), LEVELS, st.just(15))
+# Steps that go together while levels come and go would rarely meet by chance.
+QUESTIONS = st.builds(
+    lambda who, name, cost, first, second, more: _one_question(who, name, cost, [first, second, *more]),
+    st.integers(0, 2),
+    st.integers(1, 2),
+    COSTS,
+    st.one_of(HOLD, ASK),
+    st.one_of(SETTLE, ASK),
+    st.lists(ASK, max_size=3),
+)
+HISTORIES = st.lists(st.one_of(QUESTIONS, STEPS.map(lambda step: [step])), min_size=3, max_size=20).map(
+    lambda parts: [step for part in parts for step in part]
+)
 
 
 @dataclass
@@ -98,7 +122,7 @@ class Player:
         levels = self.levels(account)
         id_ = f"id {len(self.made)}"
         query_id = f"q{step.name}" if step.name else ""
-        release_id = f"rel{step.name}" if step.pick % 5 else f"rel{step.pick}"
+        release_id = f"rel{step.name}" if step.pick % 5 else f"rel{step.pick % 30}"
         match step.act:
             case Act.RESERVE:
                 ttl = 1 + step.pick * 4
@@ -125,7 +149,7 @@ class Player:
         holds = [each for each in self.made if isinstance(each, Reserve)]
         if not holds or step.act not in {Act.SETTLE, Act.GIVE_BACK}:
             return None
-        hold = holds[-1 - step.pick % min(5, len(holds))]
+        hold = holds[-1 - step.pick % 15 % min(5, len(holds))]
         account, levels = hold.account, self.levels(hold.account)
         if step.act is Act.GIVE_BACK:
             return release(id_, ends=hold.request_id, account=account, on=levels)
