@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.noise import LogWeights, NoiseSource
+from dp_service.noise.distribution import gaussian_mass
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 Options = Sequence[tuple[object, float]]
@@ -43,6 +44,11 @@ class EnumeratingNoise:
     def discrete_laplace(self, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:
         """Return one outcome of `size` draws within the radius."""
         options = noise_options(inverse_scale, self._radius)
+        return np.array([self._choose(options) for _ in range(size)], dtype=np.int64)
+
+    def discrete_gaussian(self, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        """Return one outcome of `size` draws within the radius."""
+        options = gaussian_options(variance, self._radius)
         return np.array([self._choose(options) for _ in range(size)], dtype=np.int64)
 
     def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
@@ -79,6 +85,12 @@ def noise_options(inverse_scale: Fraction, radius: int) -> Options:
     """Return all discrete Laplace outcomes within the radius with their probabilities."""
     q = math.exp(-inverse_scale)
     return [(z, (1 - q) / (1 + q) * q ** abs(z)) for z in range(-radius, radius + 1)]
+
+
+@cache
+def gaussian_options(variance: Fraction, radius: int) -> Options:
+    """Return all discrete Gaussian outcomes within the radius with their probabilities."""
+    return [(z, float(gaussian_mass(variance, z).mid)) for z in range(-radius, radius + 1)]
 
 
 def log_weights(weights: LogWeights) -> list[float]:
