@@ -38,9 +38,6 @@ TIMING_PROBABILITY = 2.0**-40
 DOUBTFUL_GAP = 2.0**-38
 """Bounds the gap of two keys that floats cannot order, for |G| <= 64 and odds within e^+-50."""
 
-# A distance of keys, in steps, beyond which it does not matter how far apart they are.
-_FAR = 2**30
-
 _FIRST_EXACT_WORDS = 2
 _GUARD_BITS = 192
 
@@ -105,8 +102,7 @@ def _largest(keys: FloatKeys, count: int) -> FloatKeys:
         return keys
     place = len(keys) - count
     # Distances are measured from about where the cut will be, for there they have to be precise.
-    distance = keys.whole - np.partition(keys.whole, place)[place]
-    distance = np.clip(distance, -_FAR, _FAR) + keys.fraction
+    distance = (keys.whole - np.partition(keys.whole, place)[place]) + keys.fraction
     cut = np.partition(distance, place)[place]
     # Each of the two may be off by the error; the third absorbs the rounding of distances.
     return keys[np.flatnonzero(distance >= cut - 3 * keys.error)]
@@ -114,7 +110,7 @@ def _largest(keys: FloatKeys, count: int) -> FloatKeys:
 
 def _groups_in_doubt(ranked: FloatKeys, count: int) -> list[tuple[int, int]]:
     """Return where groups of keys begin and end whose order has to be found exactly, among `count` ranks."""
-    steps = np.minimum(ranked.whole[:-1] - ranked.whole[1:], _FAR)
+    steps = ranked.whole[:-1] - ranked.whole[1:]
     gaps = steps + (ranked.fraction[:-1] - ranked.fraction[1:])
     # Twice the largest error separates any two intervals; the third absorbs the rounding of the gap itself.
     in_doubt = gaps <= 3 * ranked.error

@@ -27,6 +27,7 @@ _ULP = 2.0**-52
 # U below 2^-14 and U from 1 - 2^-6 on are read to 128 bits, as the distance to the nearer end of [0, 1].
 _NEAR_ZERO = np.uint64(2**50)
 _NEAR_ONE = np.uint64(2**64 - 2**58)
+_BETWEEN = _NEAR_ONE - _NEAR_ZERO
 # Nearer still (probability 2^-115), 128 bits are not enough for first-order error analysis.
 _TOO_NEAR = 2.0**-116
 
@@ -35,7 +36,10 @@ _TOO_NEAR = 2.0**-116
 class FloatKeys:
     """Approximate keys: key `index[i]` divided by the unit lies within `error` of whole[i] + fraction[i].
 
-    0 <= fraction < 1, so comparing pairs (whole, fraction) compares the sums. The arrays have shape (n,).
+    |fraction| <= 1/2, so comparing pairs (whole, fraction) compares the sums. The arrays have shape (n,).
+
+    A fraction is 1/4 or more only if `error` is at least 2^-52: so what is lost where a sum of a whole number
+    and a fraction is rounded to a float is less than `error`, close to where two keys are compared.
     """
 
     index: Integers
@@ -63,10 +67,11 @@ def float_keys(weights: LogWeights, uniforms: UniformBits, start: int, words: Wo
             error += (_LOG_ULPS + 2) * _ULP * (1 + _largest_magnitude(logarithm))
     unit = float(weights.unit)
     rest /= unit
-    floor = np.floor(rest)
-    whole = floor.astype(np.int64)
+    # To the nearest and not down: the difference is exact, and a small negative rest keeps its digits.
+    nearest = np.rint(rest)
+    whole = nearest.astype(np.int64)
     whole += weights.multiples[start:stop]
-    rest -= floor
+    rest -= nearest
     return FloatKeys(np.arange(start, stop), whole, rest, (error + 4 * _ULP * size) / unit)
 
 
@@ -83,7 +88,8 @@ def standard_gumbel(uniforms: UniformBits, start: int, words: Words) -> tuple[Fl
     """
     uniform = words.astype(np.float64)
     uniform *= -(2.0**-64)
-    near = np.flatnonzero((words < _NEAR_ZERO) | (words >= _NEAR_ONE))
+    # Words below _NEAR_ZERO wrap around to large ones.
+    near = np.flatnonzero(words - _NEAR_ZERO >= _BETWEEN)
     # A stand-in, for which no logarithm is infinite; these are computed apart.
     uniform[near] = -0.5
     negative_exponential = np.log1p(uniform)

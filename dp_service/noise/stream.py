@@ -14,9 +14,10 @@ by byte.
 
 import hashlib
 import hmac
+from functools import cached_property
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from dp_service.noise.encoding import length_prefixed
@@ -33,8 +34,7 @@ class SubStream:
     """The random words of one label; every read continues where the last one ended."""
 
     def __init__(self, sub_key: bytes) -> None:
-        self._sub_key = sub_key
-        self._keystream = Cipher(algorithms.AES256(sub_key), modes.CTR(_ZERO_COUNTER)).encryptor()
+        self._cipher = algorithms.AES256(sub_key)
 
     def bytes(self, count: int) -> bytes:
         """Return the next `count` bytes; raises ValueError if `count` is negative."""
@@ -54,9 +54,16 @@ class SubStream:
         counters = np.zeros((positions.size, 2), dtype=">u8")
         counters[:, 1] = positions // 2
         # The cipher over a counter is one block of the counter-mode stream over zeros.
-        cipher = Cipher(algorithms.AES256(self._sub_key), modes.ECB()).encryptor()  # noqa: S305
-        pairs = np.frombuffer(cipher.update(counters.tobytes()), dtype="<u8").reshape(-1, 2)
+        pairs = np.frombuffer(self._blocks.update(counters.tobytes()), dtype="<u8").reshape(-1, 2)
         return pairs[np.arange(positions.size), positions % 2].astype(np.uint64, copy=False)
+
+    @cached_property
+    def _keystream(self) -> CipherContext:
+        return Cipher(self._cipher, modes.CTR(_ZERO_COUNTER)).encryptor()
+
+    @cached_property
+    def _blocks(self) -> CipherContext:
+        return Cipher(self._cipher, modes.ECB()).encryptor()  # noqa: S305 - of distinct counters
 
 
 class KeyedStream:

@@ -115,7 +115,7 @@ def _many_digits() -> Iterator[None]:
         yield
 
 
-def named(kind: str) -> Any:
+def named(kind: str) -> pytest.MarkDecorator:
     """Run a test on every vector of a kind."""
     return pytest.mark.parametrize("vector", VECTORS[kind])
 
