@@ -39,7 +39,8 @@ DOUBTFUL_GAP = 2.0**-38
 """Bounds the gap of two keys that floats cannot order, for |G| <= 64 and odds within e^+-50."""
 
 _FIRST_EXACT_WORDS = 2
-_GUARD_BITS = 192
+# Keys are below 2^96, so this leaves enough for them and for the rounding of a dozen operations.
+_GUARD_BITS = 128
 
 
 def gumbel_order(uniforms: UniformBits, weights: LogWeights, count: int) -> NDArray[np.int64]:

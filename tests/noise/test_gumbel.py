@@ -240,6 +240,12 @@ def test_a_count_out_of_range_is_refused(count: int) -> None:
         gumbel_order(uniforms(3), equal_weights(3), count)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_whole_short_histogram_can_be_ordered(size: int) -> None:
+    """There may be fewer pairs than are looked at otherwise."""
+    assert list(range(size)) == sorted(gumbel_order(uniforms(size), equal_weights(size), size).tolist())
+
+
 def test_no_weights_have_an_empty_order() -> None:
     """An empty histogram selects nothing."""
     assert gumbel_order(uniforms(0), equal_weights(0), 0).tolist() == []
