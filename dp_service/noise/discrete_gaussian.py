@@ -108,8 +108,6 @@ def _probability(
 
 
 def _is_accepted(exponent: Fraction, uniforms: UniformBits, index: int) -> bool:
-    if exponent == 0:
-        return True
     words = _FIRST_EXACT_WORDS
     while True:
         context = interval_context(WORD_BITS * words + _GUARD_BITS)

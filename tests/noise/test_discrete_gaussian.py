@@ -107,7 +107,7 @@ def test_words_away_from_the_probability_need_no_more_bits() -> None:
 
 
 def test_a_candidate_at_the_peak_is_always_accepted() -> None:
-    """x = 0 where |y| = sigma^2 / t; then exp(-x) is 1 and no number is too large."""
+    """x = 0 where |y| = sigma^2 / t; then exp(-x) is 1, and no number below 1 is too large."""
     # sigma^2 = 6, t = 3, |y| = 2.
     highest = ScriptedUniforms([2**64 - 1] * 2, {i: [2**64 - 1] * 100 for i in range(2)})
     assert acceptance(Fraction(6), np.array([2, -2]), highest).tolist() == [True, True]

@@ -94,6 +94,16 @@ def test_equal_leading_words_are_settled_by_further_bits() -> None:
     assert gumbel_order(scripted, equal_weights(3), 3).tolist() == [1, 2, 0]
 
 
+def test_more_ties_than_spare_pairs_are_all_settled() -> None:
+    """Nine entries in three ties of three: exact evaluation goes on as long as there is doubt."""
+    assert spare_pairs(9) < 6
+    leading = [2**63 + tie * 2**60 for tie in (2, 0, 1) for _ in range(3)]
+    scripted = ScriptedUniforms(
+        leading, {i: [second] for i, second in enumerate([7, 9, 8, 3, 2, 1, 4, 6, 5])}
+    )
+    assert gumbel_order(scripted, equal_weights(9), 9).tolist() == [5, 4, 3, 6, 8, 7, 0, 2, 1]
+
+
 def test_a_tie_far_down_is_settled_by_as_many_bits_as_it_takes() -> None:
     """Two numbers that agree in 640 bits are still ordered, with eleven words each."""
     same = [123] * 9
