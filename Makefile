@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos images bench-path bench-noise clean
+.PHONY: help demo test check format protos images audit bench-path bench-noise bench-mechanisms bench-timing clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -58,11 +58,20 @@ format: $(VENV)/.dev ## format the code
 protos: $(VENV)/.dev ## write protos/generated
 	$(BIN)/python protos/generate.py
 
+audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
+	$(BIN)/python -m tests.audit
+
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
 	$(BIN)/python -m bench.path --engine $(ENGINE)
 
 bench-noise: $(VENV)/.bench ## exact noise beside numpy, OpenDP and PyDP, and memory at 10^7
 	$(BIN)/python -m bench.noise
+
+bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere, on one histogram
+	$(BIN)/python -m bench.mechanisms
+
+bench-timing: $(VENV)/.dev ## the time of a release over flat, Zipf and tied histograms
+	$(BIN)/python -m bench.timing
 
 clean: ## remove what make has set up
 	rm -rf $(VENV) node_modules .gris

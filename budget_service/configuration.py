@@ -2,7 +2,7 @@
 
     create_at_first_use: true           # default false
     expired_reservations: return        # or forfeit
-    allow_volatile: false               # true: accept a Redis that forgets everything when it stops
+    allow_volatile: false               # true: accept a store that forgets charges when it dies, for tests
     charge_tickets: {key_file: /run/secrets/gris-ticket-key}
     accounts:
       - path: [acme]
@@ -20,6 +20,7 @@ if `create_at_first_use` says so, and otherwise only limits levels of accounts t
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +33,8 @@ from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidField
 from budget_service.ledger.windows import Period, WindowRule
 
 ANY = "*"
+INTEGER_TAG = "tag:yaml.org,2002:int"
+DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 class ConfigurationError(Exception):
@@ -149,7 +152,7 @@ class Configuration(_Strict):
 def load_configuration(path: Path) -> Configuration:
     """Read and check a configuration file, or raise ConfigurationError."""
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeysLoader)  # noqa: S506 - a SafeLoader
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
         return Configuration.model_validate(content)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigurationError(f"{path}: {_one_line(str(error))}") from None
@@ -158,13 +161,20 @@ def load_configuration(path: Path) -> Configuration:
         raise ConfigurationError(f"{path}: {'; '.join(problems)}") from None
 
 
-class _UniqueKeysLoader(yaml.SafeLoader):
-    """YAML lets a repeated key win silently; a limit must not be lost that way."""
+class _PlainLoader(yaml.SafeLoader):
+    """YAML lets a repeated key win silently and reads 0300 as 192 and 1:30 as 90; a limit must not be lost that way."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
         if repeated := next((key for key in keys if keys.count(key) > 1), None):
             raise yaml.YAMLError(f"the key {repeated!r} stands there twice, line {node.start_mark.line + 1}")
+        for key, value in node.value:
+            if value.tag == INTEGER_TAG and not DECIMAL.fullmatch(value.value):
+                line = value.start_mark.line + 1
+                raise yaml.YAMLError(
+                    f"{key.value}: {value.value} is not a plain decimal number (no leading zeros, "
+                    f"underscores, colons or other bases), line {line}"
+                )
         return super().construct_mapping(node, deep)
 
 

@@ -20,8 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: what follows the program's name; None for the command line's.
 
     Returns:
-        The exit code: 0 done, 1 unexpected, 2 wrong usage or question, 3 refused by policy, 4 budget exhausted,
-        5 unavailable.
+        The exit code; `gris --help` says what each means.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:

@@ -11,7 +11,8 @@ from gris_cli import ask, demo, explain, serve, ticket_key
 app = typer.Typer(
     name="gris",
     help="Private answers from Apache Pinot and DuckDB, within a budget that cannot be overspent.",
-    no_args_is_help=True,
+    epilog="Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service; 2 wrong usage, question "
+    "or account; 3 refused by the policy; 4 budget exhausted; 5 unavailable, or failed.",
     add_completion=False,
     # Local variables hold true counts; no trace may ever print them.
     pretty_exceptions_enable=False,
@@ -30,7 +31,7 @@ EXIT_INTERRUPTED = 130
 def run(arguments: Sequence[str]) -> int:
     """Runs a command and returns its exit code; every error becomes one message, JSON if `--json` is there."""
     try:
-        return int(app(list(arguments), standalone_mode=False) or 0)
+        return int(app(list(arguments) or ["--help"], standalone_mode=False) or 0)
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except Exception as error:

@@ -28,6 +28,7 @@ def demo(  # noqa: PLR0917 - typer calls it by name
     """Ask five private questions of real data, one of them twice, and then until a budget refuses."""
     from gris_cli.connecting import duckdb_engine, pinot_engine  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.examples import find_examples  # noqa: PLC0415
+    from gris_cli.failures import EXIT_UNEXPECTED  # noqa: PLC0415
     from gris_cli.tour_printing import JsonReport, TextReport  # noqa: PLC0415
     from gris_cli.touring import Tour  # noqa: PLC0415
 
@@ -36,6 +37,8 @@ def demo(  # noqa: PLR0917 - typer calls it by name
     data = pinot_engine(pinot_broker, pinot_controller) if is_pinot else duckdb_engine(found.tables)
     report = JsonReport() if as_json else TextReport()
     try:
-        Tour(found, data, report).run(directory)
+        identical = Tour(found, data, report).run(directory)
     finally:
         data.close()
+    if not identical:
+        raise typer.Exit(EXIT_UNEXPECTED)

@@ -50,7 +50,9 @@ class QuestionFlags:
     ] = field(default_factory=list)
     since: Annotated[str, typer.Option("--from", metavar="DAY", help="The first day or moment.")] = ""
     until: Annotated[str, typer.Option("--to", metavar="DAY", help="The first day or moment after.")] = ""
-    measure: Annotated[MeasureName, typer.Option(help="What is counted.")] = MeasureName.DISTINCT_MEMBERS
+    measure: Annotated[
+        MeasureName | None, typer.Option(help="What is counted; distinct_members if not given.")
+    ] = None
     no_counts: Annotated[bool, typer.Option("--no-counts", help="Only the order, which is cheaper.")] = False
     sql: Annotated[str, typer.Option(metavar="TEXT", help="The question as SQL instead.")] = ""
 

@@ -29,7 +29,9 @@ MAX_ROWS = 40
 
 def print_json(value: dict[str, Any]) -> None:
     """Prints one JSON object on standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    # A message may repeat an argument that is no text; it must not become an error of its own.
+    printable = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
+    sys.stdout.write(printable + "\n")
 
 
 def print_result(result: PrivateResult, *, as_json: bool) -> None:
@@ -68,8 +70,6 @@ def print_explanation(explanation: Explanation, *, as_json: bool) -> None:
     say(console, "cost at most", cost_words(explanation.worst_case_cost))
     say(console, "mechanism", mechanism_words(explanation.parameters))
     say(console, "parameters", parameter_words(explanation.parameters))
-    for sentence in explanation.sentences:
-        say(console, "", sentence)
     for query in explanation.queries:
         say(console, f"SQL, {query.dialect}", query.sql)
 

@@ -85,8 +85,8 @@ class Tour:
         self._engine = engine
         self._report = report
 
-    def run(self, directory: Path | None) -> None:
-        """Runs it from start to end.
+    def run(self, directory: Path | None) -> bool:
+        """Runs it from start to end, and tells whether the repeated answer was identical.
 
         Args:
             directory: keeps noise key and ledger for the next time; None: they are made anew and removed.
@@ -101,17 +101,18 @@ class Tour:
                 policy=self._examples.policy, budget_config=self._examples.budget, directory=place
             ) as services:
                 with self._client(services, ANALYST) as client:
-                    self._ask_all(client)
+                    identical = self._ask_all(client)
                 with self._client(services, SMALL_ANALYST) as client:
                     self._ask_until_refused(client)
         self._report.ends()
+        return identical
 
     def _client(self, services: EmbeddedServices, account: str) -> PrivateClient:
         return PrivateClient(
             dp=services.dp_address, budget=services.budget_address, account=account, engine=self._engine
         )
 
-    def _ask_all(self, client: PrivateClient) -> None:
+    def _ask_all(self, client: PrivateClient) -> bool:
         results = []
         for number, stop in enumerate(STOPS, start=1):
             results.append(client.ask(stop.question))
@@ -119,6 +120,7 @@ class Tour:
         again = client.ask(STOPS[0].question)
         same = (again.rows, again.release_id) == (results[0].rows, results[0].release_id)
         self._report.repeated(again, identical=same)
+        return same
 
     def _ask_until_refused(self, client: PrivateClient) -> None:
         refusal = None

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from gris.dp.v1 import question_pb2
 
-from gris_cli.flags import QuestionFlags
+from gris_cli.flags import MeasureName, QuestionFlags
 from pinot_connector.questions import Condition, In, Moment, NotIn, sql_question, structured_question
 
 _ISO_DAY_LENGTH = 10
@@ -19,27 +19,43 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
     """Returns the question that the flags ask.
 
     Raises:
-        typer.BadParameter: flags that ask none, or two.
+        typer.BadParameter: flags that ask nothing, or that SQL says already.
         InvalidQuestion: a value that no question can hold.
     """
-    structured = bool(flags.table or flags.by or flags.where or flags.since or flags.until or flags.k)
-    if bool(flags.sql) == structured:
-        raise typer.BadParameter("ask either with --table and --by, or with --sql")
     if flags.sql:
+        _refuse_beside_sql(flags)
         return sql_question(flags.sql)
     if not flags.table or not flags.by:
-        raise typer.BadParameter("a question needs --table and --by")
+        raise typer.BadParameter("a question needs --table and --by, or --sql")
     return structured_question(
         flags.table,
         flags.by,
         k=flags.k,
-        measure=flags.measure.value,
+        measure=(flags.measure or MeasureName.DISTINCT_MEMBERS).value,
         where=_conditions(flags.where),
         time_range=(_moment("--from", flags.since), _moment("--to", flags.until))
         if flags.since or flags.until
         else None,
         counts=not flags.no_counts,
     )
+
+
+def _refuse_beside_sql(flags: QuestionFlags) -> None:
+    given = {
+        "--table": flags.table,
+        "--by": flags.by,
+        "--k": flags.k is not None,
+        "--where": flags.where,
+        "--from": flags.since,
+        "--to": flags.until,
+        "--measure": flags.measure,
+        "--no-counts": flags.no_counts,
+    }
+    beside = [name for name, value in given.items() if value]
+    if beside:
+        raise typer.BadParameter(
+            f"--sql is the whole question; {', '.join(beside)} cannot be given beside it"
+        )
 
 
 def _conditions(texts: list[str]) -> dict[str, Condition]:

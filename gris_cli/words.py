@@ -34,16 +34,13 @@ def _parameter_words(parameters: Parameters) -> Iterator[str]:
     yield f"epsilon_per {_number(parameters.epsilon_per)} for one information unit"
     if parameters.delta is not None:
         yield f"delta {_number(parameters.delta)} for one call"
-    elements = (
-        "any number of elements"
-        if parameters.delta_l0 is None
-        else f"at most {parameters.delta_l0} element(s)"
-    )
+    reach = parameters.delta_l0
+    elements = "any number of elements" if reach is None else f"at most {counted(reach, 'element')}"
     yield f"a member changes {elements} (Delta), each by at most {parameters.tau} (tau)"
     if parameters.d_bar is not None:
-        yield f"the {parameters.d_bar} largest are looked at (d_bar)"
+        yield f"only the largest are looked at: {counted(parameters.d_bar, 'element')} (d_bar)"
     if parameters.domain_size is not None:
-        yield f"a domain of {parameters.domain_size} elements"
+        yield f"a domain of {counted(parameters.domain_size, 'element')}"
     if parameters.noise_scale is not None:
         yield f"noise of scale {float(parameters.noise_scale):.4g} in each count"
 
@@ -54,7 +51,10 @@ def interval_words(result: PrivateResult) -> str:
     if result.interval_kind is IntervalKind.NONE:
         return "no counts were asked for, so there are no intervals"
     if result.interval_kind is IntervalKind.GIVEN_SHOWN:
-        return f"each interval covers with {percent}, given that its element is shown"
+        return (
+            f"each interval covers with {percent}, given that its element is shown; counts close to the threshold "
+            "say little, so their intervals reach down to the smallest possible count"
+        )
     if result.mechanism is Mechanism.KNOWN_LAP and result.parameters.k is not None:
         return f"each interval covers with {percent} before the largest were picked, not after"
     ranked = result.mechanism in (Mechanism.KNOWN_GUMB, Mechanism.UNK_GUMB)
@@ -72,20 +72,20 @@ def ending_words(result: PrivateResult) -> str:
 
 def cost_words(cost: Cost) -> str:
     """Says a cost."""
-    return f"{cost.information} information, {cost.calls} call{'' if cost.calls == 1 else 's'}"
+    return f"{cost.information} information, {counted(cost.calls, 'call')}"
 
 
 def level_words(level: Level) -> str:
     """Says what is left on one level."""
     limit = f"{level.remaining.information} of {level.limit.information} information"
-    calls = f"{level.remaining.calls} of {level.limit.calls} calls"
+    calls = f"{level.remaining.calls} of {counted(level.limit.calls, 'call')}"
     mode = "" if level.mode is Mode.ENFORCE else ", recorded but not enforced"
     return f"{'/'.join(level.path)}: {limit}, {calls}, {_refresh_words(level.window_end)}{mode}"
 
 
 def worth_words(worth: Worth) -> str:
     """Says what a budget is worth."""
-    budget = f"{worth.information} information and {worth.calls} calls"
+    budget = f"{worth.information} information and {counted(worth.calls, 'call')}"
     # Rounded up: a smaller epsilon would promise too much.
     epsilon = math.ceil(worth.epsilon * 100) / 100
     return (
@@ -96,8 +96,13 @@ def worth_words(worth: Worth) -> str:
 
 def shortfall_words(shortfall: Shortfall) -> str:
     """Says what is missing where."""
-    asked = f"{shortfall.requested} {shortfall.unit} asked for, {shortfall.remaining} left"
-    return f"{'/'.join(shortfall.level)}: {asked}, {_refresh_words(shortfall.refreshes_at)}"
+    asked = f"{shortfall.requested} asked for, {shortfall.remaining} left"
+    return f"{'/'.join(shortfall.level)}, {shortfall.unit}: {asked}, {_refresh_words(shortfall.refreshes_at)}"
+
+
+def counted(number: int, what: str) -> str:
+    """Says how many there are of something whose plural takes an s."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _refresh_words(moment: datetime.datetime | None) -> str:

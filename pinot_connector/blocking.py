@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -44,7 +45,11 @@ class PrivateClient(Asking[PrivateResult]):
             )
 
         self._loop = _LoopThread()
-        self._client = self._loop.run(connected())
+        try:
+            self._client = self._loop.run(connected())
+        except BaseException:
+            self._loop.stop()
+            raise
 
     def ask(self, question: question_pb2.Question) -> PrivateResult:
         """Answers a question, once it is paid for; see `Asking.ask`."""
@@ -60,9 +65,7 @@ class PrivateClient(Asking[PrivateResult]):
 
     def close(self) -> None:
         """Closes the connections and ends the thread. Closing twice is allowed."""
-        if self._loop.running:
-            self._loop.run(self._client.close())
-            self._loop.stop()
+        self._loop.stop(self._client.close)
 
     def __enter__(self) -> PrivateClient:
         return self
@@ -80,21 +83,46 @@ class _LoopThread:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gris-client", daemon=True)
         self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        return self._thread.is_alive()
+        self._lock = threading.Lock()
+        self._stopping = False
 
     def run(self, work: Coroutine[Any, Any, _Value]) -> _Value:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._lock:
+            if self._stopping:
+                work.close()
+                raise RuntimeError("the client is closed")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except KeyboardInterrupt:
             # The question must not go on and be charged for somebody who has left.
             future.cancel()
             raise
+        except CancelledError:
+            raise RuntimeError("the client was closed before there was an answer") from None
 
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    def stop(self, close: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Lets `close` run as the last work of the loop, and ends the thread; a second call does nothing."""
+        with self._lock:
+            if self._stopping:
+                return
+            self._stopping = True
+            last = asyncio.run_coroutine_threadsafe(_ended(close), self._loop)
+        try:
+            last.result()
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+async def _ended(close: Callable[[], Awaitable[None]] | None) -> None:
+    try:
+        if close is not None:
+            await close()
+    finally:
+        # Whoever still waits in another thread would wait for ever once the loop stands still.
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)

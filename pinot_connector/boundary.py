@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -25,6 +26,7 @@ from pinot_connector.errors import (
     PlanExpired,
     RefusedByPolicy,
     ReservationOver,
+    ServiceFailed,
     ServiceRefused,
     ServiceUnavailable,
     Shortfall,
@@ -48,6 +50,7 @@ _LOST_ANSWERS = frozenset(
         grpc.StatusCode.UNAVAILABLE,
         grpc.StatusCode.DEADLINE_EXCEEDED,
         grpc.StatusCode.CANCELLED,
+        # Without a reason of the service's own it is gRPC's word for a line that broke while something was sent.
         grpc.StatusCode.INTERNAL,
         grpc.StatusCode.UNKNOWN,
         grpc.StatusCode.ABORTED,
@@ -105,7 +108,8 @@ def _invalid(service: Service, told: _Told) -> GrisError:
 def _exhausted(told: _Told) -> BudgetExhausted:
     for info in _unpacked(told.details, error_details_pb2.ErrorInfo):
         said = info.metadata
-        if {"level", "unit", "requested", "remaining"} <= said.keys():
+        # That the budget is spent is said by the reason; what cannot be read besides is left out.
+        with suppress(KeyError, ValueError):
             until = datetime.fromisoformat(said["refreshes_at"]) if "refreshes_at" in said else None
             level = tuple(said["level"].split("/"))
             shortfall = Shortfall(level, said["unit"], int(said["requested"]), int(said["remaining"]), until)
@@ -143,13 +147,21 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Told], GrisError]] = {
     (Service.DP, "PLAN_EXPIRED"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "PLAN_NOT_AUTHENTIC"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "DATA_CHANGED"): lambda _: DataChanged("the data changed while the question was answered"),
+    (Service.DP, "POLICY_UNUSABLE"): lambda told: ServiceRefused(
+        Service.DP, "the policy's parameters cannot be used; ask the operator", told.reason
+    ),
+    (Service.DP, "INTERNAL"): lambda _: ServiceFailed(Service.DP, "the service failed; its log says where"),
+    (Service.BUDGET, "INTERNAL"): lambda _: ServiceFailed(
+        Service.BUDGET, "the service failed; its log says where"
+    ),
     (Service.BUDGET, "BUDGET_EXHAUSTED"): _exhausted,
     (Service.BUDGET, "ACCOUNT_UNKNOWN"): lambda told: AccountUnknown(told.text),
     (Service.BUDGET, "RESERVATION_OVER"): lambda _: ReservationOver(
         Service.BUDGET, "the reservation is over"
     ),
+    # Why is for the operator: that an answer differs from an earlier one would tell something about the data.
     (Service.BUDGET, "RELEASE_MISMATCH"): lambda _: IntegrityError(
-        "the answer differs from the one that was paid for; nothing is shown"
+        "the release could not be recorded; ask the operator"
     ),
     (Service.BUDGET, "QUERY_MISMATCH"): lambda _: IntegrityError("the reservation is for another question"),
     (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(

@@ -13,9 +13,16 @@ from gris.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris.common.v1 import cost_pb2
 
 from pinot_connector.boundary import Service, translated
-from pinot_connector.budgets import shortfall_of
+from pinot_connector.budgets import Charge, charge_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
-from pinot_connector.errors import BudgetExhausted, GrisError, OutcomeUnknown, ServiceUnavailable
+from pinot_connector.errors import (
+    BudgetExhausted,
+    GrisError,
+    IntegrityError,
+    OutcomeUnknown,
+    ServiceFailed,
+    ServiceUnavailable,
+)
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
@@ -38,7 +45,7 @@ class BudgetCalls:
 
         Raises:
             BudgetExhausted: it does not fit; the error says where.
-            ServiceUnavailable: no answer came. What may be held meanwhile lapses by itself.
+            ServiceUnavailable, ServiceFailed: no answer came. What may be held meanwhile lapses by itself.
         """
         request = budget_pb2.ReserveBudgetRequest(
             account=self._account,
@@ -62,13 +69,13 @@ class BudgetCalls:
         release_id: str,
         query_id: str,
         charge_ticket: bytes,
-    ) -> budget_pb2.UpdateBudgetResponse:
+    ) -> Charge:
         """Settles a reservation with what the release cost.
 
         Raises:
             ReservationOver: the reservation lapsed before.
-            IntegrityError: this account has paid for another answer to the question.
-            OutcomeUnknown: no answer came, and the charge may have happened.
+            IntegrityError: the ledger will not record this release.
+            OutcomeUnknown: no answer came that can be read, and the charge may have happened.
         """
         request = budget_pb2.UpdateBudgetRequest(
             account=self._account,
@@ -79,7 +86,16 @@ class BudgetCalls:
             query_id=query_id,
             charge_ticket=charge_ticket,
         )
-        return await self._repeated(self._stub.UpdateBudget, request, self._timeouts.budget)
+        try:
+            response: budget_pb2.UpdateBudgetResponse = await self._repeated(
+                self._stub.UpdateBudget, request, self._timeouts.budget
+            )
+        except ServiceFailed:
+            raise OutcomeUnknown(Service.BUDGET, "the service failed while it charged") from None
+        try:
+            return charge_of(response)
+        except IntegrityError:
+            raise OutcomeUnknown(Service.BUDGET, "it charged, and its answer cannot be read") from None
 
     async def release(self, reservation_id: str) -> None:
         """Gives a reservation back; if the ledger is slow about it, the reservation lapses soon enough anyway."""
@@ -105,10 +121,10 @@ class BudgetCalls:
             check: budget_pb2.CheckBudgetResponse = await self._once(
                 self._stub.CheckBudget, request, self._timeouts.budget
             )
+            # Something may have become free in between; the refusal stands all the same.
+            return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)) or refusal.shortfalls)
         except GrisError:
             return refusal
-        # Something may have become free in between; the refusal stands all the same.
-        return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)) or refusal.shortfalls)
 
     async def _read(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
         try:
@@ -127,13 +143,14 @@ class BudgetCalls:
         clock = asyncio.get_running_loop().time
         deadline = clock() + seconds
         pause = FIRST_PAUSE_SECONDS
-        unknown: OutcomeUnknown | None = None
+        unknown: OutcomeUnknown | ServiceFailed | None = None
         while True:
             try:
                 return await self._once(call, request, deadline - clock())
-            except OutcomeUnknown as error:
+            except (OutcomeUnknown, ServiceFailed) as error:
+                # A service that failed may have done so after the effect.
                 unknown = error
-                last: OutcomeUnknown | ServiceUnavailable = error
+                last: OutcomeUnknown | ServiceFailed | ServiceUnavailable = error
             except ServiceUnavailable as error:
                 last = unknown or error
             if clock() + pause >= deadline:

@@ -46,6 +46,14 @@ class Level:
     window_end: datetime.datetime | None
 
 
+@dataclass(frozen=True)
+class Charge:
+    """What a charge took from the budget this time, and what is left after it, level by level."""
+
+    charged: Cost
+    remaining: tuple[Level, ...]
+
+
 _MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}
 
 
@@ -58,7 +66,7 @@ def level_of(message: budget_pb2.Level) -> Level:
     """Returns the level that a message holds.
 
     Raises:
-        IntegrityError: the message has no mode.
+        IntegrityError: the message has no mode, or a moment outside the years 1 to 9999.
     """
     if message.mode not in _MODES:
         raise IntegrityError("budget_service sent a limit without a mode")
@@ -74,8 +82,21 @@ def level_of(message: budget_pb2.Level) -> Level:
     )
 
 
+def charge_of(message: budget_pb2.UpdateBudgetResponse) -> Charge:
+    """Returns the charge that a message holds.
+
+    Raises:
+        IntegrityError: as for `level_of`.
+    """
+    return Charge(cost_of(message.charged), tuple(level_of(level) for level in message.levels))
+
+
 def shortfall_of(message: budget_pb2.Shortfall) -> Shortfall:
-    """Returns the shortfall that a message holds."""
+    """Returns the shortfall that a message holds.
+
+    Raises:
+        IntegrityError: it has a moment outside the years 1 to 9999.
+    """
     return Shortfall(
         level=tuple(message.path),
         unit=message.unit,
@@ -86,4 +107,7 @@ def shortfall_of(message: budget_pb2.Shortfall) -> Shortfall:
 
 
 def _moment(message: timestamp_pb2.Timestamp) -> datetime.datetime:
-    return message.ToDatetime(tzinfo=datetime.UTC)
+    try:
+        return message.ToDatetime(tzinfo=datetime.UTC)
+    except (ValueError, OverflowError):
+        raise IntegrityError("budget_service sent a moment outside the years 1 to 9999") from None

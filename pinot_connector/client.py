@@ -12,8 +12,9 @@ from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.channels import Timeouts
 from pinot_connector.engines.base import Engine
+from pinot_connector.errors import InvalidQuestion
 from pinot_connector.noise_calls import NoiseCalls
-from pinot_connector.questions import sql_question
+from pinot_connector.questions import checked_texts, sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
 from pinot_connector.steps import Steps
 
@@ -34,6 +35,10 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         engine: where the data are.
         confidence: the probability with which each interval covers, strictly between 0.5 and 1.
         timeouts: how long each part may take.
+
+    Raises:
+        InvalidQuestion: the account is no text, or the confidence no number between 0.5 and 1.
+        RuntimeError: from every method but `close`, once the client is closed.
     """
 
     def __init__(
@@ -46,13 +51,16 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         confidence: float = DEFAULT_CONFIDENCE,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
     ) -> None:
-        path = account.split("/") if isinstance(account, str) else account
+        path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
+        _require_confidence(confidence)
+        self._closed = False
         self._noise = NoiseCalls(dp, timeouts)
         self._budget = BudgetCalls(budget, path, timeouts)
         self._steps = Steps(self._noise, self._budget, engine, timeouts, confidence)
 
     async def ask(self, question: question_pb2.Question) -> PrivateResult:
         """Answers a question, once it is paid for; see `Asking.ask`."""
+        self._require_open()
         return await self._steps.ask(question)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
@@ -62,6 +70,7 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
             InvalidQuestion, RefusedByPolicy: the question may not be asked.
             ServiceUnavailable: dp_service does not answer.
         """
+        self._require_open()
         asked = sql_question(question) if isinstance(question, str) else question
         return explanation_of(await self._noise.estimate(asked))
 
@@ -72,10 +81,15 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
             AccountUnknown: the account has no budget.
             ServiceUnavailable: budget_service does not answer.
         """
+        self._require_open()
         return tuple(level_of(level) for level in await self._budget.levels())
 
     async def close(self) -> None:
-        """Cancels what is still being asked, lets it give its reservations back, and closes the connections."""
+        """Cancels what is still being asked, lets it give its reservations back, and closes the connections.
+
+        Closing twice is allowed.
+        """
+        self._closed = True
         await self._steps.close()
         await self._noise.close()
         await self._budget.close()
@@ -87,3 +101,13 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the client is closed")
+
+
+def _require_confidence(confidence: float) -> None:
+    # Sent as a message's 0, it would silently mean 0.95.
+    if not isinstance(confidence, float) or not 0.5 < confidence < 1:
+        raise InvalidQuestion("confidence", "expected a number strictly between 0.5 and 1")

@@ -119,7 +119,8 @@ class _Process:
         announced, log = directory / f"{service}.ready", directory / f"{service}.log"
         with announced.open("wb") as stdout, log.open("ab") as stderr:
             popen = subprocess.Popen(  # noqa: S603 - the arguments are paths of the caller's own configuration
-                [sys.executable, "-m", service, *arguments, "--listen", "127.0.0.1:0"],
+                # -P: whatever lies in the current directory is nobody's module.
+                [sys.executable, "-P", "-m", service, *arguments, "--listen", "127.0.0.1:0"],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,

@@ -8,6 +8,7 @@
     ├── IntegrityError         an answer contradicts the protocol; nothing is shown
     ├── ServiceError           a service failed: `service`
     │   ├── ServiceUnavailable it cannot be reached, or said that it had no effect
+    │   ├── ServiceFailed      it has a fault of its own
     │   ├── OutcomeUnknown     a change may have happened; its answer is lost
     │   ├── ServiceRefused     it refused what the connector sent: `reason`
     │   ├── PlanExpired        dp_service asks for a new translation
@@ -20,7 +21,7 @@
 
 No message holds SQL, a literal of a question, a count or a statistic of an engine: what a message says may be
 shown to an analyst. Whoever has one of these errors has no result, and no budget was spent, unless
-`OutcomeUnknown` says that this is not known.
+`OutcomeUnknown` says that this is not known: all of a result that can fail is made before it is charged.
 """
 # ruff: noqa: N818  (these names say what happened; the suffix would add nothing that the base class does not say)
 
@@ -60,7 +61,7 @@ class Shortfall:
     def __str__(self) -> str:
         level = "/".join(self.level)
         refresh = "never" if self.refreshes_at is None else self.refreshes_at.isoformat()
-        return f"{level}: {self.requested} {self.unit} asked for, {self.remaining} left, refreshed {refresh}"
+        return f"{level}, {self.unit}: {self.requested} asked for, {self.remaining} left, refreshed {refresh}"
 
 
 class GrisError(Exception):
@@ -103,7 +104,7 @@ class AccountUnknown(GrisError):
 
 
 class IntegrityError(GrisError):
-    """An answer contradicts the protocol or what was paid for before; nothing is shown."""
+    """An answer contradicts the protocol, or cannot be recorded; nothing is shown."""
 
 
 class ServiceError(GrisError):
@@ -120,11 +121,17 @@ class ServiceUnavailable(ServiceError):
     code = ErrorCode.UNAVAILABLE
 
 
-class OutcomeUnknown(ServiceError):
-    """A change may or may not have happened: its answer is lost, and repeating it did not bring one.
+class ServiceFailed(ServiceError):
+    """The service has a fault of its own, and nothing was changed; its log says more."""
 
-    If it was a charge, the budget may have been spent on a result that was never shown. Asking the same
-    question again costs nothing in that case.
+    code = ErrorCode.UNAVAILABLE
+
+
+class OutcomeUnknown(ServiceError):
+    """A change may or may not have happened: no answer that can be read came, and repeating it did not bring one.
+
+    If it was a charge, the budget may have been spent on a result that was never shown. Where the policy has answers
+    repeat, asking the same question again then costs nothing; where every answer has fresh noise, it is charged anew.
     """
 
     code = ErrorCode.UNAVAILABLE

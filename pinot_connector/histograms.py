@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 
 from gris.common.v1 import histogram_pb2
@@ -10,7 +11,13 @@ from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, Engi
 from pinot_connector.errors import IncompleteAnswer
 
 MAX_CHUNK_BYTES = 2**20
+# What dp_service takes in one piece, whole or as a chunk.
+MAX_ROW_BYTES = 3 * 2**20
 MAX_COUNT = 2**53
+
+_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+FIRST_DAY = datetime.date.min.toordinal() - _EPOCH_ORDINAL
+LAST_DAY = datetime.date.max.toordinal() - _EPOCH_ORDINAL
 
 
 def checked(query: EngineQuery, answer: EngineAnswer) -> EngineAnswer:
@@ -19,7 +26,8 @@ def checked(query: EngineQuery, answer: EngineAnswer) -> EngineAnswer:
     dp_service checks what needs the plan: types, order, repetition and the domain.
 
     Raises:
-        IncompleteAnswer: too many rows, columns of different lengths, or counts out of range.
+        IncompleteAnswer: too many rows, columns of different lengths, counts out of range, or days that Python does not
+            know, which could not be shown once they were paid for.
     """
     if len(answer.counts) > query.row_limit:
         raise IncompleteAnswer("the engine answered with more rows than asked")
@@ -27,6 +35,9 @@ def checked(query: EngineQuery, answer: EngineAnswer) -> EngineAnswer:
         raise IncompleteAnswer("the engine answered with columns that do not belong together")
     if answer.counts and not 0 <= min(answer.counts) <= max(answer.counts) <= MAX_COUNT:
         raise IncompleteAnswer("the engine answered with an impossible count")
+    for column, values in zip(query.columns, answer.elements, strict=True):
+        if column.type is ColumnType.DATE and not all(map(_is_day, values)):
+            raise IncompleteAnswer("the engine answered with a day outside the years 1 to 9999")
     return answer
 
 
@@ -44,8 +55,11 @@ def chunks(
 ) -> Iterator[histogram_pb2.Histogram]:
     """Yields the answer in messages of at most 1 MiB, in its order.
 
-    A single row that is larger is sent alone, for dp_service to refuse. `whole_bytes` is the size of the
-    whole answer as one message; with it the usual chunk is right at the first try.
+    A single row that is larger is sent alone. `whole_bytes` is the size of the whole answer as one message; with it the
+    usual chunk is right at the first try.
+
+    Raises:
+        IncompleteAnswer: a single row is too large for any message.
     """
     total = len(answer.counts)
     rows = max(1, total * MAX_CHUNK_BYTES // (2 * max(1, whole_bytes)))
@@ -58,12 +72,19 @@ def _halved(
 ) -> Iterator[histogram_pb2.Histogram]:
     # Rows differ in size, so a chunk of average rows can still be too large.
     chunk = _slice(columns, answer, start, end)
-    if chunk.ByteSize() <= MAX_CHUNK_BYTES or end - start == 1:
+    size = chunk.ByteSize()
+    if size <= MAX_CHUNK_BYTES or end - start == 1:
+        if size > MAX_ROW_BYTES:
+            raise IncompleteAnswer("the engine answered with a value that is too long")
         yield chunk
         return
     middle = (start + end) // 2
     yield from _halved(columns, answer, start, middle)
     yield from _halved(columns, answer, middle, end)
+
+
+def _is_day(value: object) -> bool:
+    return isinstance(value, int) and FIRST_DAY <= value <= LAST_DAY
 
 
 def _slice(

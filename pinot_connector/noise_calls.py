@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import grpc
@@ -52,15 +52,16 @@ class NoiseCalls:
         """Returns the release of an engine's answer, in one message or streamed, as its size asks for.
 
         Raises:
-            IncompleteAnswer: dp_service found that this cannot be the answer to the plan's query.
+            IncompleteAnswer: a value is too long, or dp_service found that this cannot be the answer to the plan's
+                query.
             IntegrityError: the stream stopped before its end.
         """
-        whole = histogram(columns, answer)
-        size = whole.ByteSize()
+        request = dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram(columns, answer))
         try:
-            if size > MAX_UNARY_BYTES:
-                return await self._streamed(columns, _noise_requests(header, columns, answer, size))
-            request = dp_pb2.AddNoiseUnaryRequest(header=header, histogram=whole)
+            # The plan counts too: the plan of a large known domain holds the domain, whichever elements are present.
+            if request.ByteSize() > MAX_UNARY_BYTES:
+                whole_bytes = request.histogram.ByteSize()
+                return await self._streamed(columns, _noise_requests(header, columns, answer, whole_bytes))
             response = await self._call(self._stub.AddNoiseUnary, request)
             return merged(columns, [response.elements], response.release)
         except InvalidQuestion:
@@ -71,11 +72,11 @@ class NoiseCalls:
         """Closes the connection."""
         await self._channel.close()
 
-    async def _streamed(self, columns: _Columns, requests: AsyncIterator[dp_pb2.AddNoiseRequest]) -> Noisy:
+    async def _streamed(self, columns: _Columns, requests: list[dp_pb2.AddNoiseRequest]) -> Noisy:
         parts: list[dp_pb2.ReleasedElements] = []
         end: dp_pb2.Release | None = None
         try:
-            async for response in self._stub.AddNoise(requests, timeout=self._timeout):
+            async for response in self._stub.AddNoise(iter(requests), timeout=self._timeout):
                 if response.HasField("end"):
                     end = response.end
                 else:
@@ -99,10 +100,12 @@ def _meant(error: grpc.RpcError) -> GrisError:
     return ServiceUnavailable(Service.DP, "no answer") if isinstance(meant, OutcomeUnknown) else meant
 
 
-async def _noise_requests(
+def _noise_requests(
     header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer, whole_bytes: int
-) -> AsyncIterator[dp_pb2.AddNoiseRequest]:
-    yield dp_pb2.AddNoiseRequest(header=header)
-    for chunk in chunks(columns, answer, whole_bytes):
-        yield dp_pb2.AddNoiseRequest(chunk=chunk)
-    yield dp_pb2.AddNoiseRequest(end=dp_pb2.ReleaseEnd(row_count=len(answer.counts)))
+) -> list[dp_pb2.AddNoiseRequest]:
+    # All before the first is sent: gRPC would log an error of a generator, and take it for a cancellation.
+    return [
+        dp_pb2.AddNoiseRequest(header=header),
+        *(dp_pb2.AddNoiseRequest(chunk=chunk) for chunk in chunks(columns, answer, whole_bytes)),
+        dp_pb2.AddNoiseRequest(end=dp_pb2.ReleaseEnd(row_count=len(answer.counts))),
+    ]

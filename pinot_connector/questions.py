@@ -81,8 +81,8 @@ def structured_question(
         InvalidQuestion: a value that a message cannot hold.
     """
     query = question_pb2.HistogramQuery(
-        table=table,
-        dimensions=[by] if isinstance(by, str) else by,
+        table=checked_text("table", table),
+        dimensions=checked_texts("dimensions", [by] if isinstance(by, str) else by),
         measure=_MEASURES[_measure(measure)],
         filters=[_filter(column, condition) for column, condition in (where or {}).items()],
         k=_checked_k(k),
@@ -94,8 +94,34 @@ def structured_question(
 
 
 def sql_question(text: str) -> question_pb2.Question:
-    """Builds a question from SQL of the accepted subset; dp_service parses it, and no engine ever sees it."""
-    return question_pb2.Question(sql=text)
+    """Builds a question from SQL of the accepted subset; dp_service parses it, and no engine ever sees it.
+
+    Raises:
+        InvalidQuestion: it is not a text that a message can hold.
+    """
+    return question_pb2.Question(sql=checked_text("sql", text))
+
+
+def checked_text(field: str, text: object) -> str:
+    """Returns a text if a message can hold it.
+
+    Raises:
+        InvalidQuestion: it is no text, or has half of a surrogate pair; the message names the field, not the text.
+    """
+    if not isinstance(text, str):
+        raise InvalidQuestion(field, "expected a text")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidQuestion(field, "expected a text without lone surrogates") from None
+    return text
+
+
+def checked_texts(field: str, texts: object) -> list[str]:
+    """Returns several texts if a message can hold them; errors as for `checked_text`."""
+    if not isinstance(texts, Sequence):
+        raise InvalidQuestion(field, "expected a text, or a sequence of texts")
+    return [checked_text(field, text) for text in texts]
 
 
 def _measure(measure: Measure | str) -> Measure:
@@ -106,13 +132,14 @@ def _measure(measure: Measure | str) -> Measure:
 
 
 def _checked_k(k: int | None) -> int | None:
-    if k is not None and not 1 <= k < 2**63:
-        raise InvalidQuestion("k", "expected a positive number")
+    # A truth value is an int to Python, and nobody's k.
+    if k is not None and (type(k) is not int or not 1 <= k < 2**63):
+        raise InvalidQuestion("k", "expected a positive whole number")
     return k
 
 
 def _filter(column: str, condition: Condition) -> question_pb2.Filter:
-    built = question_pb2.Filter(column=column)
+    built = question_pb2.Filter(column=checked_text("filters.column", column))
     match condition:
         case Between(lower, upper):
             built.range.SetInParent()
@@ -141,7 +168,7 @@ def _value(column: str, value: object) -> question_pb2.Value:
         case int() if -(2**63) <= value < 2**63:
             return question_pb2.Value(int64=value)
         case str():
-            return question_pb2.Value(string=value)
+            return question_pb2.Value(string=checked_text(f"filters.{column}", value))
         case datetime.date() if not isinstance(value, datetime.datetime):
             return question_pb2.Value(date=value.toordinal() - _EPOCH_ORDINAL)
         case _:

@@ -13,6 +13,7 @@ from gris.dp.v1 import dp_pb2
 
 from pinot_connector.boundary import Service
 from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budgets import Charge
 from pinot_connector.errors import GrisError, ReservationOver
 
 CHARGES_OF_A_LAPSED_RESERVATION = 2
@@ -43,7 +44,7 @@ class Reservation:
         if self._held is not None:
             await _to_its_end(self._give_back(self._held))
 
-    async def charge(self, release: dp_pb2.Release) -> budget_pb2.UpdateBudgetResponse:
+    async def charge(self, release: dp_pb2.Release) -> Charge:
         """Settles the reservation with what the release cost; only after this may anything be shown.
 
         A reservation that lapsed meanwhile is made anew for the whole worst case first: were only the actual cost
@@ -51,21 +52,21 @@ class Reservation:
 
         Raises:
             BudgetExhausted: the reservation lapsed, and the worst case does not fit any more.
-            OutcomeUnknown: no answer came, and the charge may have happened.
+            OutcomeUnknown: no answer came that can be read, and the charge may have happened.
         """
         for _ in range(CHARGES_OF_A_LAPSED_RESERVATION):
             if self._held is None:
                 self._held = await self._reserve()
             try:
-                response = await self._settle(self._held, release)
+                charge = await self._settle(self._held, release)
             except ReservationOver:
                 self._held = None
             else:
                 self._held = None
-                return response
+                return charge
         raise ReservationOver(Service.BUDGET, "reservations lapse before they can be settled")
 
-    async def _settle(self, held: str, release: dp_pb2.Release) -> budget_pb2.UpdateBudgetResponse:
+    async def _settle(self, held: str, release: dp_pb2.Release) -> Charge:
         return await self._budget.charge(
             release.cost,
             reservation_id=held,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
 
-from gris.budget.v1 import budget_pb2
 from gris.dp.v1 import dp_pb2
 
-from pinot_connector.budgets import Cost, Level, cost_of, level_of
+from pinot_connector.budgets import Charge, Cost, Level, cost_of
 from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.plain import plain
@@ -156,31 +155,38 @@ _CONSISTENCIES = {
 }
 
 
-def result_of(
-    columns: tuple[ExpectedColumn, ...], noisy: Noisy, charge: budget_pb2.UpdateBudgetResponse
-) -> PrivateResult:
-    """Returns what may be shown of a release, now that it is paid for.
+def prepared(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> Callable[[Charge], PrivateResult]:
+    """Makes of a release all that can fail, and returns what completes the result once it is paid for.
+
+    A release that cannot be shown must not be charged, so nothing is left to fail after the charge.
 
     Raises:
         IntegrityError: a message says something that this version does not know.
     """
     release = noisy.release
-    return PrivateResult(
-        columns=columns,
-        rows=_rows(columns, noisy),
-        ended_in_bottom=release.ended_in_bottom,
-        bottom=release.bottom if release.HasField("bottom") else None,
-        parameters=_parameters(release.parameters),
-        interval_kind=_known(_INTERVAL_KINDS, release.interval_kind),
-        confidence=release.confidence,
-        cost=cost_of(release.cost),
-        charged=cost_of(charge.charged),
-        remaining=tuple(level_of(level) for level in charge.levels),
-        data_version=release.data_version,
-        release_id=release.release_id,
-        query_id=release.query_id,
-        key_id=release.key_id,
-    )
+    rows = _rows(columns, noisy)
+    parameters = _parameters(release.parameters)
+    interval_kind = _known(_INTERVAL_KINDS, release.interval_kind)
+
+    def completed(charge: Charge) -> PrivateResult:
+        return PrivateResult(
+            columns=columns,
+            rows=rows,
+            ended_in_bottom=release.ended_in_bottom,
+            bottom=release.bottom if release.HasField("bottom") else None,
+            parameters=parameters,
+            interval_kind=interval_kind,
+            confidence=release.confidence,
+            cost=cost_of(release.cost),
+            charged=charge.charged,
+            remaining=charge.remaining,
+            data_version=release.data_version,
+            release_id=release.release_id,
+            query_id=release.query_id,
+            key_id=release.key_id,
+        )
+
+    return completed
 
 
 def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
@@ -205,22 +211,32 @@ def _rows(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> tuple[Row, ...]:
 def _shown(kind: ColumnType, values: list[Element]) -> Sequence[Shown]:
     if kind is not ColumnType.DATE:
         return values
-    return [datetime.date.fromordinal(int(days) + _EPOCH_ORDINAL) for days in values]
+    try:
+        return [datetime.date.fromordinal(int(days) + _EPOCH_ORDINAL) for days in values]
+    except (ValueError, OverflowError):
+        raise IntegrityError("dp_service sent a day outside the years 1 to 9999") from None
 
 
 def _parameters(message: dp_pb2.MechanismParameters) -> Parameters:
     return Parameters(
         mechanism=_known(_MECHANISMS, message.mechanism),
-        epsilon_per=Fraction(message.epsilon_per),
-        delta=Fraction(message.delta) if message.delta else None,
+        epsilon_per=_exact(message.epsilon_per),
+        delta=_exact(message.delta) if message.delta else None,
         tau=message.tau,
         delta_l0=message.delta_l0 or None,
         d_bar=message.d_bar or None,
         k=message.k or None,
         domain_size=message.domain_size or None,
-        noise_scale=Fraction(message.noise_scale) if message.noise_scale else None,
+        noise_scale=_exact(message.noise_scale) if message.noise_scale else None,
         consistency=_known(_CONSISTENCIES, message.consistency),
     )
+
+
+def _exact(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise IntegrityError("dp_service sent something else than an exact number") from None
 
 
 def _known(meanings: Mapping[_Key, _Meaning], value: _Key) -> _Meaning:

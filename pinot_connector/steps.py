@@ -1,9 +1,9 @@
 """The steps from a question to a result, in the one order that keeps the promise.
 
-    1. read the engine's version of the data, and have the question translated for it
+    1. have the policy accept the table, read the engine's version of its data, and have the question translated for it
     2. reserve the worst case
     3. run the query, on exactly that version
-    4. add noise
+    4. add noise, and make of it all of the result that can fail
     5. charge what the release cost; only then is there a result
 
 Each step raises rather than go on with less than it needs, and whatever is raised after step 2 gives the reservation
@@ -35,13 +35,13 @@ from pinot_connector.histograms import checked
 from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.releases import verify
 from pinot_connector.reservations import Reservation
-from pinot_connector.results import PrivateResult, result_of
+from pinot_connector.results import PrivateResult, prepared
 
 TRIES_ON_MOVING_DATA = 3
 PAUSE_SECONDS = 0.2
 MAX_ENGINE_CALLS = 32
 
-# Only dp_service can read which table an SQL question is about, and it wants a version to translate for.
+# dp_service says which table a question is about and whether it may be asked at all, but wants a version to say it for.
 NO_VERSION_YET = "none"
 
 _COLUMN_TYPES = {
@@ -64,6 +64,8 @@ class Steps:
         self._engine = engine
         self._timeouts = timeouts
         self._confidence = confidence
+        # Tables that the policy lists; only these does the engine ever hear of.
+        self._accepted: set[str] = set()
         self._asking: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
 
@@ -121,27 +123,28 @@ class Steps:
             )
             noisy = await self._noise.add_noise(header, query.columns, answer)
             verify(noisy, translation)
+            completed = prepared(query.columns, noisy)
             charge = await reservation.charge(noisy.release)
-        return result_of(query.columns, noisy, charge)
+        return completed(charge)
 
     async def _translate(self, question: question_pb2.Question) -> tuple[dp_pb2.TranslateQueryResponse, str]:
-        table = question.structured.table or await self._table_of(question)
-        data_version = await self._data_version(table, question)
+        table = await self._accepted_table(question)
+        data_version = await self._on_engine(lambda: self._engine.data_version(table))
         translation = await self._noise.translate(question, data_version)
         if translation.table != table:
             raise IntegrityError("dp_service translated a question about another table")
         return translation, data_version
 
-    async def _table_of(self, question: question_pb2.Question) -> str:
-        return (await self._noise.translate(question, NO_VERSION_YET)).table
-
-    async def _data_version(self, table: str, question: question_pb2.Question) -> str:
-        try:
-            return await self._on_engine(lambda: self._engine.data_version(table))
-        except EngineRefused:
-            # A table that the policy does not have either is the question's fault; the policy says that better.
-            await self._noise.translate(question, NO_VERSION_YET)
-            raise
+    async def _accepted_table(self, question: question_pb2.Question) -> str:
+        """Returns the table of a question once the policy has accepted it; a table is asked about only once."""
+        named = question.structured.table
+        if named in self._accepted:
+            return named
+        table = (await self._noise.translate(question, NO_VERSION_YET)).table
+        if named not in ("", table):
+            raise IntegrityError("dp_service translated a question about another table")
+        self._accepted.add(table)
+        return table
 
     async def _on_engine(self, call: Callable[[], _Answer]) -> _Answer:
         running = asyncio.get_running_loop().run_in_executor(self._threads, call)

@@ -61,7 +61,8 @@ class Draft:
         self.ended.append(reservation.reservation_id)
 
     def spend(self, entry: JournalEntry) -> None:
-        """Write a charge and count it in those of its windows that are still open."""
+        """Write a charge and count it in those of its windows that are still open; the first one fixes the currency."""
+        self.unit_id = self.unit_id or entry.unit_id
         for level in self._open_levels(entry.account, entry.holds):
             balance = self.balances[level]
             self.balances[level] = replace(balance, spent=balance.spent + entry.cost)
@@ -82,7 +83,7 @@ class Draft:
             kind=EntryKind.FORFEITED,
             account=reservation.account,
             cost=reservation.held,
-            unit_id=self.unit_id,
+            unit_id=reservation.unit_id,
             request_id=reservation.request_id,
             release_id="",
             query_id=reservation.query_id,

@@ -1,4 +1,4 @@
-"""What the ledger answers. Every outcome is remembered under its request id, refusals too."""
+"""What the ledger answers. Every outcome is remembered under its request id, refusals for an hour."""
 
 from __future__ import annotations
 

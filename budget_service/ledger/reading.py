@@ -22,7 +22,8 @@ class Statement:
 
 def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:
     """Return the state of an account at `now`; the snapshot needs only `root`, `due` and the account's balances."""
-    return Statement(snapshot.root.unit_id, Draft(snapshot, levels, now).statuses())
+    draft = Draft(snapshot, levels, now)
+    return Statement(draft.unit_id, draft.statuses())
 
 
 def check(found: Statement, cost: Cost, unit_id: str) -> tuple[Shortfall, ...] | Refused:

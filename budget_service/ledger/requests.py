@@ -72,6 +72,16 @@ class Release:
 Request: TypeAlias = Reserve | Charge | Release
 
 
+def payer_of(request: Request) -> str:
+    """Return whose payments count for a request: those of its account, made in windows of the last level with a limit.
+
+    One level's windows follow each other, so that what a payer has paid for belongs to one window at a time. The last
+    level is the account itself as long as every account has a limit of its own; no path has two slashes in a row.
+    """
+    account, last = request.account, request.levels[-1].level
+    return account.text if last == account else f"{account.text}//{last.depth}"
+
+
 def _cost_parts(cost: Cost, unit_id: str) -> tuple[str, str, str]:
     return str(cost.information), str(cost.calls), unit_id
 

@@ -33,10 +33,13 @@ from budget_service.ledger.state import (
     Snapshot,
 )
 from budget_service.ledger.values import NOTHING, Cost
-from budget_service.ledger.windows import DAY, Microseconds
+from budget_service.ledger.windows import DAY, SECOND, Microseconds
 
-# Outcomes and paid ids are kept so long after their window, which is longer than any retry or dispute should last.
+# What was granted and paid for is kept so long after its window, which is longer than any dispute should last.
 RETENTION: Microseconds = 35 * DAY
+# A refusal changes nothing, so it is kept only for longer than any request is retried: whoever asks again and again
+# after the budget is spent must not fill the store.
+REFUSAL_RETENTION: Microseconds = 3600 * SECOND
 
 
 def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
@@ -61,16 +64,11 @@ def _recall(remembered: Remembered, request: Request) -> Answer:
 def _outcome(snapshot: Snapshot, draft: Draft, request: Request) -> Outcome:
     if isinstance(request, Release):
         return _release(snapshot, draft, request)
-    if snapshot.root.unit_id not in ("", request.unit_id):
+    if draft.unit_id not in ("", request.unit_id):
         return Refused(Reason.UNIT_MISMATCH)
-    decided = (
-        _reserve(snapshot, draft, request)
-        if isinstance(request, Reserve)
-        else _charge(snapshot, draft, request)
-    )
-    if not isinstance(decided, Refused | Exhausted):
-        draft.unit_id = request.unit_id
-    return decided
+    if isinstance(request, Reserve):
+        return _reserve(snapshot, draft, request)
+    return _charge(snapshot, draft, request)
 
 
 def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve) -> Outcome:
@@ -83,6 +81,7 @@ def _reserve(snapshot: Snapshot, draft: Draft, request: Reserve) -> Outcome:
         request_id=request.request_id,
         query_id=request.query_id,
         held=NOTHING if recorded else request.max_cost,
+        unit_id=request.unit_id,
         expires_at=draft.now + request.ttl,
         paid_release_id=recorded,
         forfeits=request.forfeits,
@@ -111,13 +110,8 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
     reservation = _open_reservation(snapshot, draft)
     if reservation is None:
         return Refused(Reason.RESERVATION_OVER)
-    if request.query_id not in ("", reservation.query_id):
-        return Refused(Reason.QUERY_MISMATCH)
-    if any(
-        _contradicts(request, id_)
-        for id_ in (reservation.paid_release_id, _recorded_release(snapshot, draft))
-    ):
-        return Refused(Reason.RELEASE_MISMATCH)
+    if (reason := _mismatch(snapshot, draft, request, reservation)) is not None:
+        return Refused(reason)
     if reservation.paid_release_id or _release_is_paid(snapshot, draft):
         draft.end(reservation)
         return Charged(NOTHING, True, draft.statuses())
@@ -131,12 +125,22 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
     return Charged(request.cost, False, draft.statuses())
 
 
+def _mismatch(snapshot: Snapshot, draft: Draft, request: Charge, reservation: Reservation) -> Reason | None:
+    # Before the first charge, reservations of several currencies may be open.
+    if request.unit_id != reservation.unit_id:
+        return Reason.UNIT_MISMATCH
+    if request.query_id not in ("", reservation.query_id):
+        return Reason.QUERY_MISMATCH
+    recorded = (reservation.paid_release_id, _recorded_release(snapshot, draft))
+    return Reason.RELEASE_MISMATCH if any(_contradicts(request, each) for each in recorded) else None
+
+
 def _release(snapshot: Snapshot, draft: Draft, request: Release) -> Outcome:
     reservation = _open_reservation(snapshot, draft)
     if reservation is None:
         return Refused(Reason.RESERVATION_OVER)
     draft.end(reservation)
-    return Released(reservation.held, draft.unit_id)
+    return Released(reservation.held, reservation.unit_id)
 
 
 def _admission(draft: Draft, cost: Cost) -> Exhausted | Refused | None:
@@ -197,14 +201,19 @@ def _note_payment(draft: Draft, request: Charge, query_id: str) -> None:
 
 
 def _change(draft: Draft, request: Request, outcome: Outcome) -> Change:
-    # A budget that is never refreshed has no end to count from: its outcomes are kept from now on.
-    window_end = draft.leaf_window.end or draft.now
     return Change(
         root=RootRecord(draft.unit_id, draft.now),
-        remembered=Remembered(request.fingerprint(), outcome, window_end + RETENTION),
+        remembered=Remembered(request.fingerprint(), outcome, _kept_until(draft, outcome)),
         balances=draft.balances,
         opened=draft.opened,
         ended=tuple(draft.ended),
         journal=tuple(draft.journal),
         payment=draft.payment,
     )
+
+
+def _kept_until(draft: Draft, outcome: Outcome) -> Microseconds:
+    if isinstance(outcome, Refused | Exhausted):
+        return draft.now + REFUSAL_RETENTION
+    # A budget that is never refreshed has no end to count from: its outcomes are kept from now on.
+    return (draft.leaf_window.end or draft.now) + RETENTION

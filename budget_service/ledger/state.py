@@ -17,7 +17,7 @@ MAX_EXPIRED_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class RootRecord:
-    """What is kept once for a root account: its currency (empty: none yet) and the last time recorded in it."""
+    """What is kept once for a root account: its currency (empty: nothing is charged yet) and the last time recorded."""
 
     unit_id: str = ""
     last_time: Microseconds = 0
@@ -53,6 +53,7 @@ class Reservation:
     request_id: str
     query_id: str
     held: Cost
+    unit_id: str
     expires_at: Microseconds
     paid_release_id: str
     forfeits: bool
@@ -105,8 +106,8 @@ class Snapshot:
 
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
     `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them; `reservation` is the one
-    that the request names, if it is open and of this account; `release_paid_in` is the start of the window in which the
-    account last paid for the request's release.
+    that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
+    window in which the request's release was last paid for, are those of the request's payer (`requests.payer_of`).
     """
 
     root: RootRecord = RootRecord()

@@ -35,10 +35,6 @@ class Window:
     start: Microseconds
     end: Microseconds | None
 
-    def contains(self, now: Microseconds) -> bool:
-        """Tell whether `now` lies in the window."""
-        return self.start <= now and (self.end is None or now < self.end)
-
     def at(self, now: Microseconds, configured: Window) -> Window:
         """Return the window that is open at `now`, this one being the last that was used.
 

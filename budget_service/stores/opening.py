@@ -10,8 +10,8 @@ from budget_service.stores.sqlite import SqliteStore
 
 async def open_store(address: str, *, allow_volatile: bool) -> Store:
     """Open `sqlite:PATH`, `redis://...` or `rediss://...`. Raises StoreError."""
-    if address.startswith("sqlite:") and address != "sqlite:":
-        return SqliteStore.open(Path(address.removeprefix("sqlite:")))
+    if address.startswith("sqlite:") and (path := address.removeprefix("sqlite:").strip()):
+        return SqliteStore.open(Path(path), allow_volatile=allow_volatile)
     if address.startswith(("redis://", "rediss://")):
         return await _open_redis(address, allow_volatile=allow_volatile)
     raise StoreUnusableError("a store is sqlite:PATH, redis://HOST:PORT/DB or rediss://HOST:PORT/DB")

@@ -1,7 +1,7 @@
 """The Redis (or Valkey) store: one script for each operation, with the request id inside it.
 
 A script runs alone and is either run as a whole or not at all, so it is the transaction. What a crash of Redis can lose
-is decided by its persistence: only `appendonly yes` with `appendfsync always` keeps every charge that was answered.
+is decided by its persistence: `appendonly yes` is demanded, and only `appendfsync always` also outlives the power.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
@@ -32,12 +33,27 @@ from budget_service.stores.interface import (
     system_clock,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MAX_CONNECTIONS = 32
 CONNECT_TIMEOUT_SECONDS = 1.0
 ANSWER_TIMEOUT_SECONDS = 2.0
 # Two is what a window that ends between guess and script takes.
 MAX_GUESSES = 4
+
+UNREADABLE_ADDRESS = (
+    "the address of Redis cannot be read: it is redis://USER:PASSWORD@HOST:PORT/DB, the port is a number, and "
+    "characters such as # / ? @ : [ ] % in the password are percent-encoded (# is %23)"
+)
+
+# What each `appendfsync` can lose of the charges that were acknowledged.
+LOSSES = {
+    "always": "",
+    "everysec": (
+        "appendfsync everysec: a power failure loses up to about a second of them; a killed Redis loses none, or up to "
+        "two seconds if the disk was so slow that a write had to wait"
+    ),
+    "no": "appendfsync no: a power failure loses what the system has not written, often 30 seconds; a killed one none",
+}
 
 LUA = Path(__file__).parent / "lua"
 
@@ -119,19 +135,17 @@ class RedisStore:
 
     async def check(self) -> None:
         """Return if Redis answers, takes writes and keeps what it is given, by what it says of itself."""
-        try:
-            replication = await self._client.info("replication")
-            memory = await self._client.info("memory")
-            persistence = await self._client.info("persistence")
-        except (RedisError, OSError) as error:
-            raise StoreUnavailableError(str(error)) from error
+        replication = await self._info("replication")
+        memory = await self._info("memory")
+        persistence = await self._info("persistence")
         if replication["role"] != "master":
             raise StoreUnusableError("this Redis is a replica and takes no writes")
         if memory["maxmemory_policy"] != "noeviction":
             raise StoreUnusableError("this Redis may evict budgets: set maxmemory-policy to noeviction")
-        if not (self._allow_volatile or persistence["aof_enabled"] or await self._setting("save")):
+        # Snapshots are not enough: what was charged since the last one is gone when the process is killed.
+        if not (persistence["aof_enabled"] or self._allow_volatile):
             raise StoreUnusableError(
-                "this Redis forgets budgets when it stops: set appendonly, or allow_volatile"
+                "this Redis forgets charges when it dies: start it with --appendonly yes"
             )
 
     async def close(self) -> None:
@@ -145,10 +159,21 @@ class RedisStore:
             raise StoreUnusableError(
                 f"this Redis has schema {found}, newer than this program's {SCHEMA_VERSION}"
             )
+        if found < SCHEMA_VERSION:
+            await self._reading(self._exchange("SET", text.SCHEMA_KEY, str(SCHEMA_VERSION)))
 
     async def _warn_of_losses(self) -> None:
-        if await self._setting("appendonly") != "yes" or await self._setting("appendfsync") != "always":
-            log.warning("a crash of this Redis can lose charges: set appendonly yes and appendfsync always")
+        loss = LOSSES.get(await self._setting("appendfsync"), "what a power failure loses is unknown")
+        if not (await self._info("persistence"))["aof_enabled"]:
+            loss = "it forgets every charge since its last snapshot, if it takes any, when it dies"
+        if loss:
+            log.warning("this Redis can lose charges that were acknowledged: %s", loss)
+
+    async def _info(self, section: str) -> dict[str, Any]:
+        try:
+            return dict(await self._client.info(section))
+        except (RedisError, OSError) as error:
+            raise StoreUnavailableError(str(error)) from error
 
     async def _setting(self, name: str) -> str:
         """Return a setting, empty if this Redis does not tell (some hosted ones do not)."""
@@ -207,6 +232,10 @@ class RedisStore:
 
 def _pool(address: str) -> BlockingConnectionPool:
     try:
+        parts = urlsplit(address)
+        if "#" in address or "@" in parts.path + parts.query:
+            # The password ends too soon there, and what is left of it would be taken for a host or a port.
+            raise StoreUnusableError(UNREADABLE_ADDRESS)
         return BlockingConnectionPool.from_url(
             address,
             max_connections=MAX_CONNECTIONS,
@@ -217,5 +246,6 @@ def _pool(address: str) -> BlockingConnectionPool:
             protocol=2,
             retry=Retry(NoBackoff(), 0),
         )
-    except ValueError as error:
-        raise StoreUnusableError(f"the address of Redis: {error}") from None
+    except ValueError:
+        # What the library says quotes the address, and a piece of the password that it took for a port.
+        raise StoreUnusableError(UNREADABLE_ADDRESS) from None

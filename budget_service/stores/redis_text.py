@@ -7,7 +7,7 @@ All keys of one root account share one hash slot; the root is percent-encoded, s
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
-    gris:{ROOT}:paid:ACCOUNT   hash     window; release:ID, query:ID -> release id; of one window
+    gris:{ROOT}:paid:PAYER     hash     window; release:ID, query:ID -> release id; of one window
     gris:{ROOT}:request:ID     hash     keep_until, fingerprint, outcome
 """
 
@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 from budget_service.ledger.outcomes import Answer, Reason, Refused
-from budget_service.ledger.requests import Charge, Release, Request, Reserve
-from budget_service.ledger.rules import RETENTION
+from budget_service.ledger.requests import Charge, Release, Request, Reserve, payer_of
+from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Balance, Hold, Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
@@ -37,7 +37,7 @@ def reading_keys(root: str) -> list[str]:
 def request_keys(request: Request) -> list[str]:
     """Return the keys of a changing script, in the order of `ledger.lua`."""
     root = request.account.root
-    named = ("journal", f"paid:{request.account.text}", f"request:{request.request_id}")
+    named = ("journal", f"paid:{payer_of(request)}", f"request:{request.request_id}")
     return reading_keys(root) + [_key(root, name) for name in named]
 
 
@@ -50,6 +50,7 @@ def argument(request: Request, guess: Microseconds, clock: str) -> str:
         "fingerprint": request.fingerprint(),
         "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
         "retention": str(RETENTION),
+        "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
         "reservation_id": request.reservation_id,
     }
@@ -69,13 +70,15 @@ def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snaps
     snapshot = Snapshot(
         root=RootRecord(unit_id, int(last_time)),
         balances={level: _balance(text) for level, text in zip(accounts, texts, strict=True) if text},
-        due=tuple(parse_reservation(id_, text) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)),
+        due=tuple(
+            parse_reservation(id_, text, unit_id) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)
+        ),
     )
     return snapshot, int(now)
 
 
-def parse_reservation(reservation_id: str, text: str) -> Reservation:
-    """Return a reservation from its JSON."""
+def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Reservation:
+    """Return a reservation from its JSON; one of schema 1 does not say its currency, which is the root's `unit_id`."""
     kept = json.loads(text)
     return Reservation(
         reservation_id=reservation_id,
@@ -83,6 +86,7 @@ def parse_reservation(reservation_id: str, text: str) -> Reservation:
         request_id=kept["request_id"],
         query_id=kept["query_id"],
         held=Cost(int(kept["information"]), int(kept["calls"])),
+        unit_id=kept.get("unit_id", unit_id),
         expires_at=int(kept["expires_at"]),
         paid_release_id=kept["paid_release_id"],
         forfeits=kept["forfeits"] == "1",

@@ -8,8 +8,11 @@ own exclusive lock is held from `open` to `close`, and the system frees it when 
 from __future__ import annotations
 
 import asyncio
+import itertools
+import os
 import sqlite3
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +31,8 @@ from budget_service.stores.interface import (
     system_clock,
 )
 
+VOLATILE = Path(":memory:")
+
 Result = TypeVar("Result")
 
 
@@ -43,8 +48,12 @@ class SqliteStore:
         self._clock = clock
 
     @staticmethod
-    def open(path: Path, clock: Clock = system_clock) -> SqliteStore:
+    def open(path: Path, clock: Clock = system_clock, *, allow_volatile: bool = False) -> SqliteStore:
         """Open a ledger, making it if the file does not exist. Raises StoreUnusableError."""
+        if path != VOLATILE:
+            _secure(path)
+        elif not allow_volatile:
+            raise StoreUnusableError("a ledger in memory forgets budgets when it stops: name a file")
         writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         try:
             connection = writer.submit(_connect, path).result()
@@ -122,6 +131,29 @@ def _commit(connection: sqlite3.Connection) -> None:
         raise OutcomeUnknownError(str(error)) from error
 
 
+def _secure(path: Path) -> None:
+    """Make the file so that only its owner may read and write it, or see that the one that is there is safe.
+
+    SQLite gives its own files beside it (-wal, -shm) the same mode.
+    """
+    try:
+        # A file that is there is not opened: closing it would free the lock of another owner in this process.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        _demand_private(path)
+    except OSError as error:
+        raise StoreUnusableError(f"{path}: {error.strerror}") from None
+
+
+def _demand_private(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise StoreUnusableError(f"{path}: {error.strerror}") from None
+    if mode & stat.S_IWOTH:
+        raise StoreUnusableError(f"{path}: anybody may write this ledger: check it, then `chmod o-w` it")
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     try:
         # The thread check is off because the file is closed by whoever closes the store; only one thread uses it.
@@ -164,7 +196,15 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if version == rows.SCHEMA_VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
-    for statement_ in rows.SCHEMA:
+    for statement_ in _statements_since(version):
         connection.execute(statement_)
     connection.execute(f"PRAGMA user_version = {rows.SCHEMA_VERSION}")
     connection.execute("COMMIT")
+
+
+def _statements_since(version: int) -> Iterable[str]:
+    if version == 0:
+        return rows.SCHEMA
+    return itertools.chain.from_iterable(
+        rows.MIGRATIONS[each] for each in range(version, rows.SCHEMA_VERSION)
+    )

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from budget_service.ledger.requests import Charge, Request, Reserve
+from budget_service.ledger.requests import Charge, Request, Reserve, payer_of
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
     Balance,
@@ -28,7 +28,7 @@ from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.stores.codec import decode_outcome, encode_outcome
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL) WITHOUT ROWID",
@@ -39,7 +39,7 @@ SCHEMA = (
     """CREATE TABLE reservations (
         root TEXT NOT NULL, reservation_id TEXT NOT NULL, account TEXT NOT NULL, request_id TEXT NOT NULL,
         query_id TEXT NOT NULL, information INTEGER NOT NULL, calls INTEGER NOT NULL, expires_at INTEGER NOT NULL,
-        paid_release_id TEXT NOT NULL, forfeits INTEGER NOT NULL, holds TEXT NOT NULL,
+        paid_release_id TEXT NOT NULL, forfeits INTEGER NOT NULL, holds TEXT NOT NULL, unit_id TEXT NOT NULL,
         PRIMARY KEY (root, reservation_id)) WITHOUT ROWID""",
     "CREATE INDEX reservations_by_end ON reservations (root, expires_at, reservation_id)",
     """CREATE TABLE outcomes (
@@ -60,15 +60,24 @@ SCHEMA = (
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
 )
 
+# What makes a schema into the next one.
+MIGRATIONS = {
+    1: (
+        "ALTER TABLE reservations ADD COLUMN unit_id TEXT NOT NULL DEFAULT ''",
+        # A reservation used to fix the currency of its root.
+        "UPDATE reservations SET unit_id = (SELECT unit_id FROM roots WHERE roots.root = reservations.root)",
+    )
+}
+
 # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
 PURGED_AT_ONCE = 20
 
 RESERVATION = (
     "reservation_id, account, request_id, query_id, information, calls, "
-    "expires_at, paid_release_id, forfeits, holds"
+    "expires_at, paid_release_id, forfeits, holds, unit_id"
 )
 
-INSERT_RESERVATION = "INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_RESERVATION = "INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ENTRY = "INSERT INTO journal VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -135,9 +144,9 @@ def write_change(connection: sqlite3.Connection, request: Request, change: Chang
     connection.executemany(INSERT_RESERVATION, map(_reservation_row, opened))
     connection.executemany(INSERT_ENTRY, map(_journal_row, change.journal))
     if change.payment is not None:
-        _write_payment(connection, request.account, change.payment)
+        _write_payment(connection, payer_of(request), change.payment)
     _write_outcome(connection, request, change.remembered)
-    _purge(connection, request.account, record.last_time)
+    _purge(connection, request, record.last_time)
 
 
 def _load_remembered(connection: sqlite3.Connection, request: Request) -> Remembered | None:
@@ -172,32 +181,30 @@ def _load_query_paid(
 ) -> PaidQuery | None:
     if isinstance(request, Reserve | Charge):
         query_id = request.query_id if reservation is None else reservation.query_id
-        row = _load_payment(connection, request.account, "query", query_id)
+        row = _load_payment(connection, payer_of(request), "query", query_id)
         return PaidQuery(*row) if row else None
     return None
 
 
 def _load_release_paid(connection: sqlite3.Connection, request: Request) -> Microseconds | None:
     if isinstance(request, Charge):
-        row = _load_payment(connection, request.account, "release", request.release_id)
+        row = _load_payment(connection, payer_of(request), "release", request.release_id)
         return row[1] if row else None
     return None
 
 
-def _load_payment(
-    connection: sqlite3.Connection, account: Account, kind: str, id_: str
-) -> tuple[str, int] | None:
+def _load_payment(connection: sqlite3.Connection, payer: str, kind: str, id_: str) -> tuple[str, int] | None:
     query = "SELECT release_id, window_start FROM payments WHERE account = ? AND kind = ? AND id = ?"
-    row: tuple[str, int] | None = connection.execute(query, (account.text, kind, id_)).fetchone()
+    row: tuple[str, int] | None = connection.execute(query, (payer, kind, id_)).fetchone()
     return row
 
 
-def _write_payment(connection: sqlite3.Connection, account: Account, payment: Payment) -> None:
+def _write_payment(connection: sqlite3.Connection, payer: str, payment: Payment) -> None:
     named = [("release", payment.release_id)]
     if payment.query_id:
         named.append(("query", payment.query_id))
     rows = [
-        (account.text, kind, id_, payment.release_id, payment.window_start, payment.keep_until)
+        (payer, kind, id_, payment.release_id, payment.window_start, payment.keep_until)
         for kind, id_ in named
     ]
     connection.executemany("INSERT OR REPLACE INTO payments VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -209,10 +216,10 @@ def _write_outcome(connection: sqlite3.Connection, request: Request, remembered:
     connection.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)", row)
 
 
-def _purge(connection: sqlite3.Connection, account: Account, now: Microseconds) -> None:
+def _purge(connection: sqlite3.Connection, request: Request, now: Microseconds) -> None:
     for table, owner, key, value in (
-        ("outcomes", "root", "root, request_id", account.root),
-        ("payments", "account", "account, kind, id", account.text),
+        ("outcomes", "root", "root, request_id", request.account.root),
+        ("payments", "account", "account, kind, id", payer_of(request)),
     ):
         stale = f"SELECT {key} FROM {table} WHERE {owner} = ? AND keep_until <= ? LIMIT ?"  # noqa: S608 - constants
         delete = f"DELETE FROM {table} WHERE ({key}) IN ({stale})"  # noqa: S608 - constants
@@ -238,13 +245,26 @@ def _balance_row(level: Account, balance: Balance) -> tuple[Any, ...]:
 
 
 def _reservation(*row: Any) -> Reservation:
-    id_, account, request_id, query_id, information, calls, expires_at, paid_release_id, forfeits, holds = row
+    (
+        id_,
+        account,
+        request_id,
+        query_id,
+        information,
+        calls,
+        expires_at,
+        paid_release_id,
+        forfeits,
+        holds,
+        unit_id,
+    ) = row
     return Reservation(
         reservation_id=id_,
         account=Account(tuple(account.split("/"))),
         request_id=request_id,
         query_id=query_id,
         held=Cost(information, calls),
+        unit_id=unit_id,
         expires_at=expires_at,
         paid_release_id=paid_release_id,
         forfeits=bool(forfeits),
@@ -255,7 +275,8 @@ def _reservation(*row: Any) -> Reservation:
 def _reservation_row(each: Reservation) -> tuple[Any, ...]:
     ids = (each.account.root, each.reservation_id, each.account.text, each.request_id, each.query_id)
     held = (each.held.information, each.held.calls)
-    return (*ids, *held, each.expires_at, each.paid_release_id, int(each.forfeits), _holds_text(each.holds))
+    flags = (each.expires_at, each.paid_release_id, int(each.forfeits))
+    return (*ids, *held, *flags, _holds_text(each.holds), each.unit_id)
 
 
 def _journal_row(entry: JournalEntry) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ interface in `mechanism`, with the argument for its privacy beside its code. `in
 what has been released. The package imports `dp_service.noise` and nothing else of the project.
 """
 
+from dp_service.mechanisms.count_noise import CountNoise
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.known_gumb import KnownGumb
 from dp_service.mechanisms.known_lap import KnownLap
@@ -20,6 +21,7 @@ from dp_service.mechanisms.unk_lap import UnkLap
 
 __all__ = [
     "Cost",
+    "CountNoise",
     "Currency",
     "Histogram",
     "KnownGumb",

@@ -2,8 +2,8 @@
 
 Everything here is post-processing of released values and costs nothing. Two cases differ:
 
-* The count carries noise that had no part in the selection (KnownGumb, UnkGumb): `fresh_noise_interval`,
-the plain quantile of the noise.
+* The count carries noise that had no part in the selection (KnownGumb, UnkGumb): `fresh_noise_interval`
+or `gaussian_noise_interval`, the plain quantile of the noise.
 * The element is shown because of the very noise in its count (UnkLap, a KnownLap cut to its largest):
 `thresholded_interval`. Given V = h + N >= t, the noise is biased upwards and plain intervals cover far less
 than they say. The law of V given V >= t is inverted instead, with equal tails of alpha / 2.
@@ -12,6 +12,7 @@ Intervals are computed in float64 and rounded outwards; floats may be used becau
 counts.
 """
 
+import bisect
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -51,9 +52,50 @@ def fresh_noise_interval(
 
 
 def noise_half_width(inverse_scale: Fraction, alpha: Fraction) -> int:
-    """Return the smallest integer w >= 0 with Pr[|Z| > w] <= alpha, in doubt a larger one."""
+    """Return the smallest integer w >= 0 with Pr[|Z| > w] <= alpha, in doubt a larger one.
+
+    Raises ValueError unless alpha lies strictly between 0 and 1 and the scale can be drawn.
+    """
+    require_drawable(inverse_scale)
+    _check_alpha(alpha)
     bound = exact_bound(alpha / 2)
     return smallest_with_tail_at_most(lambda n: laplace_tail(inverse_scale, n + 1), bound)
+
+
+def gaussian_noise_interval(
+    noisy_counts: NDArray[np.int64], variance: Fraction, *, alpha: Fraction, minimum: int
+) -> CountIntervals:
+    """Return v +- w for counts with fresh discrete Gaussian noise; otherwise as `fresh_noise_interval`."""
+    _check_level(alpha, minimum)
+    half_width = gaussian_half_width(variance, alpha)
+    return _clipped(noisy_counts - half_width, noisy_counts + half_width, minimum)
+
+
+def gaussian_half_width(variance: Fraction, alpha: Fraction) -> int:
+    """Return an integer w >= 0 with Pr[|Z| > w] <= alpha that is at most 1 above the smallest.
+
+    Raises ValueError unless `variance` is positive and alpha lies strictly between 0 and 1.
+    """
+    _check_alpha(alpha)
+    if variance <= 0:
+        raise ValueError(f"variance must be positive, got {variance}")
+    sigma = math.sqrt(variance)
+    allowed = float(alpha) * (1 - _SLACK)
+    high = 1
+    while _gaussian_outside(high, sigma) > allowed:
+        high *= 2
+    return bisect.bisect_left(range(high), True, key=lambda w: _gaussian_outside(w, sigma) <= allowed)
+
+
+def _gaussian_outside(width: int, sigma: float) -> float:
+    """Bound Pr[|Z| > width] from above by the continuous law N of the same parameter.
+
+    Pr[Z >= w + 1] <= Pr[N >= w] (Canonne, Kamath and Steinke 2020, proposition 25). Beyond sigma the density is
+    convex, so its integral from z - 1/2 to z + 1/2 is at least its value at z, and the masses add up to more
+    than the integral: Pr[Z >= w + 1] <= Pr[N >= w + 1/2].
+    """
+    reach = width + 0.5 if width + 0.5 >= sigma else width
+    return math.erfc(reach / (math.sqrt(2) * sigma))
 
 
 def thresholded_interval(
@@ -131,7 +173,15 @@ def _clipped(lower: NDArray[np.int64], upper: NDArray[np.int64], minimum: int) -
 
 def _check(inverse_scale: Fraction, alpha: Fraction, minimum: int) -> None:
     require_drawable(inverse_scale)
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")
+    _check_level(alpha, minimum)
+
+
+def _check_level(alpha: Fraction, minimum: int) -> None:
+    _check_alpha(alpha)
     if minimum < 0:
         raise ValueError(f"minimum must not be negative, got {minimum}")
+
+
+def _check_alpha(alpha: Fraction) -> None:
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")

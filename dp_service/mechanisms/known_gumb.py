@@ -15,9 +15,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
-from dp_service.mechanisms.parameters import Cost, Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import (
+    Cost,
+    Currency,
+    require_drawable,
+    require_outcome,
+    require_positive_integer,
+)
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -27,9 +34,12 @@ from dp_service.noise.weights import LogWeights
 class KnownGumb:
     """Release the k largest h_i + Gumbel(tau / e) in order, with fresh noisy counts if asked.
 
-    Guarantee: 2k e-BR with counts, k e-BR without, for neighbours under unrestricted sensitivity, e =
-    epsilon_per. Cost: information 2k or k, calls 0. Counts get Pr[Z = z] proportional to exp(-e |z| / (2
-    tau)). Raises ValueError for parameters that are not positive integers or a scale that cannot be drawn.
+    Guarantee: 2k e-BR choices one after the other with counts, k without, each chosen by those before it;
+    hence 2k e-DP and (2k e^2 / 8)-zCDP, or half of it, for neighbours under unrestricted sensitivity, e =
+    epsilon_per. (The choices together are not 2k e-BR: ranges do not add up when later choices depend on
+    earlier ones.) Cost: information 2k or k, calls 0. Counts get Pr[Z = z] proportional to exp(-e |z| / (2
+    tau)); with `count_noise` Gaussian each unit is worth its zCDP and nothing in e-DP. Raises ValueError for
+    parameters that are not positive integers or a scale that cannot be drawn.
     """
 
     name: ClassVar[MechanismName] = MechanismName.KNOWN_GUMB
@@ -39,6 +49,7 @@ class KnownGumb:
     k: int
     tau: int
     with_counts: bool = True
+    count_noise: CountNoise = CountNoise.LAPLACE
 
     def __post_init__(self) -> None:
         require_positive_integer("k", self.k)
@@ -47,7 +58,7 @@ class KnownGumb:
 
     @property
     def count_inverse_scale(self) -> Fraction:
-        """One over the scale of the noise in the counts."""
+        """One over the scale of Laplace noise in the counts; Gaussian noise has the square of that as variance."""
         return self.currency.epsilon_per / (2 * self.tau)
 
     def worst_case_cost(self) -> Cost:
@@ -55,7 +66,8 @@ class KnownGumb:
         return Cost(information=2 * self.k if self.with_counts else self.k, calls=0)
 
     def cost(self, released: int, ended_in_bottom: bool) -> Cost:
-        """Return the worst case: exactly k elements are released every time."""
+        """Return the worst case: exactly k elements are released every time, or ValueError."""
+        require_outcome(released == self.k and not ended_in_bottom)
         return self.worst_case_cost()
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
@@ -66,6 +78,6 @@ class KnownGumb:
         ranks = noise.gumbel_order(weights, self.k, "selection")
         noisy_counts = None
         if self.with_counts:
-            fresh = noise.discrete_laplace(self.count_inverse_scale, ranks.size, "counts")
+            fresh = draw_count_noise(self.count_noise, self.count_inverse_scale, ranks.size, noise)
             noisy_counts = histogram.descending_counts[ranks] + fresh
         return Selection(histogram.canonical_order[ranks], noisy_counts, ended_in_bottom=False)

@@ -17,7 +17,13 @@ from typing import ClassVar
 
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
-from dp_service.mechanisms.parameters import Cost, Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import (
+    Cost,
+    Currency,
+    require_drawable,
+    require_outcome,
+    require_positive_integer,
+)
 from dp_service.mechanisms.selection import Selection, by_noisy_count
 from dp_service.noise.source import NoiseSource
 
@@ -53,7 +59,8 @@ class KnownLap:
         return Cost(information=self.delta_l0, calls=0)
 
     def cost(self, released: int, ended_in_bottom: bool) -> Cost:
-        """Return Delta units of information, whatever was released."""
+        """Return Delta units of information, whatever was released; there is no bottom to end in."""
+        require_outcome(released >= 0 and not ended_in_bottom)
         return self.worst_case_cost()
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:

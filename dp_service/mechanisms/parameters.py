@@ -5,6 +5,12 @@ from fractions import Fraction
 
 from dp_service.noise.discrete_laplace import MAX_INVERSE_SCALE, MIN_INVERSE_SCALE
 
+MAX_INTEGER = 2**53
+"""No parameter is larger than a count can be; sums of two such numbers fit everywhere."""
+
+MAX_ROWS = 10**7
+"""The largest d_bar: its rows are held in memory."""
+
 _MAX_TERM = 2**512
 
 
@@ -35,11 +41,17 @@ class Cost:
     calls: int
 
 
-def require_positive_integer(name: str, value: int) -> None:
-    """Raise ValueError unless `value` is an integer of at least 1."""
+def require_positive_integer(name: str, value: int, *, at_most: int = MAX_INTEGER) -> None:
+    """Raise ValueError unless `value` is an integer from 1 to `at_most`."""
     # True is an integer to Python; as a count of anything it is a mistake.
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= at_most:
+        raise ValueError(f"{name} must be a positive integer of at most {at_most}, got {value!r}")
+
+
+def require_outcome(is_possible: bool) -> None:
+    """Raise ValueError unless a mechanism can have such an outcome."""
+    if not is_possible:
+        raise ValueError("released and ended_in_bottom must be an outcome that the mechanism can have")
 
 
 def require_rational(name: str, value: Fraction) -> None:
@@ -53,7 +65,8 @@ def require_rational(name: str, value: Fraction) -> None:
 def require_drawable(inverse_scale: Fraction) -> None:
     """Raise ValueError, in terms of the caller's parameters, unless noise of this scale can be drawn."""
     if not MIN_INVERSE_SCALE <= inverse_scale <= MAX_INVERSE_SCALE:
+        scale = 1 / inverse_scale if inverse_scale else "an infinite one"
         raise ValueError(
             "epsilon_per, tau and delta_l0 must give a noise scale from "
-            f"{1 / MAX_INVERSE_SCALE} to {1 / MIN_INVERSE_SCALE}, got {1 / inverse_scale}"
+            f"{1 / MAX_INVERSE_SCALE} to {1 / MIN_INVERSE_SCALE}, got {scale}"
         )

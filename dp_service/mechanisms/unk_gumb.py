@@ -25,9 +25,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
-from dp_service.mechanisms.parameters import Cost, Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import (
+    MAX_ROWS,
+    Cost,
+    Currency,
+    require_drawable,
+    require_outcome,
+    require_positive_integer,
+)
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -40,7 +48,8 @@ class UnkGumb:
     Guarantee: ((2k + 1) e, delta)-DP with counts and ((k + 1) e, delta)-DP without, e = epsilon_per, as a
     sequence of e-BR choices and one delta, for neighbours under unrestricted sensitivity. Cost of j
     elements: information 2j + 2 if they end in bottom and 2k + 1 if not; without counts j + 2 and k + 1;
-    calls 1. Counts get Pr[Z = z] proportional to exp(-e |z| / (2 tau)).
+    calls 1. Counts get Pr[Z = z] proportional to exp(-e |z| / (2 tau)); with `count_noise` Gaussian each
+    unit is worth e^2 / 8 of zCDP and nothing in e-DP.
 
     Raises ValueError for parameters that are not positive integers, k > d_bar, or a scale that cannot be
     drawn.
@@ -54,10 +63,11 @@ class UnkGumb:
     d_bar: int
     tau: int
     with_counts: bool = True
+    count_noise: CountNoise = CountNoise.LAPLACE
 
     def __post_init__(self) -> None:
         require_positive_integer("k", self.k)
-        require_positive_integer("d_bar", self.d_bar)
+        require_positive_integer("d_bar", self.d_bar, at_most=MAX_ROWS)
         require_positive_integer("tau", self.tau)
         require_drawable(self.count_inverse_scale)
         if self.k > self.d_bar:
@@ -65,7 +75,7 @@ class UnkGumb:
 
     @property
     def count_inverse_scale(self) -> Fraction:
-        """One over the scale of the noise in the counts."""
+        """One over the scale of Laplace noise in the counts; Gaussian noise has the square of that as variance."""
         return self.currency.epsilon_per / (2 * self.tau)
 
     @property
@@ -82,7 +92,11 @@ class UnkGumb:
         return self.cost(released=self.k, ended_in_bottom=False)
 
     def cost(self, released: int, ended_in_bottom: bool) -> Cost:
-        """Return one unit for the threshold, one for each element and for bottom, and one for each count."""
+        """Return one unit for the threshold, one for each element and for bottom, and one for each count.
+
+        Raises ValueError for what cannot come out: the list ends in bottom exactly if it has fewer than k elements.
+        """
+        require_outcome(0 <= released <= self.k and ended_in_bottom == (released < self.k))
         choices = 1 + released + ended_in_bottom
         return Cost(information=choices + released if self.with_counts else choices, calls=1)
 
@@ -93,7 +107,7 @@ class UnkGumb:
         ranks, ended_in_bottom = select(self, counts, k_bar, noise)
         noisy_counts = None
         if self.with_counts:
-            fresh = noise.discrete_laplace(self.count_inverse_scale, ranks.size, "counts")
+            fresh = draw_count_noise(self.count_noise, self.count_inverse_scale, ranks.size, noise)
             noisy_counts = counts[ranks] + fresh
         return Selection(histogram.canonical_order[ranks], noisy_counts, ended_in_bottom)
 

@@ -26,7 +26,14 @@ import numpy as np
 
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
-from dp_service.mechanisms.parameters import Cost, Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import (
+    MAX_ROWS,
+    Cost,
+    Currency,
+    require_drawable,
+    require_outcome,
+    require_positive_integer,
+)
 from dp_service.mechanisms.selection import Selection, by_noisy_count
 from dp_service.noise.distribution import (
     exact_bound,
@@ -56,7 +63,7 @@ class UnkLap:
 
     def __post_init__(self) -> None:
         require_positive_integer("delta_l0", self.delta_l0)
-        require_positive_integer("d_bar", self.d_bar)
+        require_positive_integer("d_bar", self.d_bar, at_most=MAX_ROWS)
         require_positive_integer("tau", self.tau)
         require_drawable(self.count_inverse_scale)
 
@@ -71,6 +78,7 @@ class UnkLap:
 
     def cost(self, released: int, ended_in_bottom: bool) -> Cost:
         """Return one unit of information and one call, whatever was released."""
+        require_outcome(0 <= released <= self.d_bar)
         return self.worst_case_cost()
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:

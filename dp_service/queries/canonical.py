@@ -140,7 +140,8 @@ def _restriction(column: Column, query: HistogramQuery, table: Table) -> Restric
         allowed = intersection(allowed, complement(points([ordinal(column.null_value)]), universe))
     if not allowed:
         raise _contradiction()
-    if column.nulls is Nulls.KEEP and allowed == (universe,):
+    # Days are always bounded: see render.
+    if column.nulls is Nulls.KEEP and allowed == (universe,) and column.type is not ColumnType.DATE:
         return None
     return OrdinalRestriction(_query_column(column), allowed)
 

@@ -17,6 +17,8 @@ MAXIMUM_DIMENSIONS = 4
 MAXIMUM_FILTERS = 32
 MAXIMUM_VALUES = 1000
 MAXIMUM_TEXT_LENGTH = 1024
+# All texts of a question together; the rendered queries travel in one message.
+MAXIMUM_TEXT_TOTAL = 200_000
 MAXIMUM_K = 100_000
 INT64_MINIMUM = -(2**63)
 INT64_MAXIMUM = 2**63 - 1
@@ -144,6 +146,12 @@ class Range:
 Filter = In | NotIn | Range
 
 
+def _texts(condition: Filter) -> list[str]:
+    if isinstance(condition, Range):
+        return []
+    return [value for value in condition.values if isinstance(value, str)]
+
+
 @dataclass(frozen=True)
 class TimeRange:
     """The half-open interval [start, end) of moments in UTC; None: no such end."""
@@ -182,6 +190,10 @@ class HistogramQuery:
         _require(distinct, "dimensions", "expected each column to group by once")
         _require(
             len(self.filters) <= MAXIMUM_FILTERS, "filters", f"expected at most {MAXIMUM_FILTERS} filters"
+        )
+        total = sum(len(text) for condition in self.filters for text in _texts(condition))
+        _require(
+            total <= MAXIMUM_TEXT_TOTAL, "filters", f"expected at most {MAXIMUM_TEXT_TOTAL} characters in all"
         )
         _require(
             self.k is None or 1 <= self.k <= MAXIMUM_K, "k", f"expected a whole number from 1 to {MAXIMUM_K}"

@@ -10,7 +10,7 @@ Source: noise.md, "Keyed, reproducible randomness" and "Ids".
   free to a ledger unless it is the very same release.
 - `query_id` is what can be known before the engine is asked: everything but the digest, and the key's id, so that a
   release under another key is another release.
-- With fresh consistency both take 32 fresh bytes: no question is ever a known one.
+- With fresh consistency both take 32 bytes that are drawn anew at each translation: no question is ever a known one.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ import hashlib
 import hmac
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.noise.source import SAMPLER_VERSION
 from dp_service.releases.histogram import Element
 from dp_service.releases.keys import KeyUse, NoiseKey
 from dp_service.releases.parameters import ReleaseParameters
 
 
 def release_specification(
-    canonical_question: bytes, parameters: ReleaseParameters, *, mechanism_version: int
+    canonical_question: bytes, parameters: ReleaseParameters, *, drawn_by: tuple[int, int]
 ) -> bytes:
-    """Return the canonical bytes of a release specification.
+    """Return the canonical bytes of a release specification; `drawn_by` are the mechanism's and the sampler's version.
 
     k and whether counts are wanted belong to it only where they change what is drawn or paid (the Gumbel
     mechanisms). The Laplace mechanisms release one list, whatever part of it is shown, so any k is the same release.
@@ -36,8 +35,8 @@ def release_specification(
     drawn = parameters.k_changes_the_release
     parts: list[tuple[str, object]] = [
         ("mechanism", parameters.mechanism.name),
-        ("mechanism_version", mechanism_version),
-        ("sampler_version", SAMPLER_VERSION),
+        ("mechanism_version", drawn_by[0]),
+        ("sampler_version", drawn_by[1]),
         ("epsilon_per", parameters.epsilon_per),
         ("delta", parameters.delta),
         ("tau", parameters.tau),

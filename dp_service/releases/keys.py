@@ -2,6 +2,10 @@
 
 Source: noise.md, "Keyed, reproducible randomness". Each use has a sub-key of its own, so that what one use shows
 (an id, a ticket) tells nothing about another (the noise).
+
+Rotation: every replica first holds the new key beside the current one, then the new key is made current everywhere,
+then the old one is taken away. A plan is released under the key that sealed it, never under another: its query_id was
+made with that key, and under the same query_id another key would draw the noise a second time for nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from enum import Enum
 from dp_service.noise.encoding import length_prefixed
 
 KEY_BYTES = 32
+MAX_LIVE_KEYS = 4
 
 
 class KeyUse(Enum):
@@ -51,3 +56,39 @@ class NoiseKey:
     def authenticate(self, use: KeyUse, *parts: bytes) -> bytes:
         """Return the HMAC-SHA256 of the length-prefixed parts under the sub-key of one use, 32 bytes."""
         return hmac.digest(self.subkey(use), length_prefixed(*parts), "sha256")
+
+
+@dataclass(frozen=True)
+class KeySet:
+    """The keys that are live: plans are made under `current`, and those of a `previous` key are still honoured.
+
+    Which key is current is what whoever starts the service says, and nothing else: not the order of files, not their
+    age. Raises ValueError if a key is given twice, or if more than four are live.
+    """
+
+    current: NoiseKey
+    previous: tuple[NoiseKey, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.live) > MAX_LIVE_KEYS:
+            raise ValueError(f"previous: expected at most {MAX_LIVE_KEYS - 1} keys, got {len(self.previous)}")
+        if len({key.key_id for key in self.live}) < len(self.live):
+            raise ValueError("previous: expected every key once, and not the current one")
+
+    @property
+    def live(self) -> tuple[NoiseKey, ...]:
+        """All keys, the current one first."""
+        return (self.current, *self.previous)
+
+    @property
+    def set_id(self) -> str:
+        """The public name of the keys that are held, 16 hexadecimal characters, whichever of them is current.
+
+        Replicas that show the same name can honour one another's plans: then a new key may become current.
+        """
+        names = sorted(key.key_id.encode() for key in self.live)
+        return hashlib.sha256(length_prefixed(b"gris/key-set/v1", *names)).hexdigest()[:16]
+
+    def with_id(self, key_id: str) -> NoiseKey | None:
+        """Return the live key of that name, or None."""
+        return next((key for key in self.live if key.key_id == key_id), None)

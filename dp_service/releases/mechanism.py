@@ -10,6 +10,8 @@ from dp_service.mechanisms.known_lap import KnownLap
 from dp_service.mechanisms.parameters import Currency
 from dp_service.mechanisms.unk_gumb import UnkGumb
 from dp_service.mechanisms.unk_lap import UnkLap
+from dp_service.noise.source import SAMPLER_VERSION
+from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import MechanismKind
 from dp_service.releases.parameters import ReleaseParameters
 
@@ -20,8 +22,24 @@ class IncompleteParametersError(Exception):
     """Parameters that lack a number their mechanism needs: a fault of this program, never of a question."""
 
 
+class UnusableParametersError(Exception):
+    """Parameters of the policy for which no noise can be drawn: a scale too large or too small, or a tiny delta."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the policy's epsilon_per, delta, tau and Delta leave no noise that can be drawn here"
+        )
+
+
 def mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
-    """Return the mechanism that the parameters describe."""
+    """Return the mechanism that the parameters describe; raises UnusableParametersError if they describe none."""
+    try:
+        return _mechanism_of(parameters)
+    except ValueError as error:
+        raise UnusableParametersError from error
+
+
+def _mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
     currency = Currency(parameters.epsilon_per, parameters.delta)
     tau = parameters.tau
     match parameters.mechanism:
@@ -36,6 +54,23 @@ def mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
             return UnkGumb(currency, k, d_bar, tau, parameters.with_counts)
         case _:
             assert_never(parameters.mechanism)
+
+
+def require_usable(policy: Policy) -> None:
+    """Raise UnusableParametersError if some table's measures or sensitivities leave no noise that can be drawn."""
+    currency = policy.currency
+    for table in policy.tables:
+        deltas = [column.delta for column in table.columns if column.delta is not None]
+        for tau in (1, table.events_tau or 1):
+            try:
+                UnkLap(Currency(currency.epsilon_per, currency.delta), max(deltas, default=1), 1, tau)
+            except ValueError as error:
+                raise UnusableParametersError from error
+
+
+def versions(parameters: ReleaseParameters) -> tuple[int, int]:
+    """Return the versions of mechanism and sampler by which this program would draw such a release."""
+    return mechanism_of(parameters).version, SAMPLER_VERSION
 
 
 def _needed(number: int | None) -> int:

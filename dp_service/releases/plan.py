@@ -19,11 +19,14 @@ from dp_service.queries.policy import Consistency
 from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType
 from dp_service.releases.histogram import Element
-from dp_service.releases.keys import KeyUse, NoiseKey
+from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
+from dp_service.releases.mechanism import versions
 from dp_service.releases.parameters import ReleaseParameters
 
 PLAN_VERSION = b"\x01"
 PLAN_TTL_SECONDS = 600
+# The replica that made a plan may have a clock that is a little ahead of ours.
+CLOCK_SKEW_SECONDS = 30
 _KEY_ID_BYTES = 8
 _MAC_BYTES = 32
 _PAYLOAD_OFFSET = 1 + _KEY_ID_BYTES + _MAC_BYTES
@@ -49,7 +52,9 @@ class Plan:
     """A translated question.
 
     `specification` is the release specification's bytes, `data_version` what the seed takes, `engine_data_version`
-    what the engine must still say after the query, `issued_at` seconds since 1970 (UTC).
+    what the engine must still say after the query, `issued_at` seconds since 1970 (UTC). `drawn_by` is the version of
+    mechanism and sampler that the specification speaks of; `fresh` is empty, or 32 bytes that make this question's
+    noise its own. The seed stays secret although the plan can be read: it is keyed.
     """
 
     table: str
@@ -62,6 +67,8 @@ class Plan:
     engine_data_version: str
     query_id: str
     issued_at: int
+    drawn_by: tuple[int, int]
+    fresh: bytes
 
 
 def seal(plan: Plan, key: NoiseKey) -> bytes:
@@ -71,14 +78,32 @@ def seal(plan: Plan, key: NoiseKey) -> bytes:
     return head + key.authenticate(KeyUse.PLAN, head, payload) + payload
 
 
+def sealing_key(sealed: bytes, keys: KeySet) -> NoiseKey:
+    """Return the live key that a plan says it was sealed with, or raise PlanError; `unseal` tells whether it was.
+
+    The plan has to be released under this key: its query_id was made with it.
+    """
+    key = keys.with_id(sealed[1 : 1 + _KEY_ID_BYTES].hex())
+    if key is None:
+        raise PlanError(PlanFault.NOT_AUTHENTIC)
+    return key
+
+
 def unseal(sealed: bytes, key: NoiseKey, *, now: int) -> Plan:
-    """Return the plan, or raise PlanError if it was not sealed with this key or is older than ten minutes."""
+    """Return the plan, or raise PlanError if it was not sealed with this key and in this form, or is too old.
+
+    A plan is also too old if this program draws noise in another way than the one that made it: two ways of drawing
+    must never meet under one specification, whose seed and release id they would share.
+    """
     head, mac = sealed[: 1 + _KEY_ID_BYTES], sealed[1 + _KEY_ID_BYTES : _PAYLOAD_OFFSET]
     payload = sealed[_PAYLOAD_OFFSET:]
     if not hmac.compare_digest(mac, key.authenticate(KeyUse.PLAN, head, payload)):
         raise PlanError(PlanFault.NOT_AUTHENTIC)
+    if head[:1] != PLAN_VERSION:
+        raise PlanError(PlanFault.EXPIRED)
     plan = _from_json(json.loads(zlib.decompress(payload)))
-    if not plan.issued_at <= now < plan.issued_at + PLAN_TTL_SECONDS:
+    is_in_time = plan.issued_at - CLOCK_SKEW_SECONDS <= now < plan.issued_at + PLAN_TTL_SECONDS
+    if not is_in_time or plan.drawn_by != versions(plan.parameters):
         raise PlanError(PlanFault.EXPIRED)
     return plan
 
@@ -105,6 +130,8 @@ def _to_json(plan: Plan) -> dict[str, Any]:
         "engine_data_version": plan.engine_data_version,
         "query_id": plan.query_id,
         "issued_at": plan.issued_at,
+        "drawn_by": plan.drawn_by,
+        "fresh": plan.fresh.hex(),
     }
 
 
@@ -120,6 +147,8 @@ def _from_json(body: dict[str, Any]) -> Plan:
         engine_data_version=body["engine_data_version"],
         query_id=body["query_id"],
         issued_at=body["issued_at"],
+        drawn_by=(body["drawn_by"][0], body["drawn_by"][1]),
+        fresh=bytes.fromhex(body["fresh"]),
     )
 
 

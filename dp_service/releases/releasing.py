@@ -54,15 +54,14 @@ class Released:
     release_id: str
 
 
-def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: float, fresh: bytes) -> Released:
-    """Draw the release that a plan describes from a histogram.
+def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: float) -> Released:
+    """Draw the release that a plan describes from a histogram: the same plan and histogram give the same release.
 
-    `fresh` is empty, or 32 bytes from the operating system where the plan asks for fresh noise. Raises HistogramError
-    if the histogram cannot be the answer to the plan's query.
+    Raises HistogramError if the histogram cannot be the answer to the plan's query.
     """
     parameters = plan.parameters
     whole = histogram if parameters.domain is None else over_domain(histogram, parameters.domain)
-    seed = release_seed(key, plan.specification, plan.data_version, whole.digest(), fresh)
+    seed = release_seed(key, plan.specification, plan.data_version, whole.digest(), plan.fresh)
     mechanism = mechanism_of(parameters)
     counts = Counts.from_element_order(whole.counts)
     selection = mechanism.run(counts, KeyedNoise(KeyedStream(seed)))

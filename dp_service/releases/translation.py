@@ -9,7 +9,7 @@ from dp_service.queries.policy import Consistency
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.identity import query_id, release_specification
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.mechanism import mechanism_of
+from dp_service.releases.mechanism import versions
 from dp_service.releases.parameters import parameters_of
 from dp_service.releases.plan import Plan
 
@@ -31,11 +31,8 @@ def plan_for(resolution: Resolution, engine_data_version: str, key: NoiseKey, mo
     same data give the same answer; the engine's own version then only shows whether the data changed meanwhile.
     """
     parameters = parameters_of(resolution)
-    specification = release_specification(
-        canonical_bytes(resolution.query),
-        parameters,
-        mechanism_version=mechanism_of(parameters).version,
-    )
+    drawn_by = versions(parameters)
+    specification = release_specification(canonical_bytes(resolution.query), parameters, drawn_by=drawn_by)
     data_version = resolution.declared_data_version or engine_data_version
     # In fresh mode the question's id is drawn anew each time: no question is ever a known, paid one.
     fresh = moment.fresh if parameters.consistency is Consistency.FRESH else b""
@@ -50,4 +47,6 @@ def plan_for(resolution: Resolution, engine_data_version: str, key: NoiseKey, mo
         engine_data_version=engine_data_version,
         query_id=query_id(key, specification, data_version, fresh),
         issued_at=moment.seconds,
+        drawn_by=drawn_by,
+        fresh=fresh,
     )

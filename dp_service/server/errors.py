@@ -16,6 +16,7 @@ from grpc_status import rpc_status
 
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.releases.histogram import HistogramError
+from dp_service.releases.mechanism import UnusableParametersError
 from dp_service.releases.plan import PlanError
 
 DOMAIN = "gris.dp"
@@ -33,7 +34,15 @@ class DataChangedError(Exception):
     """The data version after the query is not the one that was translated for."""
 
 
-FORESEEN = (QuestionError, RefusedByPolicyError, HistogramError, RequestError, PlanError, DataChangedError)
+FORESEEN = (
+    QuestionError,
+    RefusedByPolicyError,
+    HistogramError,
+    RequestError,
+    PlanError,
+    DataChangedError,
+    UnusableParametersError,
+)
 
 
 def is_foreseen(error: Exception) -> bool:
@@ -48,6 +57,8 @@ def status_of(error: Exception) -> grpc.Status:
             return _invalid(error.field, str(error))
         case RefusedByPolicyError():
             return _status(code_pb2.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error), {"rule": error.rule})
+        case UnusableParametersError():
+            return _status(code_pb2.FAILED_PRECONDITION, "POLICY_UNUSABLE", str(error))
         case PlanError():
             return _status(code_pb2.FAILED_PRECONDITION, error.fault.value, str(error))
         case DataChangedError():

@@ -21,8 +21,12 @@ def explanation(columns: list[str], parameters: dp_pb2.MechanismParameters, wors
         lines.append(f"The {parameters.d_bar} largest counts and the one after them are fetched.")
     if parameters.noise_scale:
         lines.append(f"Counts carry discrete Laplace noise of scale {parameters.noise_scale}.")
-    lines.append(f"It costs at most {worst.information} information units and {worst.calls} calls.")
+    lines.append(f"It costs at most {worst.information} information and {_calls(worst.calls)}.")
     return lines
+
+
+def _calls(number: int) -> str:
+    return "1 call" if number == 1 else f"{number} calls"
 
 
 def _question(columns: list[str], parameters: dp_pb2.MechanismParameters) -> str:

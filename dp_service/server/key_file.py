@@ -1,11 +1,12 @@
-"""Reading the noise key from its file; the only input of dp_service that is secret."""
+"""Reading the noise keys from their files; the only input of dp_service that is secret."""
 
 from __future__ import annotations
 
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
-from dp_service.releases.keys import KEY_BYTES, NoiseKey
+from dp_service.releases.keys import KEY_BYTES, KeySet, NoiseKey
 
 
 class KeyFileError(Exception):
@@ -27,6 +28,15 @@ def read_key_file(path: Path) -> NoiseKey:
             f"key file {path}: others may read it or the group may write it; use mode 0400 or 0440"
         )
     return NoiseKey(_secret(path, content))
+
+
+def read_key_files(current: Path, previous: Sequence[Path]) -> KeySet:
+    """Read the current key and the other live ones; raises KeyFileError as `read_key_file` does, or for a repeat."""
+    keys = [read_key_file(path) for path in (current, *previous)]
+    try:
+        return KeySet(keys[0], tuple(keys[1:]))
+    except ValueError as error:
+        raise KeyFileError(f"previous key files: {error}") from error
 
 
 def _secret(path: Path, content: bytes) -> bytes:

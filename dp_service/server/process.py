@@ -21,7 +21,9 @@ from grpc_reflection.v1alpha import reflection
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import load_policy
-from dp_service.server.key_file import KeyFileError, read_key_file
+from dp_service.releases.keys import KeySet
+from dp_service.releases.mechanism import UnusableParametersError, require_usable
+from dp_service.server.key_file import KeyFileError, read_key_files
 from dp_service.server.service import DpServicer, Outside
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
@@ -37,6 +39,7 @@ class Options:
 
     policy: Path
     key_file: Path
+    previous_key_file: list[Path]
     listen: str
     reflection: bool
     validate: bool
@@ -49,13 +52,24 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     )
     parser.add_argument("--policy", type=Path, required=True, help="the policy file (YAML)")
     parser.add_argument(
-        "--key-file", type=Path, required=True, help="32 bytes, raw or as 64 hexadecimal characters"
+        "--key-file",
+        type=Path,
+        required=True,
+        help="the current key: 32 bytes, raw or as 64 hexadecimal characters",
+    )
+    parser.add_argument(
+        "--previous-key-file",
+        type=Path,
+        action="append",
+        default=[],
+        help="a further live key, whose plans are honoured: the one before, or one that is to become current; "
+        "repeatable",
     )
     parser.add_argument(
         "--listen", type=_address, default="127.0.0.1:50051", help="address and port; port 0 picks a free one"
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
-    parser.add_argument("--validate", action="store_true", help="check policy and key file, then end")
+    parser.add_argument("--validate", action="store_true", help="check policy and key files, then end")
     return Options(**vars(parser.parse_args(arguments)))
 
 
@@ -67,7 +81,12 @@ def _address(text: str) -> str:
     return text
 
 
-async def serve(options: Options, servicer: DpServicer) -> None:
+def key_set_service(keys: KeySet) -> str:
+    """Return the health check's name that serves exactly where these keys are held."""
+    return f"{SERVICE_NAME}/keys/{keys.set_id}"
+
+
+async def serve(options: Options, servicer: DpServicer, keys: KeySet) -> None:
     """Serve until SIGTERM or SIGINT, then let calls in progress finish."""
     server = grpc.aio.server(
         options=[
@@ -84,18 +103,24 @@ async def serve(options: Options, servicer: DpServicer) -> None:
         reflection.enable_server_reflection(names, server)
     port = server.add_insecure_port(options.listen)
     await server.start()
-    for name in ("", SERVICE_NAME):
+    for name in ("", SERVICE_NAME, key_set_service(keys)):
         await health_servicer.set(name, health_pb2.HealthCheckResponse.SERVING)
-    _announce(options.listen, port)
+    _announce(options.listen, port, keys)
     await _stop_signal()
     await health_servicer.enter_graceful_shutdown()
     await server.stop(GRACE_SECONDS)
 
 
-def _announce(listen: str, port: int) -> None:
-    """Say on standard output, in one line of JSON, that the service is ready and where."""
+def _announce(listen: str, port: int, keys: KeySet) -> None:
+    """Say on standard output, in one line of JSON, that the service is ready, where, and with which keys."""
     host = listen.rpartition(":")[0]
-    print(json.dumps({"service": "dp_service", "address": f"{host}:{port}"}), flush=True)
+    ready = {
+        "service": "dp_service",
+        "address": f"{host}:{port}",
+        "key_id": keys.current.key_id,
+        "key_set_id": keys.set_id,
+    }
+    print(json.dumps(ready), flush=True)
 
 
 async def _stop_signal() -> None:
@@ -111,12 +136,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
-        servicer = DpServicer(
-            load_policy(options.policy), read_key_file(options.key_file), Outside(time.time, os.urandom)
-        )
+        policy = load_policy(options.policy)
+        require_usable(policy)
+        keys = read_key_files(options.key_file, options.previous_key_file)
+        servicer = DpServicer(policy, keys, Outside(time.time, os.urandom))
         if not options.validate:
-            asyncio.run(serve(options, servicer))
-    except (PolicyError, KeyFileError) as error:
+            asyncio.run(serve(options, servicer, keys))
+    except (PolicyError, KeyFileError, UnusableParametersError) as error:
         print(f"dp_service: {error}", file=sys.stderr)
         return EXIT_USAGE
     except OSError as error:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+import grpc
 from gris.common.v1 import histogram_pb2
 from gris.dp.v1 import dp_pb2
 
 from dp_service.releases.histogram import Histogram, HistogramError, Scalar, checked_histogram
-from dp_service.releases.keys import NoiseKey
-from dp_service.releases.plan import Plan, unseal
+from dp_service.releases.keys import KeySet, NoiseKey
+from dp_service.releases.plan import Plan, sealing_key, unseal
 from dp_service.server.errors import DataChangedError, RequestError
 from dp_service.server.messages import column_values
 
 DEFAULT_CONFIDENCE = 0.95
+# What fits a message of AddNoiseUnary; a stream's chunks are to be a third of it.
+CHUNK_LIMIT_BYTES = 3 * 2**20
+DRAIN_SECONDS = 1.0
 
 
 @dataclass
 class Reception:
-    """The rows that have come so far for one plan."""
+    """The rows that have come so far for one plan, and the key that it was sealed with."""
 
     plan: Plan
+    key: NoiseKey
     confidence: float
     columns: list[list[Scalar]] = field(init=False, repr=False)
     counts: list[int] = field(init=False, repr=False, default_factory=list)
@@ -31,15 +38,20 @@ class Reception:
         self.columns = [[] for _ in self.plan.columns]
 
     def add(self, chunk: histogram_pb2.Histogram) -> None:
-        """Take more rows; refuse them as soon as they are more than the plan's query can give."""
+        """Take more rows, or refuse them before they take memory: at most as many as the plan's query can give."""
+        if chunk.ByteSize() > CHUNK_LIMIT_BYTES:
+            raise HistogramError(f"expected chunks of at most {CHUNK_LIMIT_BYTES} bytes")
         names = [column.name for column in chunk.columns]
         if names != [name for name, _ in self.plan.columns]:
             raise HistogramError("expected the plan's element columns, in their order")
-        for held, column in zip(self.columns, chunk.columns, strict=True):
-            held.extend(column_values(column))
-        self.counts.extend(chunk.counts)
-        if len(self.counts) > self.plan.row_limit:
+        if len(self.counts) + len(chunk.counts) > self.plan.row_limit:
             raise HistogramError(f"expected at most the plan's {self.plan.row_limit} rows")
+        columns = [column_values(column) for column in chunk.columns]
+        if any(len(column) != len(chunk.counts) for column in columns):
+            raise HistogramError("expected as many values in every column as there are counts")
+        for held, column in zip(self.columns, columns, strict=True):
+            held.extend(column)
+        self.counts.extend(chunk.counts)
 
     def histogram(self) -> Histogram:
         """Return all rows as a checked histogram."""
@@ -47,19 +59,20 @@ class Reception:
         return checked_histogram(types, self.columns, self.counts, row_limit=self.plan.row_limit)
 
 
-def begin(header: dp_pb2.ReleaseHeader, key: NoiseKey, *, now: int) -> Reception:
+def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> Reception:
     """Check a header and begin to receive; raises PlanError, DataChangedError or RequestError."""
+    key = sealing_key(header.plan, keys)
     plan = unseal(header.plan, key, now=now)
     if header.data_version != plan.engine_data_version:
         raise DataChangedError
     confidence = header.confidence or DEFAULT_CONFIDENCE
     if not (math.isfinite(confidence) and 0.5 < confidence < 1):
         raise RequestError("header.confidence", "expected a number strictly between 0.5 and 1")
-    return Reception(plan, confidence)
+    return Reception(plan, key, confidence)
 
 
 async def receive_stream(
-    parts: AsyncIterator[dp_pb2.AddNoiseRequest], key: NoiseKey, *, now: int
+    parts: AsyncIterator[dp_pb2.AddNoiseRequest], keys: KeySet, *, now: int
 ) -> Reception:
     """Receive a whole stream; one that is half finished or out of order is refused."""
     reception: Reception | None = None
@@ -71,7 +84,7 @@ async def receive_stream(
         if (kind == "header") is not (reception is None):
             raise RequestError("header", "expected first, and once")
         if reception is None:
-            reception = begin(part.header, key, now=now)
+            reception = begin(part.header, keys, now=now)
         elif kind == "chunk":
             reception.add(part.chunk)
         elif kind == "end":
@@ -82,6 +95,20 @@ async def receive_stream(
     if reception is None or not ended:
         raise RequestError("end", "expected a header, the rows and an end; the stream is half finished")
     return reception
+
+
+async def drain(parts: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
+    """Read, for a moment, what a client is still sending: until then gRPC may put its own answer before ours."""
+    reading = asyncio.ensure_future(_read_all(parts))
+    await asyncio.wait({reading}, timeout=DRAIN_SECONDS)
+    reading.cancel()
+
+
+async def _read_all(parts: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
+    # A stream that breaks off meanwhile needs no answer.
+    with suppress(grpc.RpcError, asyncio.CancelledError):
+        async for _ in parts:
+            pass
 
 
 def _check_end(end: dp_pb2.ReleaseEnd, reception: Reception) -> None:

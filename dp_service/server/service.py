@@ -11,25 +11,24 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
-from dp_service.queries.policy import Consistency, Policy
+from dp_service.queries.policy import Policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
-from dp_service.releases.keys import NoiseKey
+from dp_service.releases.keys import KeySet
 from dp_service.releases.mechanism import count_noise_scale, mechanism_of
 from dp_service.releases.parameters import parameters_of
-from dp_service.releases.plan import PLAN_TTL_SECONDS, seal, unseal
+from dp_service.releases.plan import PLAN_TTL_SECONDS, seal, sealing_key, unseal
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, Moment, plan_for
 from dp_service.server import answers
 from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import explanation
 from dp_service.server.messages import cost_message, expected_columns, parameters_message, structured_question
-from dp_service.server.reception import Reception, begin, receive_stream
+from dp_service.server.reception import Reception, begin, drain, receive_stream
 
-UNARY_LIMIT_BYTES = 3 * 2**20
 DATA_VERSION_CHARACTERS = 256
 
 _log = logging.getLogger(__name__)
@@ -51,11 +50,14 @@ class Outside:
 
 
 class DpServicer(dp_pb2_grpc.DpServiceServicer):
-    """Stateless: everything that a call needs is in its request, the policy and the key."""
+    """Stateless: everything that a call needs is in its request, the policy and the keys.
 
-    def __init__(self, policy: Policy, key: NoiseKey, outside: Outside) -> None:
+    Plans are made under the current key; a plan is priced and released under the key that sealed it.
+    """
+
+    def __init__(self, policy: Policy, keys: KeySet, outside: Outside) -> None:
         self._policy = policy
-        self._key = key
+        self._keys = keys
         self._outside = outside
 
     async def TranslateQuery(  # noqa: N802 - the contract's name
@@ -87,13 +89,14 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     ) -> AsyncIterator[dp_pb2.AddNoiseResponse]:
         """Release a histogram that comes in chunks."""
         try:
-            reception = await receive_stream(request_iterator, self._key, now=self._outside.now())
+            reception = await receive_stream(request_iterator, self._keys, now=self._outside.now())
             released = await asyncio.to_thread(self._release, reception)
         except Exception as error:
+            await drain(request_iterator)
             await _abort(context, error)
         for chunk in answers.element_chunks(reception.plan, released):
             yield dp_pb2.AddNoiseResponse(chunk=chunk)
-        end = answers.release_message(reception.plan, released, reception.confidence, self._key)
+        end = answers.release_message(reception.plan, released, reception.confidence, reception.key)
         yield dp_pb2.AddNoiseResponse(end=end)
 
     def _query(self, question: question_pb2.Question) -> HistogramQuery:
@@ -113,10 +116,10 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             raise RequestError("data_version", f"expected 1 to {DATA_VERSION_CHARACTERS} characters")
         resolution = self._resolve(request.question)
         moment = Moment(self._outside.now(), self._outside.entropy(FRESH_BYTES))
-        plan = plan_for(resolution, request.data_version, self._key, moment)
+        plan = plan_for(resolution, request.data_version, self._keys.current, moment)
         worst = mechanism_of(plan.parameters).worst_case_cost()
         response = dp_pb2.TranslateQueryResponse(
-            plan=seal(plan, self._key),
+            plan=seal(plan, self._keys.current),
             engine_queries=_engine_queries(resolution),
             table=plan.table,
             columns=expected_columns(plan.columns),
@@ -141,7 +144,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         )
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:
-        plan = unseal(request.plan, self._key, now=self._outside.now())
+        key = sealing_key(request.plan, self._keys)
+        plan = unseal(request.plan, key, now=self._outside.now())
         try:
             cost = mechanism_of(plan.parameters).cost(request.released, request.ended_in_bottom)
         except ValueError as error:
@@ -149,22 +153,18 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return dp_pb2.ComputeCostResponse(cost=cost_message(cost, plan.unit_id))
 
     def _add_noise_unary(self, request: dp_pb2.AddNoiseUnaryRequest) -> dp_pb2.AddNoiseUnaryResponse:
-        if request.ByteSize() > UNARY_LIMIT_BYTES:
-            raise RequestError("histogram", "expected at most 3 MiB; send larger ones by AddNoise")
-        reception = begin(request.header, self._key, now=self._outside.now())
+        reception = begin(request.header, self._keys, now=self._outside.now())
         if request.histogram.columns or request.histogram.counts:
             reception.add(request.histogram)
         released = self._release(reception)
         return dp_pb2.AddNoiseUnaryResponse(
             elements=answers.all_elements(reception.plan, released),
-            release=answers.release_message(reception.plan, released, reception.confidence, self._key),
+            release=answers.release_message(reception.plan, released, reception.confidence, reception.key),
         )
 
     def _release(self, reception: Reception) -> Released:
-        plan = reception.plan
-        is_fresh = plan.parameters.consistency is Consistency.FRESH
-        fresh = self._outside.entropy(FRESH_BYTES) if is_fresh else b""
-        return release(plan, reception.histogram(), self._key, confidence=reception.confidence, fresh=fresh)
+        histogram = reception.histogram()
+        return release(reception.plan, histogram, reception.key, confidence=reception.confidence)
 
 
 def _engine_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:
@@ -182,7 +182,7 @@ async def _in_thread(context: Context, work: Callable[[], _Answer]) -> _Answer:
 async def _abort(context: Context, error: Exception) -> NoReturn:
     if not is_foreseen(error):
         # The text and the frames of an unforeseen error may hold counts: only its kind and place are logged.
-        _log.error("unforeseen %s", type(error).__name__, extra={"place": _place(error)})
+        _log.error("unforeseen %s at %s", type(error).__name__, _place(error))
     await context.abort_with_status(status_of(error))
     raise AssertionError("abort_with_status always raises")
 

@@ -81,9 +81,9 @@ class Engine(Protocol):
 
         Raises:
             DataChanged: the data had another version before or after the query.
-            IncompleteAnswer: the answer is partial, has other columns or types, or too many rows.
+            IncompleteAnswer: the answer is partial, has other columns or values, or too many rows.
             EngineUnavailable: the engine cannot be reached, or took too long.
-            EngineRefused: it refused the query.
+            EngineRefused: it refused the query, or a column does not have the policy's type.
         """
         ...
 

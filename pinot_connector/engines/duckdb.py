@@ -13,14 +13,13 @@ import duckdb
 
 from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineAnswer, EngineQuery
 from pinot_connector.engines.files import VersionedFile
-from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
+from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, GrisError, IncompleteAnswer
 
 DEFAULT_TIMEOUT_SECONDS = 40.0
 EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
-_INTEGERS = frozenset(
-    ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-)
+# Every value of these fits 64 signed bits, so no single row can have one that does not.
+_INTEGERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"))
 _ACCEPTED_TYPES = {
     ColumnType.STRING: frozenset(("VARCHAR",)),
     ColumnType.INT64: _INTEGERS,
@@ -67,13 +66,13 @@ class DuckDBEngine:
         _require_version(file, data_version)
         with self._connection(query.table, file.path) as connection, self._deadline(connection) as late:
             try:
-                description, rows = _fetch(connection, query, late)
+                rows = _fetch(connection, query, late)
             except EngineRefused:
                 # A file that is replaced under a query fails in DuckDB's own way; its version tells why.
                 _require_version(file, data_version)
                 raise
         _require_version(file, data_version)
-        return _answer(query, description, rows, data_version)
+        return _answer(query, rows, data_version)
 
     def close(self) -> None:
         """Frees the in-memory database as soon as the queries that still run have ended."""
@@ -201,35 +200,51 @@ def _require_version(file: VersionedFile, data_version: str) -> None:
 
 def _fetch(
     connection: duckdb.DuckDBPyConnection, query: EngineQuery, late: threading.Event
-) -> tuple[list[tuple[str, str]], list[tuple[Any, ...]]]:
+) -> list[tuple[Any, ...]]:
     try:
         connection.execute(query.sql)
-        description = [(column[0], str(column[1])) for column in connection.description or ()]
-        return description, connection.fetchmany(query.row_limit + 1)
-    except duckdb.Error:
-        # DuckDB's own text holds the query and sometimes values of the data.
+        _require_columns(query, [(column[0], str(column[1])) for column in connection.description or ()])
+        return connection.fetchmany(query.row_limit + 1)
+    except GrisError:
+        raise
+    except Exception as error:
+        # DuckDB's own text holds the query and sometimes values of the data; so may that of any other error.
         if late.is_set():
             raise EngineUnavailable("the engine took too long") from None
-        raise EngineRefused("the engine refused the query") from None
+        if isinstance(error, duckdb.Error):
+            raise EngineRefused("the engine refused the query") from None
+        raise IncompleteAnswer("the engine's answer cannot be read") from None
 
 
-def _answer(
-    query: EngineQuery, description: Sequence[tuple[str, str]], rows: list[tuple[Any, ...]], data_version: str
-) -> EngineAnswer:
+def _require_columns(query: EngineQuery, description: Sequence[tuple[str, str]]) -> None:
+    """Looks at names and types before the first row is read: what is refused here does not depend on any row."""
     expected = [(column.name, _ACCEPTED_TYPES[column.type]) for column in query.columns]
     expected.append((COUNT_COLUMN, _INTEGERS))
-    names = [name for name, _ in description]
-    if names != [name for name, _ in expected]:
+    if [name for name, _ in description] != [name for name, _ in expected]:
         raise IncompleteAnswer("the engine answered with other columns than asked")
     if any(type_ not in accepted for (_, type_), (_, accepted) in zip(description, expected, strict=True)):
-        raise IncompleteAnswer("the engine answered with other types than asked")
+        raise EngineRefused("a column of the table does not have the type that the policy gives it")
+
+
+def _answer(query: EngineQuery, rows: list[tuple[Any, ...]], data_version: str) -> EngineAnswer:
     if len(rows) > query.row_limit:
         raise IncompleteAnswer("the engine answered with more rows than asked")
-    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in expected]
+    columns: list[list[Any]] = (
+        [list(column) for column in zip(*rows, strict=True)]
+        if rows
+        else [[] for _ in (*query.columns, COUNT_COLUMN)]
+    )
     if any(None in column for column in columns):
         raise IncompleteAnswer("the engine answered with NULL")
     *elements, counts = columns
     for position, column in enumerate(query.columns):
         if column.type is ColumnType.DATE:
-            elements[position] = [day.toordinal() - EPOCH_ORDINAL for day in elements[position]]
+            elements[position] = [_days(value) for value in elements[position]]
     return EngineAnswer(tuple(elements), counts, data_version)
+
+
+def _days(value: object) -> int:
+    # DuckDB gives a text where Python has no such day.
+    if not isinstance(value, datetime.date):
+        raise IncompleteAnswer("the engine answered with a day outside the years 1 to 9999")
+    return value.toordinal() - EPOCH_ORDINAL

@@ -8,14 +8,14 @@ from enum import Enum
 from hypothesis import strategies as st
 
 from budget_service.ledger.requests import Charge, Release, Request, Reserve
-from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
-from budget_service.ledger.windows import Period
+from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Mode
+from budget_service.ledger.windows import DAY, SECOND, Period
 from budget_service.stores.interface import Store
-from tests.budget.samples import ANALYST, OTHER_UNIT, SteppedClock, charge, limit, release, reserve
+from tests.budget.samples import ANALYST, OTHER_UNIT, UNIT, SteppedClock, charge, limit, release, reserve
 
-# The company allows less than its two analysts together; the third one only tracks.
+# The company allows for a month what its two analysts have in two days; the third one only tracks.
 OWN = limit(12, 6, period=Period.DAY)
-ABOVE = limit(20, 10, period=Period.DAY)
+ABOVE = limit(50, 25)
 TRACKED = limit(5, 2, mode=Mode.TRACK, period=Period.DAY)
 NAMES = ("ann", "bob", "{eve}")
 
@@ -30,6 +30,8 @@ class Act(Enum):
     REPEAT = "repeat"
     REUSE = "reuse"
     FOREIGN = "foreign currency"
+    RELEVEL = "add or remove a level"
+    EVENING = "wait until just before midnight"
     WAIT = "wait"
 
 
@@ -45,13 +47,16 @@ class Step:
     seconds: int
 
 
+# Most acts are those that need each other.
+ACTS = [*Act, *3 * [Act.RESERVE, Act.SETTLE], Act.DEDUCT, Act.RELEVEL]
 # Most waits stay within a time to live; some cross a day, and some go back.
 WAITS = st.one_of(st.integers(0, 40), st.integers(-100, 200), st.integers(40_000, 90_000))
 COSTS = st.builds(Cost, st.integers(0, 7), st.integers(0, 3))
 STEPS = st.builds(
-    Step, st.sampled_from(Act), st.integers(0, 2), COSTS, st.integers(0, 30), st.integers(0, 3), WAITS
+    Step, st.sampled_from(ACTS), st.integers(0, 2), COSTS, st.integers(0, 30), st.integers(0, 2), WAITS
 )
-HISTORIES = st.lists(STEPS, min_size=5, max_size=60)
+# Left to itself, Hypothesis makes lists of a few steps, and a level that goes and comes back takes more.
+HISTORIES = st.lists(STEPS, min_size=25, max_size=60)
 
 
 @dataclass
@@ -61,25 +66,32 @@ class Player:
     root: str
     clock: SteppedClock
     made: list[Request] = field(default_factory=list)
+    depths: tuple[int, ...] = (1, 2)
 
     def accounts(self) -> list[Account]:
         """Return the accounts a history speaks of."""
         return [Account((self.root, name)) for name in NAMES]
 
     def levels(self, account: Account) -> tuple[LevelLimit, ...]:
-        """Return the limits of an account."""
+        """Return the limits of an account as they are now."""
         own = TRACKED if account.path[1] == NAMES[2] else OWN
-        return (LevelLimit(account.level(1), ABOVE), LevelLimit(account, own))
+        both = (LevelLimit(account.level(1), ABOVE), LevelLimit(account, own))
+        return tuple(each for each in both if each.level.depth in self.depths)
 
     def play(self, step: Step) -> Request | None:
-        """Return the request of a step; None if it only waits, or has nothing to speak of yet."""
-        if step.act is Act.WAIT:
-            self.clock.step(seconds=step.seconds)
-            return None
-        request = self._request(step)
-        if request is not None:
-            self.made.append(request)
-        return request
+        """Return the request of a step; None if it is none, or has nothing to speak of yet."""
+        match step.act:
+            case Act.WAIT:
+                self.clock.step(seconds=step.seconds)
+            case Act.EVENING:
+                self.clock.now += DAY - 10 * SECOND - self.clock.now % DAY
+            case Act.RELEVEL:
+                self.depths = ((1, 2), (1,), (2,))[step.pick % 3]
+            case _:
+                request = self._request(step)
+                self.made += [] if request is None else [request]
+                return request
+        return None
 
     def _request(self, step: Step) -> Request | None:
         account = self.accounts()[step.who]
@@ -98,24 +110,30 @@ class Player:
             case Act.DEDUCT:
                 ids = {"release_id": release_id if step.name else "", "query_id": query_id}
                 return charge(id_, step.cost, account=account, on=levels, **ids)
-            case Act.FOREIGN:
+            case Act.FOREIGN if step.pick % 2:
                 return charge(id_, step.cost, account=account, on=levels, unit_id=OTHER_UNIT)
+            case Act.FOREIGN:
+                foreign = reserve(id_, step.cost, account=account, on=levels, unit_id=OTHER_UNIT)
+                return replace(foreign, forfeits=step.name == 0)
         return self._about_an_earlier_one(step, id_, release_id)
 
     def _about_an_earlier_one(self, step: Step, id_: str, release_id: str) -> Request | None:
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
             earlier = self.made[-1 - step.pick % len(self.made)]
+            earlier = replace(earlier, levels=self.levels(earlier.account))
             return earlier if step.act is Act.REPEAT else _with_other_content(earlier)
         holds = [each for each in self.made if isinstance(each, Reserve)]
         if not holds or step.act not in {Act.SETTLE, Act.GIVE_BACK}:
             return None
         hold = holds[-1 - step.pick % min(5, len(holds))]
-        account, levels = hold.account, hold.levels
+        account, levels = hold.account, self.levels(hold.account)
         if step.act is Act.GIVE_BACK:
             return release(id_, ends=hold.request_id, account=account, on=levels)
-        cost = hold.max_cost if step.name == 0 else step.cost
-        settles = hold.request_id
-        return charge(id_, cost, account=account, on=levels, settles=settles, release_id=release_id)
+        # Mostly what was held or less, which can be settled.
+        cost = step.cost if step.name == 0 else hold.max_cost if step.pick % 2 else NOTHING
+        ids = {"settles": hold.request_id, "release_id": release_id}
+        unit_id = hold.unit_id if step.pick % 7 else UNIT
+        return charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids)
 
 
 def _with_other_content(request: Request) -> Request:

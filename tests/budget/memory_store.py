@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import Charge, Request, Reserve
+from budget_service.ledger.requests import Charge, Request, Reserve, payer_of
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
@@ -34,8 +34,8 @@ class MemoryStore:
     balances: dict[Account, Balance] = field(default_factory=dict)
     reservations: dict[str, Reservation] = field(default_factory=dict)
     remembered: dict[tuple[str, str], Remembered] = field(default_factory=dict)
-    paid_queries: dict[tuple[Account, str], PaidQuery] = field(default_factory=dict)
-    paid_releases: dict[tuple[Account, str], Microseconds] = field(default_factory=dict)
+    paid_queries: dict[tuple[str, str], PaidQuery] = field(default_factory=dict)
+    paid_releases: dict[tuple[str, str], Microseconds] = field(default_factory=dict)
 
     async def apply(self, request: Request) -> Answer:
         """Decide, write, answer."""
@@ -87,8 +87,8 @@ class MemoryStore:
             due=self._due(account.root, root.now(self.clock())),
             reservation=reservation,
             remembered=self.remembered.get((account.root, request.request_id)),
-            query_paid=self.paid_queries.get((account, query_id)),
-            release_paid_in=self.paid_releases.get((account, release_id)),
+            query_paid=self.paid_queries.get((payer_of(request), query_id)),
+            release_paid_in=self.paid_releases.get((payer_of(request), release_id)),
         )
 
     def _write(self, request: Request, change: Change) -> None:
@@ -102,8 +102,8 @@ class MemoryStore:
         if change.opened is not None:
             self.reservations[change.opened.reservation_id] = change.opened
         if payment := change.payment:
-            self.paid_releases[account, payment.release_id] = payment.window_start
+            self.paid_releases[payer_of(request), payment.release_id] = payment.window_start
             if payment.query_id:
-                self.paid_queries[account, payment.query_id] = PaidQuery(
+                self.paid_queries[payer_of(request), payment.query_id] = PaidQuery(
                     payment.release_id, payment.window_start
                 )

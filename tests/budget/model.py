@@ -1,15 +1,20 @@
-"""The ledger in a few dozen lines: lists that are added up anew each time, for days in UTC and one root account."""
+"""The ledger in a few dozen lines: lists that are added up anew each time, for one root account."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from budget_service.ledger.requests import Charge, Request, Reserve
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
-from budget_service.ledger.windows import DAY, Microseconds
+from budget_service.ledger.windows import DAY, SECOND, Microseconds
 
 Told = tuple[object, ...]
 Sums = tuple[int, int]
+# The windows that something counts in: the start of one window for each level, from the widest.
+Windows = dict[Account, Microseconds]
+
+REFUSALS_LAST = 3600 * SECOND
+ANSWERS_LAST = 35 * DAY
 
 
 @dataclass(frozen=True)
@@ -17,7 +22,7 @@ class Held:
     """An open reservation."""
 
     request: Reserve
-    day: int
+    windows: Windows
     cost: Cost
     paid_release_id: str
     ends_at: Microseconds
@@ -25,43 +30,57 @@ class Held:
 
 @dataclass
 class Model:
-    """`spent` is a list of (account, day, cost); the answers are short tuples."""
+    """`spent` is a list of (windows, cost), `used` the last window used of each level; answers are short tuples."""
 
     now: Microseconds = 0
     unit_id: str = ""
-    spent: list[tuple[Account, int, Cost]] = field(default_factory=list)
+    spent: list[tuple[Windows, Cost]] = field(default_factory=list)
     held: dict[str, Held] = field(default_factory=dict)
-    paid: dict[tuple[Account, int, str, str], str] = field(default_factory=dict)
-    told: dict[str, tuple[str, Told]] = field(default_factory=dict)
+    used: Windows = field(default_factory=dict)
+    paid: dict[tuple[Account, Account, Microseconds, str, str], str] = field(default_factory=dict)
+    told: dict[str, tuple[str, Told, Microseconds]] = field(default_factory=dict)
 
     def tell(self, request: Request, clock: Microseconds) -> Told:
         """Answer a request."""
-        if request.request_id in self.told:
-            content, told = self.told[request.request_id]
+        content, told, forgotten_at = self.told.get(request.request_id, ("", (), 0))
+        if max(self.now, clock) < forgotten_at:
             return told if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
         self.advance(clock)
+        self.used |= self._windows(request.levels)
         told = self._decide(request)
-        self.told[request.request_id] = (request.fingerprint(), told)
+        granted = told[0] in {"reserved", "charged", "released"}
+        end = request.levels[-1].limit.window.around(self.now).end or self.now
+        forgotten_at = end + ANSWERS_LAST if granted else self.now + REFUSALS_LAST
+        self.told[request.request_id] = (request.fingerprint(), told, forgotten_at)
         return told
+
+    def at(self, clock: Microseconds) -> Model:
+        """Return the ledger as a reader finds it, who writes nothing."""
+        found = replace(self, spent=list(self.spent), held=dict(self.held))
+        found.advance(clock)
+        return found
 
     def advance(self, clock: Microseconds) -> None:
         """Let time pass and reservations lapse."""
         self.now = max(self.now, clock)
-        for id_, hold in list(self.held.items()):
-            if hold.ends_at <= self.now:
-                del self.held[id_]
-                self.spent += [(hold.request.account, hold.day, hold.cost)] if hold.request.forfeits else []
+        lapsed = [id_ for id_, hold in self.held.items() if hold.ends_at <= self.now]
+        for id_ in sorted(lapsed, key=lambda id_: (self.held[id_].ends_at, id_)):
+            hold = self.held.pop(id_)
+            if hold.request.forfeits:
+                self._spend(hold.windows, hold.cost, hold.request.unit_id)
 
-    def used(self, level: Account) -> tuple[Sums, Sums]:
-        """Return what is spent and what is held today."""
-        spent = [cost for account, day, cost in self.spent if day == self.today and _below(account, level)]
-        holds = [hold for hold in self.held.values() if hold.day == self.today]
-        return _sum(spent), _sum([hold.cost for hold in holds if _below(hold.request.account, level)])
+    def sums(self, each: LevelLimit) -> tuple[Sums, Sums]:
+        """Return what is spent and what is held in the open window of a level."""
+        spent = [cost for windows, cost in self.spent if self._counts(windows, each)]
+        return _sum(spent), _sum(
+            [hold.cost for hold in self.held.values() if self._counts(hold.windows, each)]
+        )
 
-    @property
-    def today(self) -> int:
-        """The number of the day."""
-        return self.now // DAY
+    def _counts(self, windows: Windows, each: LevelLimit) -> bool:
+        return windows.get(each.level) == each.limit.window.around(self.now).start
+
+    def _windows(self, levels: tuple[LevelLimit, ...]) -> Windows:
+        return {each.level: each.limit.window.around(self.now).start for each in levels}
 
     def _decide(self, request: Request) -> Told:
         if isinstance(request, Reserve | Charge) and self.unit_id not in ("", request.unit_id):
@@ -73,21 +92,23 @@ class Model:
             return self._charge(request, hold)
         if hold is None:
             return ("RESERVATION_OVER",)
-        return ("released", self.held.pop(request.reservation_id).cost)
+        return ("released", self.held.pop(request.reservation_id).cost, hold.request.unit_id)
 
     def _reserve(self, request: Reserve) -> Told:
         recorded = self._paid(request, "query", request.query_id)
         if not recorded and not self._fits(request.levels, request.max_cost):
             return ("exhausted",)
         cost = Cost(0, 0) if recorded else request.max_cost
-        self.held[request.reservation_id] = Held(request, self.today, cost, recorded, self.now + request.ttl)
-        self.unit_id = request.unit_id
+        windows = {} if recorded else self._windows(request.levels)
+        self.held[request.reservation_id] = Held(request, windows, cost, recorded, self.now + request.ttl)
         return ("reserved", cost, bool(recorded))
 
     def _charge(self, request: Charge, hold: Held | None) -> Told:
         query_id = hold.request.query_id if hold else request.query_id
         known = {self._paid(request, "query", query_id), hold.paid_release_id if hold else ""} - {""}
         free = bool(hold and hold.paid_release_id) or bool(self._paid(request, "release", request.release_id))
+        if hold and hold.request.unit_id != request.unit_id:
+            return ("UNIT_MISMATCH",)
         if known - {request.release_id}:
             return ("RELEASE_MISMATCH",)
         if not free and hold and not request.cost.within(hold.cost):
@@ -95,28 +116,32 @@ class Model:
         if not free and not hold and not self._fits(request.levels, request.cost):
             return ("exhausted",)
         self.held.pop(request.reservation_id, None)
-        self.unit_id = request.unit_id
         if free:
             return ("charged", Cost(0, 0), True)
-        self._spend(request, query_id, hold.day if hold else self.today)
+        windows = hold.windows if hold else self._windows(request.levels)
+        self._spend(windows, request.cost, request.unit_id)
+        last, window = list(windows.items())[-1]
+        for kind, id_ in (("release", request.release_id), ("query", query_id)):
+            if request.release_id and id_ and self.used[last] == window:
+                self.paid[self._payment(request, kind, id_)] = request.release_id
         return ("charged", request.cost, False)
 
-    def _spend(self, request: Charge, query_id: str, day: int) -> None:
-        self.spent.append((request.account, day, request.cost))
-        for kind, id_ in (("release", request.release_id), ("query", query_id)):
-            if request.release_id and id_:
-                self.paid[request.account, day, kind, id_] = request.release_id
+    def _spend(self, windows: Windows, cost: Cost, unit_id: str) -> None:
+        self.spent.append((windows, cost))
+        self.unit_id = self.unit_id or unit_id
 
     def _paid(self, request: Reserve | Charge, kind: str, id_: str) -> str:
-        return self.paid.get((request.account, self.today, kind, id_), "")
+        return self.paid.get(self._payment(request, kind, id_), "")
+
+    def _payment(
+        self, request: Reserve | Charge, kind: str, id_: str
+    ) -> tuple[Account, Account, Microseconds, str, str]:
+        leaf = request.levels[-1]
+        return request.account, leaf.level, leaf.limit.window.around(self.now).start, kind, id_
 
     def _fits(self, levels: tuple[LevelLimit, ...], cost: Cost) -> bool:
         enforced = [each for each in levels if each.limit.mode is Mode.ENFORCE]
-        return all(_room(self.used(each.level), each.limit.maximum, cost) for each in enforced)
-
-
-def _below(account: Account, level: Account) -> bool:
-    return account.path[: level.depth] == level.path
+        return all(_room(self.sums(each), each.limit.maximum, cost) for each in enforced)
 
 
 def _sum(costs: list[Cost]) -> Sums:

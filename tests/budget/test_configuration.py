@@ -87,6 +87,22 @@ def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
         ("accounts:\n  - path: [a]\n    limit: {information: 1.5, calls: 1}", "accounts.0.limit.information"),
         ("accounts:\n  - path: [a]\n    limit: {information: 1}", "accounts.0.limit.calls"),
         ("accounts:\n  - path: [a]\n    limit: {information: 1, calls: 9223372036854775808}", "limit.calls"),
+        *(
+            (
+                f"accounts:\n  - path: [a]\n    limit: {{information: {number}, calls: 1}}",
+                f"information: {number} ",
+            )
+            for number in ("0300", "1:30", "1_000", "0x1F", "0b11", "+5", "-07")
+        ),
+        (
+            "accounts:\n  - path: [a]\n    limit: {information: !!int 0300, calls: 1}",
+            "information: 0300 is not",
+        ),
+        (
+            "accounts:\n  - path: [a]\n    limit:\n      information: 1\n      calls: 007",
+            "calls: 007 is not a plain",
+        ),
+        ("accounts:\n  - path: [a]\n    limit:\n      information: 1\n      calls: 007", "line 5"),
         ("accounts:\n" + entry("[a]") + "expired_reservations: keep", "expired_reservations"),
         ("accounts:\n" + entry("[a]") + "create_at_first_use: 'yes'", "create_at_first_use"),
         ("accounts:\n" + entry("[a]") + "charge_tickets: {}", "charge_tickets.key_file"),

@@ -90,6 +90,56 @@ async def test_windows_may_differ_between_levels_and_change(any_store: Store, cl
         clock.step(days=5)
 
 
+async def test_a_level_that_is_added_below_a_reservation_changes_neither_its_charge_nor_its_payment(
+    any_store: Store,
+) -> None:
+    """Reserved under {company, month}, settled under {company, month; analyst, day}: paid for, as the month is open."""
+    account = fresh_account()
+    company = levels(account.level(1), own=limit(20, 10))
+    both = levels(account, own=limit(9, 9, period=Period.DAY), above=limit(20, 10))
+    await any_store.apply(reserve("r", account=account, on=company, query_id="q"))
+    settled = await any_store.apply(charge("c", account=account, on=both, settles="r", release_id="rel"))
+    assert isinstance(settled.outcome, Charged)
+    assert [Cost(4, 1), Cost(0, 0)] == [status.spent for status in settled.outcome.levels]
+    again = (await any_store.apply(reserve("r2", account=account, on=both, query_id="q"))).outcome
+    assert isinstance(again, Reserved)
+    assert again.already_paid
+
+
+async def test_a_level_that_is_added_after_the_window_of_a_reservation_has_no_payment(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """The reservation's own month is over, so that the settled release is charged there and paid for nowhere."""
+    account = fresh_account()
+    company = levels(account.level(1), own=limit(20, 10))
+    both = levels(account, own=limit(9, 9, period=Period.DAY), above=limit(20, 10))
+    clock.step(days=17, seconds=12 * 3600 - 10)
+    await any_store.apply(reserve("r", account=account, on=company, query_id="q"))
+    clock.step(seconds=20)
+    await any_store.apply(charge("c", account=account, on=both, settles="r", release_id="rel"))
+    again = (await any_store.apply(reserve("r2", account=account, on=both, query_id="q"))).outcome
+    assert isinstance(again, Reserved)
+    assert not again.already_paid
+
+
+async def test_what_is_paid_for_is_known_again_when_a_level_comes_back(any_store: Store) -> None:
+    """Payments belong to the window of the last level with a limit, and those of another level do not disturb them."""
+    account = fresh_account()
+    own = levels(account, own=limit(9, 9, period=Period.DAY))
+    company = levels(account.level(1), own=limit(20, 10))
+    for name, on, is_paid in (
+        ("a", own, False),
+        ("b", company, False),
+        ("c", own, True),
+        ("d", company, True),
+    ):
+        for release_id in ("rel", f"rel-{name}"):
+            asked = charge(name + release_id, Cost(1, 1), account=account, on=on, release_id=release_id)
+            charged = (await any_store.apply(asked)).outcome
+            assert isinstance(charged, Charged)
+            assert charged.already_paid == (is_paid and release_id == "rel")
+
+
 async def test_four_levels_pay_together(any_store: Store) -> None:
     """Each level counts the charge of the leaf."""
     account = Account((*fresh_account().path, "\u00e9\U0001f600", "x y"))

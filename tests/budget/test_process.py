@@ -52,7 +52,8 @@ def command(folder: Path, store: str, *more: str, configuration: str = CONFIGURA
     """Return the command line of a service."""
     config = folder / "budget.yaml"
     config.write_text(configuration)
-    return [sys.executable, "-m", "budget_service", "--config", str(config), "--store", store, *more]
+    command = [sys.executable, "-m", "budget_service", "--config", str(config), "--store", store]
+    return [*command, *(() if "--listen" in more else ("--listen", "127.0.0.1:0")), *more]
 
 
 @contextmanager

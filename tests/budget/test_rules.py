@@ -228,18 +228,42 @@ async def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect
         release("x", ends="r"),
     ]
     first = [await any_store.apply(request) for request in requests]
-    clock.step(seconds=3600)
+    clock.step(seconds=3000)
     again = [await any_store.apply(request) for request in requests]
     assert [Answer(answer.outcome, replayed=True) for answer in first] == again
     assert (Cost(7, 2), NOTHING) == await spent_and_reserved(any_store)
 
 
 async def test_a_refusal_is_remembered(any_store: Store, clock: SteppedClock) -> None:
-    """The same id is refused again, even when the budget is there again."""
-    asked = charge("c", Cost(11, 1))
+    """The same id is refused again, even when the budget is there again; after an hour it is a new request."""
+    await any_store.apply(reserve("all", Cost(10, 5)))
+    asked = charge("c", Cost(1, 1))
     first = await any_store.apply(asked)
-    clock.step(days=40)
+    clock.step(seconds=3599)
     assert Answer(first.outcome, replayed=True) == await any_store.apply(asked)
+    clock.step(seconds=1)
+    later = await any_store.apply(asked)
+    assert (Cost(1, 1), False) == (getattr(later.outcome, "charged", None), later.replayed)
+
+
+async def test_every_kind_of_refusal_is_forgotten_after_an_hour(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Its id may then be used for something else."""
+    await any_store.apply(charge("pinned"))
+    refusals: list[Request] = [
+        charge("a", Cost(11, 1)),
+        reserve("b", Cost(11, 1)),
+        release("c", ends="never-was"),
+        charge("d", unit_id=OTHER_UNIT),
+    ]
+    for asked in refusals:
+        assert isinstance((await any_store.apply(asked)).outcome, Refused | Exhausted)
+        other = charge(asked.request_id, NOTHING)
+        assert Refused(Reason.REQUEST_ID_REUSED) == (await any_store.apply(other)).outcome
+    clock.step(seconds=3600)
+    for asked in refusals:
+        assert isinstance((await any_store.apply(charge(asked.request_id, NOTHING))).outcome, Charged)
 
 
 async def test_a_request_id_with_other_content_is_refused(any_store: Store) -> None:
@@ -265,8 +289,11 @@ async def test_outcomes_are_kept_for_the_window_and_35_days(any_store: Store, cl
 
 
 async def test_the_first_charge_fixes_the_currency(any_store: Store) -> None:
-    """A refused request does not fix it; another currency is then refused for every account of the root."""
+    """Neither a refused request nor a reservation fixes it; another currency is then refused in the whole root."""
     await any_store.apply(charge("refused", Cost(11, 1), unit_id=OTHER_UNIT))
+    await any_store.apply(reserve("nothing", NOTHING, unit_id=OTHER_UNIT))
+    await any_store.apply(reserve("something", Cost(1, 1), unit_id=OTHER_UNIT))
+    assert (await any_store.read(ANALYST, levels())).unit_id == ""
     await any_store.apply(charge("first"))
     for foreign in (
         charge("c", unit_id=OTHER_UNIT),
@@ -277,6 +304,30 @@ async def test_the_first_charge_fixes_the_currency(any_store: Store) -> None:
     assert Refused(Reason.UNIT_MISMATCH) == check(
         await any_store.read(ANALYST, levels()), NOTHING, OTHER_UNIT
     )
+
+
+async def test_a_reservation_is_settled_and_returned_in_its_own_currency(any_store: Store) -> None:
+    """Before the first charge two may be open in two currencies; the first settled one fixes the ledger's."""
+    await any_store.apply(reserve("r", unit_id=OTHER_UNIT))
+    await any_store.apply(reserve("s"))
+    mixed = await any_store.apply(charge("c", settles="r"))
+    assert Refused(Reason.UNIT_MISMATCH) == mixed.outcome
+    assert isinstance((await any_store.apply(charge("d", settles="s"))).outcome, Charged)
+    assert (await any_store.read(ANALYST, levels())).unit_id == reserve("s").unit_id
+    late = await any_store.apply(charge("e", settles="r", unit_id=OTHER_UNIT))
+    assert Refused(Reason.UNIT_MISMATCH) == late.outcome
+    assert Released(Cost(4, 1), OTHER_UNIT) == (await any_store.apply(release("x", ends="r"))).outcome
+
+
+async def test_a_forfeited_reservation_is_a_charge_and_fixes_the_currency(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Its own one, as seen by the next request and by a reader before it."""
+    await any_store.apply(reserve("r", unit_id=OTHER_UNIT, forfeits=True))
+    clock.step(seconds=61)
+    assert (await any_store.read(ANALYST, levels())).unit_id == OTHER_UNIT
+    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(charge("c"))).outcome
+    assert isinstance((await any_store.apply(charge("d", unit_id=OTHER_UNIT))).outcome, Charged)
 
 
 async def test_a_release_is_paid_for_once_in_a_window(any_store: Store, clock: SteppedClock) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import stat
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,16 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from budget_service.ledger.outcomes import Charged
+from budget_service.ledger.outcomes import Charged, Released
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Cost
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_rows import PURGED_AT_ONCE, SCHEMA_VERSION
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import ANALYST, SteppedClock, charge, levels, limit, reserve
+from tests.budget.samples import ANALYST, UNIT, SteppedClock, charge, levels, limit, release, reserve
 
 OPEN_IT = """
 import sys
@@ -40,7 +43,7 @@ COUNT = (
 
 def run(path: Path, statement: str) -> None:
     """Do something to a ledger by hand."""
-    with contextlib.closing(sqlite3.connect(path)) as connection:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(statement)
 
 
@@ -83,6 +86,78 @@ async def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
     run(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     with pytest.raises(StoreUnusableError, match="newer"):
         SqliteStore.open(path)
+
+
+async def test_an_older_ledger_is_brought_up_and_its_reservations_stay_good(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """In schema 1 the first reservation fixed the root's currency, and none said its own."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(reserve("r", Cost(4, 1)))
+        await store.apply(reserve("s", Cost(4, 1)))
+    for change in (
+        "ALTER TABLE reservations DROP COLUMN unit_id",
+        f"UPDATE roots SET unit_id = '{UNIT}'",  # noqa: S608 - a constant
+        "PRAGMA user_version = 1",
+    ):
+        run(path, change)
+    async with closing(SqliteStore.open(path, clock)) as store:
+        assert isinstance((await store.apply(charge("c", settles="r"))).outcome, Charged)
+        assert Released(Cost(4, 1), UNIT) == (await store.apply(release("x", ends="s"))).outcome
+
+
+def modes_in(folder: Path) -> dict[str, int]:
+    """Return the permissions of each file."""
+    return {each.name: stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()}
+
+
+async def test_only_the_owner_may_read_or_write_a_ledger(tmp_path: Path) -> None:
+    """The file and what SQLite keeps beside it."""
+    path = tmp_path / "ledger.db"
+    before = os.umask(0)
+    try:
+        async with closing(SqliteStore.open(path)) as store:
+            await store.apply(charge("c"))
+            modes = modes_in(tmp_path)
+    finally:
+        os.umask(before)
+    assert modes == {"ledger.db": 0o600, "ledger.db-wal": 0o600}
+
+
+async def test_a_ledger_that_anybody_may_write_is_refused(tmp_path: Path) -> None:
+    """Whatever it says may be somebody else's word."""
+    path = tmp_path / "ledger.db"
+    await SqliteStore.open(path).close()
+    path.chmod(0o602)
+    with pytest.raises(StoreUnusableError, match=r"ledger\.db: anybody may write.*chmod o-w"):
+        SqliteStore.open(path)
+    path.chmod(0o640)
+    await SqliteStore.open(path).close()
+
+
+def test_a_link_to_nowhere_is_refused(tmp_path: Path) -> None:
+    """SQLite would make a file there that others can read."""
+    (tmp_path / "link").symlink_to(tmp_path / "ledger.db")
+    with pytest.raises(StoreUnusableError, match="link: No such file"):
+        SqliteStore.open(tmp_path / "link")
+    assert not (tmp_path / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("address", ["sqlite::memory:", "sqlite:./:memory:", "sqlite:", "sqlite: "])
+async def test_a_ledger_without_a_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """It would forget everything when it stops."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreUnusableError, match=r"name a file|sqlite:PATH"):
+        await open_store(address, allow_volatile=False)
+
+
+async def test_a_ledger_in_memory_is_opened_for_tests() -> None:
+    """If the configuration allows it."""
+    async with closing(await open_store("sqlite::memory:", allow_volatile=True)) as store:
+        assert isinstance((await store.apply(charge("c"))).outcome, Charged)
 
 
 @pytest.mark.parametrize("name", ["no/such/folder/ledger.db", "text"])

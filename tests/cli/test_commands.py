@@ -85,6 +85,7 @@ def test_explaining_needs_no_account(world: World, capsys: pytest.CaptureFixture
         ((*QUESTION, "--where", "nonsense"), 2, "usage"),
         ((*QUESTION, "--from", "yesterday"), 2, "usage"),
         ((*QUESTION, "--sql", ARTICLES), 2, "usage"),
+        (("--sql", ARTICLES, "--account", "t/half \ud83d"), 2, "invalid_question"),
         (("--table", "feedback"), 2, "usage"),
         ((*QUESTION, "--no-such-flag"), 2, "usage"),
         ((*QUESTION, "--account", "stranger"), 2, "account_unknown"),
@@ -109,6 +110,48 @@ def test_every_refusal_has_its_exit_code(
     assert (printed.out, len(printed.err.splitlines())) == ("", 1)
 
 
+@pytest.mark.parametrize(
+    "flag",
+    [
+        ("--table", "feedback"),
+        ("--by", "app"),
+        ("--k", "0"),
+        ("--where", "score=1"),
+        ("--from", "2019-01-01"),
+        ("--to", "2019-01-01"),
+        ("--measure", "distinct_members"),
+        ("--no-counts",),
+    ],
+)
+def test_a_flag_beside_sql_is_named_instead_of_ignored(
+    world: World, capsys: pytest.CaptureFixture[str], flag: tuple[str, ...]
+) -> None:
+    """Whoever wrote --no-counts beside SQL would pay for counts."""
+    for command in ("ask", "explain"):
+        code, told = _json(capsys, command, "--sql", ARTICLES, *flag, *_connection(world))
+        assert (code, told["error"]["code"]) == (2, "usage")
+        assert flag[0] in told["error"]["message"]
+
+
+def test_gris_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is wrong with asking what there is; and the exit codes are part of it."""
+    assert main([]) == 0
+    alone = capsys.readouterr()
+    assert main(["--help"]) == 0
+    assert ("", capsys.readouterr().out) == (alone.err, alone.out)
+    told = " ".join(alone.out.split())
+    assert "1 anything unexpected, or refused by an engine or a service" in told
+
+
+def test_explaining_says_everything_once(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """The price, the mechanism and the noise each have one place, and one call is not 1 calls."""
+    assert main(["explain", "--sql", ARTICLES, "--dp", world.dp]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for words in ("11 information, 1 call", "UnkGumb", "noise of scale", "epsilon_per"):
+        assert 1 == told.count(words)
+    assert "1 calls" not in told
+
+
 def test_an_exhausted_budget_says_what_is_missing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """Level, unit, asked, left and when it is refreshed."""
     account = new_account("poor")
@@ -117,6 +160,31 @@ def test_an_exhausted_budget_says_what_is_missing(world: World, capsys: pytest.C
     assert shortfall["level"] == account.split("/")
     assert (shortfall["unit"], shortfall["requested"], shortfall["remaining"]) == ("information", 11, 5)
     assert shortfall["refreshes_at"]
+
+
+def test_one_of_anything_is_no_plural(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """An account of one call, asked for people and refused."""
+    account = new_account("poor")
+    assert main(["ask", "--table", "feedback", "--by", "cohort", *_connection(world, account)]) == 0
+    assert (
+        main(
+            [
+                "ask",
+                "--table",
+                "feedback",
+                "--by",
+                "cohort",
+                "--where",
+                "score=1",
+                *_connection(world, account),
+            ]
+        )
+        == 4
+    )
+    printed = capsys.readouterr()
+    assert "0 of 1 call," in " ".join(printed.out.split())
+    assert "at most 1 element (Delta)" in " ".join(printed.out.split())
+    assert "calls: 1 asked for, 0 left" in printed.err
 
 
 def test_a_service_that_is_not_there_is_exit_code_5(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,6 +200,12 @@ def test_control_characters_of_data_do_not_reach_the_terminal(
     """A wrong argument is repeated in the message, without its escape sequence."""
     assert main(["ask", "--no-such\x1b[31m"]) == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_an_argument_that_is_no_text_is_a_usage_error_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """Bytes of another encoding arrive as half a surrogate pair, which no output can hold."""
+    code, told = _json(capsys, "ask", "--no-such\udcff")
+    assert (2, "usage") == (code, told["error"]["code"])
 
 
 def test_help_loads_neither_grpc_nor_an_engine() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import signal
 import stat
@@ -12,8 +14,10 @@ from typing import Any
 
 import grpc
 import pytest
+from gris.dp.v1 import question_pb2
 
 from gris_cli.__main__ import main
+from pinot_connector import PrivateClient, PrivateResult
 
 GRIS = (sys.executable, "-m", "gris_cli")
 
@@ -71,14 +75,32 @@ def test_the_text_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 100
+    words_of_it = " ".join(printed.split())
     for words in (
         "Real data",
         "noise key",
         "the identical answer",
         "asks until its budget refuses",
         "refreshed",
+        "counts close to the threshold",
+        "reach down to the smallest possible count",
     ):
-        assert words in printed
+        assert words in words_of_it
+
+
+def test_another_answer_to_the_same_question_fails_the_demonstration(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever runs the demonstration as a check learns it from the exit code."""
+    ask = PrivateClient.ask
+    numbers = itertools.count()
+
+    def ask_for_another(client: PrivateClient, question: question_pb2.Question) -> PrivateResult:
+        return dataclasses.replace(ask(client, question), release_id=f"{next(numbers):064}")
+
+    monkeypatch.setattr(PrivateClient, "ask", ask_for_another)
+    assert main(["demo", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["repeated"]["identical"] is False
 
 
 def test_examples_that_are_not_there_are_a_usage_error(

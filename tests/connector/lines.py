@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+from grpc_status import rpc_status
 
 from .world import World
 
@@ -18,7 +20,8 @@ class Relay:
     """Stands before both services, writes down which calls come, and can change what is said.
 
     `replies` maps a method to a reply that is sent instead of the service's; `refusals` to a status that is sent
-    without asking the service; `delays` holds a call up for so many seconds.
+    without asking the service; `delays` holds a call up for so many seconds; a method in `faults` ends as one does in
+    which its service fails.
     """
 
     address: str = ""
@@ -26,6 +29,7 @@ class Relay:
     replies: dict[str, bytes] = field(default_factory=dict)
     refusals: dict[str, grpc.StatusCode] = field(default_factory=dict)
     delays: dict[str, float] = field(default_factory=dict)
+    faults: set[str] = field(default_factory=set)
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     @property
@@ -63,6 +67,8 @@ class _Handler(grpc.GenericRpcHandler):
             await asyncio.sleep(self._relay.delays.get(method, 0))
             if method in self._relay.refusals:
                 await context.abort(self._relay.refusals[method], "")
+            if method in self._relay.faults:
+                await context.abort_with_status(_fault_of(service))
             try:
                 call: Any = self._channels[service].stream_stream(details.method)
                 async for reply in call(iter(sent)):
@@ -71,6 +77,14 @@ class _Handler(grpc.GenericRpcHandler):
                 await context.abort(error.code(), error.details() or "", tuple(error.trailing_metadata()))
 
         return grpc.stream_stream_rpc_method_handler(forward)
+
+
+def _fault_of(service: str) -> grpc.Status:
+    """Returns what a service says when it has failed; `service` is its full name."""
+    status = status_pb2.Status(code=code_pb2.INTERNAL, message="failed")
+    detail = status.details.add()
+    detail.Pack(error_details_pb2.ErrorInfo(domain=service.rpartition(".v1.")[0], reason="INTERNAL"))
+    return rpc_status.to_status(status)
 
 
 @asynccontextmanager

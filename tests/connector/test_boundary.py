@@ -13,6 +13,7 @@ from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
     DataChanged,
+    ErrorCode,
     GrisError,
     IntegrityError,
     InvalidQuestion,
@@ -20,6 +21,7 @@ from pinot_connector.errors import (
     PlanExpired,
     RefusedByPolicy,
     ReservationOver,
+    ServiceFailed,
     ServiceRefused,
     ServiceUnavailable,
 )
@@ -57,6 +59,9 @@ def _error(code: grpc.StatusCode, domain: str = "", reason: str = "", *more: Mes
         (Service.DP, Code.FAILED_PRECONDITION, "PLAN_EXPIRED", PlanExpired),
         (Service.DP, Code.FAILED_PRECONDITION, "PLAN_NOT_AUTHENTIC", PlanExpired),
         (Service.DP, Code.FAILED_PRECONDITION, "DATA_CHANGED", DataChanged),
+        (Service.DP, Code.FAILED_PRECONDITION, "POLICY_UNUSABLE", ServiceRefused),
+        (Service.DP, Code.INTERNAL, "INTERNAL", ServiceFailed),
+        (Service.BUDGET, Code.INTERNAL, "INTERNAL", ServiceFailed),
     ],
 )
 def test_a_reason_in_the_services_own_domain_has_one_meaning(
@@ -82,6 +87,40 @@ def test_a_lost_answer_leaves_the_outcome_unknown_and_repeats_no_text(code: grpc
     error = translated(Service.BUDGET, _error(code))
     assert type(error) is OutcomeUnknown
     assert TEXT_OF_A_CRASH not in str(error)
+
+
+@pytest.mark.parametrize(("service", "domain"), [(Service.DP, "gris.dp"), (Service.BUDGET, "gris.budget")])
+def test_a_service_that_failed_is_told_from_one_that_does_not_answer(service: Service, domain: str) -> None:
+    """An operator looks into its log then, not at the network."""
+    error = translated(service, _error(Code.INTERNAL, domain, "INTERNAL"))
+    assert f"{service}: the service failed; its log says where" == str(error)
+    assert error.code is ErrorCode.UNAVAILABLE
+
+
+def test_a_policy_that_cannot_be_used_is_named() -> None:
+    """The question is not at fault, and no new translation would help."""
+    error = translated(Service.DP, _error(Code.FAILED_PRECONDITION, "gris.dp", "POLICY_UNUSABLE"))
+    assert "the policy's parameters cannot be used" in str(error)
+
+
+def test_a_release_that_cannot_be_recorded_tells_nothing_of_the_data() -> None:
+    """That the answer is another than the one before would say that the data differ."""
+    error = translated(Service.BUDGET, _error(Code.FAILED_PRECONDITION, "gris.budget", "RELEASE_MISMATCH"))
+    assert "the release could not be recorded; ask the operator" == str(error)
+
+
+def test_a_refusal_whose_details_cannot_be_read_is_still_a_refusal() -> None:
+    """The reason says that the budget is spent; a date or a number that is none is left out."""
+    info = error_details_pb2.ErrorInfo(
+        domain="gris.budget",
+        reason="BUDGET_EXHAUSTED",
+        metadata={"level": "a", "unit": "calls", "requested": "1", "remaining": "0", "refreshes_at": "soon"},
+    )
+    error = translated(
+        Service.BUDGET, _error(Code.RESOURCE_EXHAUSTED, "gris.budget", "BUDGET_EXHAUSTED", info)
+    )
+    assert isinstance(error, BudgetExhausted)
+    assert error.shortfalls == ()
 
 
 def test_an_invalid_question_names_its_field() -> None:

@@ -41,6 +41,17 @@ def test_the_services_end_with_the_block(services: EmbeddedServices) -> None:
     assert not _listens(address)
 
 
+def test_nothing_is_imported_from_the_current_directory(
+    services: EmbeddedServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is called like a library does not run with the noise key in reach."""
+    for name in ("dp_service", "budget_service", "yaml"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current directory')")
+    monkeypatch.chdir(tmp_path)
+    with services:
+        services.ensure_running()
+
+
 def _listens(address: str) -> bool:
     with grpc.insecure_channel(address) as channel:
         try:

@@ -21,6 +21,7 @@ from pinot_connector.errors import (
     InvalidQuestion,
     OutcomeUnknown,
     RefusedByPolicy,
+    ServiceFailed,
     ServiceUnavailable,
 )
 
@@ -94,6 +95,26 @@ async def test_noise_that_fails_gives_the_reservation_back(world: World, engine:
             with pytest.raises(ServiceUnavailable):
                 await client.top_k("feedback", "article_id", 5)
             assert await untouched(client)
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("TranslateQuery", ServiceFailed),
+        ("AddNoiseUnary", ServiceFailed),
+        ("ReserveBudget", ServiceFailed),
+        ("UpdateBudget", OutcomeUnknown),
+    ],
+)
+async def test_a_service_that_fails_says_so(
+    world: World, engine: DuckDBEngine, method: str, expected: type[GrisError]
+) -> None:
+    """Only a charge may have happened all the same; everything else cost nothing."""
+    async with relayed(world) as relay:
+        relay.faults.add(method)
+        async with asking_client(world, engine, dp=relay.address, budget=relay.address) as client:
+            with pytest.raises(expected, match="the service failed"):
+                await client.top_k("feedback", "article_id", 5)
 
 
 async def test_what_may_have_happened_once_stays_unknown(world: World, engine: DuckDBEngine) -> None:

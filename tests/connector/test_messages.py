@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
-from pinot_connector import Between, In, NotIn, structured_question
+from pinot_connector import Between, In, NotIn, sql_question, structured_question
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, ExpectedColumn
 from pinot_connector.errors import IncompleteAnswer, InvalidQuestion
-from pinot_connector.histograms import MAX_CHUNK_BYTES, chunks, histogram
+from pinot_connector.histograms import MAX_CHUNK_BYTES, MAX_ROW_BYTES, chunks, histogram
 from pinot_connector.plain import plain
 from pinot_connector.questions import Condition, Moment
 
@@ -53,11 +55,42 @@ def test_a_value_that_no_question_can_hold_names_its_column(value: Condition) ->
     assert raised.value.field == "filters.column"
 
 
-@pytest.mark.parametrize("k", [0, -1, 2**63])
-def test_a_k_that_cannot_be_is_refused(k: int) -> None:
-    """Only a missing k means all."""
-    with pytest.raises(InvalidQuestion):
+@pytest.mark.parametrize("k", [0, -1, 2**63, 2.5, 3.0, "3", True])
+def test_a_k_that_cannot_be_is_refused(k: Any) -> None:
+    """Only a missing k means all, and only a whole number is one."""
+    with pytest.raises(InvalidQuestion) as raised:
         structured_question("table", "a", k=k)
+    assert "k" == raised.value.field
+
+
+@pytest.mark.parametrize("text", ["half \ud83d", b"bytes", 7])
+@pytest.mark.parametrize(
+    ("field", "build"),
+    [
+        ("sql", sql_question),
+        ("table", lambda text: structured_question(text, "a", k=1)),
+        ("dimensions", lambda text: structured_question("table", ["a", text], k=1)),
+        ("filters.column", lambda text: structured_question("table", "a", k=1, where={text: 1})),
+    ],
+)
+def test_a_text_that_no_message_can_hold_names_its_field(
+    field: str, build: Callable[[Any], object], text: object
+) -> None:
+    """Half a surrogate pair, and what is no text; neither is repeated, for no terminal could print it."""
+    with pytest.raises(InvalidQuestion) as raised:
+        build(text)
+    assert field == raised.value.field
+    assert str(raised.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "condition", ["\ud83d", In(["\ud83d"]), NotIn(["x", "\ud83d"]), Between("\ud83d", None)]
+)
+def test_half_a_surrogate_pair_in_a_filter_names_its_column(condition: Condition) -> None:
+    """Wherever in the condition it stands."""
+    with pytest.raises(InvalidQuestion) as raised:
+        structured_question("table", "a", k=1, where={"text": condition})
+    assert "filters.text" == raised.value.field
 
 
 def test_a_moment_without_a_zone_is_refused() -> None:
@@ -82,6 +115,13 @@ def test_a_single_huge_row_is_sent_alone() -> None:
     answer = EngineAnswer((["x" * (2 * MAX_CHUNK_BYTES), "y"],), [2, 1], "v")
     parts = list(chunks(TEXT, answer, histogram(TEXT, answer).ByteSize()))
     assert [list(part.counts) for part in parts] == [[2], [1]]
+
+
+def test_a_row_that_no_message_can_hold_is_incomplete() -> None:
+    """gRPC would refuse it in words that blame the service."""
+    answer = EngineAnswer((["x" * MAX_ROW_BYTES, "y"],), [2, 1], "v")
+    with pytest.raises(IncompleteAnswer, match="too long"):
+        list(chunks(TEXT, answer, histogram(TEXT, answer).ByteSize()))
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,9 @@ async def test_data_that_change_once_are_asked_again(world: World, tmp_path: Pat
             assert 990 <= result.rows[0].noisy_count <= 1010
             levels = await client.remaining()
             assert (levels[-1].spent.information, levels[-1].reserved.information) == (1, 0)
-        assert relay.methods.count("TranslateQuery") == relay.methods.count("ReserveBudget") == 2
+        assert relay.methods.count("ReserveBudget") == 2
+        # Twice for a version, and once before that: whether the policy lists the table at all.
+        assert relay.methods.count("TranslateQuery") == 3
         assert relay.methods.count("ReleaseReservation") == relay.methods.count("UpdateBudget") == 1
     engine.close()
 
@@ -80,7 +82,7 @@ async def test_data_that_change_under_a_promised_version_are_never_shown(
     async with asking_client(world, engine) as client:
         paid = await client.histogram("pinned", "element")
         write_small(path, 501)
-        with pytest.raises(IntegrityError):
+        with pytest.raises(IntegrityError, match="could not be recorded"):
             await client.histogram("pinned", "element")
         levels = await client.remaining()
         assert (paid.cost.information, 0) == (levels[-1].spent.information, levels[-1].reserved.information)
@@ -92,11 +94,11 @@ async def test_a_plan_that_expired_is_made_again(world: World, engine: DuckDBEng
     async with relayed(world) as relay, asking_client(world, engine, dp=relay.address) as client:
         stale = dp_pb2.TranslateQueryResponse()
         await client.top_k("feedback", "score", 1)
-        stale.CopyFrom(await translation_of(relay.requests("TranslateQuery")[0], world))
+        stale.CopyFrom(await translation_of(relay.requests("TranslateQuery")[-1], world))
         stale.plan = b"not a plan"
         relay.replies["TranslateQuery"] = stale.SerializeToString()
         asking = asyncio.ensure_future(client.top_k("feedback", "score", 1))
-        await relay.called("TranslateQuery", times=3)
+        await relay.called("TranslateQuery", times=4)
         relay.replies.clear()
         assert (await asking).rows[0].element == (1,)
 

@@ -2,7 +2,8 @@
 
 `GRIS_TEST_IMAGE_BUILDER` names a command that builds an image (tag, context, further arguments of `docker build`; the
 base image in `BASE_IMAGE`), `GRIS_TEST_REDIS_IMAGE` an image of Redis and `GRIS_TEST_JAVA_IMAGE` one with Java; without
-them Docker itself builds, and the images are the public ones.
+them Docker itself builds, and the images are the public ones. An image that cannot be had is a failure where a builder
+is named; elsewhere the registry may be out of reach, and what needs the image is skipped.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
@@ -72,11 +74,26 @@ def build_image(tag: str, context: Path, *arguments: str, base: str = "") -> str
     environment = dict(os.environ)
     if base in environment:
         environment["BASE_IMAGE"] = environment[base]
-    built = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, env=environment, check=False
-    )
-    assert built.returncode == 0, built.stderr[-2000:]
+    _run_or_skip(f"the image {tag} could not be built", [*command, *arguments], environment)
     return tag
+
+
+def require_image(name: str) -> str:
+    """Have Docker pull an image that it does not have."""
+    inspected = subprocess.run(["docker", "image", "inspect", name], capture_output=True, check=False)
+    if inspected.returncode != 0:
+        _run_or_skip(f"the image {name} could not be pulled", ["docker", "pull", name], os.environ)
+    return name
+
+
+def _run_or_skip(problem: str, command: list[str], environment: Mapping[str, str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode == 0:
+        return
+    if "GRIS_TEST_IMAGE_BUILDER" in os.environ:
+        pytest.fail(f"{problem}: {done.stderr[-2000:]}")
+    lines = [line for line in done.stderr.splitlines() if line.strip()] or ["Docker does not say why"]
+    pytest.skip(f"{problem}: {lines[-1].strip()}")
 
 
 @pytest.fixture(scope="session")
@@ -103,7 +120,9 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def services(image: str, configuration: Path) -> Iterator[Services]:
     """Start Redis and both services; stop them in the end."""
-    redis_image = os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7")
+    redis_image = require_image(os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7"))
+    if not testcontainers_config.ryuk_disabled:
+        require_image(testcontainers_config.ryuk_image)
     with Network() as network:
         redis = DockerContainer(redis_image).with_network(network).with_network_aliases("redis")
         redis.with_command(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from pinot_connector import PrivateClient, Timeouts
+from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, ServiceUnavailable
 from tests.containers.conftest import ROOT, Services
@@ -24,7 +25,7 @@ def engine() -> Iterator[DuckDBEngine]:
     opened.close()
 
 
-def client(services: Services, engine: DuckDBEngine, analyst: str) -> PrivateClient:
+def client(services: Services, engine: Engine, analyst: str) -> PrivateClient:
     """Return a client of one analyst."""
     return PrivateClient(
         dp=services.dp_address,

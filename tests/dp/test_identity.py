@@ -38,7 +38,7 @@ LAPLACE = dataclasses.replace(GUMBEL, mechanism=MechanismKind.UNK_LAP, delta_l0=
 
 def specification(parameters: ReleaseParameters, question: bytes = b"question") -> bytes:
     """Return the specification of a release of one question."""
-    return release_specification(question, parameters, mechanism_version=1)
+    return release_specification(question, parameters, drawn_by=(1, 1))
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,12 @@ def test_the_domain_is_part_of_the_specification_by_value_and_type() -> None:
     assert len({specification(each) for each in known}) == 3
 
 
-def test_mechanism_version_and_question_are_part_of_the_specification() -> None:
-    """A new version of a mechanism makes new releases, as another question does."""
-    first = release_specification(b"question", GUMBEL, mechanism_version=1)
-    assert first != release_specification(b"question", GUMBEL, mechanism_version=2)
-    assert first != release_specification(b"another", GUMBEL, mechanism_version=1)
+def test_versions_and_question_are_part_of_the_specification() -> None:
+    """A new version of a mechanism or of a sampler makes new releases, as another question does."""
+    first = release_specification(b"question", GUMBEL, drawn_by=(1, 1))
+    assert first != release_specification(b"question", GUMBEL, drawn_by=(2, 1))
+    assert first != release_specification(b"question", GUMBEL, drawn_by=(1, 2))
+    assert first != release_specification(b"another", GUMBEL, drawn_by=(1, 1))
 
 
 def test_seed_and_release_id_depend_on_every_part() -> None:

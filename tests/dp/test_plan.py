@@ -8,14 +8,16 @@ import pytest
 
 from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType
-from dp_service.releases.keys import NoiseKey
-from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, PlanError, PlanFault, seal, unseal
+from dp_service.releases.keys import KeyUse, NoiseKey
+from dp_service.releases.mechanism import versions
+from dp_service.releases.plan import PLAN_TTL_SECONDS, PLAN_VERSION, Plan, PlanError, PlanFault, seal, unseal
 from tests.dp.test_identity import GUMBEL, KEY, OTHER_KEY
 
+PARAMETERS = dataclasses.replace(GUMBEL, tau=3)
 PLAN = Plan(
     table="articles",
     columns=(("article", ColumnType.STRING), ("day", ColumnType.DATE)),
-    parameters=GUMBEL,
+    parameters=PARAMETERS,
     row_limit=1001,
     unit_id="0" * 32,
     specification=b"specification",
@@ -23,11 +25,13 @@ PLAN = Plan(
     engine_data_version="engine",
     query_id="1" * 64,
     issued_at=1000,
+    drawn_by=versions(PARAMETERS),
+    fresh=b"",
 )
 KNOWN = dataclasses.replace(
     PLAN,
     parameters=dataclasses.replace(
-        GUMBEL, mechanism=MechanismKind.KNOWN_GUMB, d_bar=None, domain=(("ä'\\", 1), ("b", -5))
+        PARAMETERS, mechanism=MechanismKind.KNOWN_GUMB, d_bar=None, domain=(("ä'\\", 1), ("b", -5))
     ),
 )
 
@@ -38,9 +42,11 @@ def test_a_plan_comes_back_as_it_was(plan: Plan) -> None:
     assert plan == unseal(seal(plan, KEY), KEY, now=1000)
 
 
-@pytest.mark.parametrize(("now", "fault"), [(999, True), (1000, False), (1599, False), (1600, True)])
+@pytest.mark.parametrize(
+    ("now", "fault"), [(969, True), (970, False), (1000, False), (1599, False), (1600, True)]
+)
 def test_a_plan_is_good_for_ten_minutes(now: int, fault: bool) -> None:
-    """An old plan is refused, and so is one from the future."""
+    """An old plan is refused, and so is one from the future, half a minute of different clocks aside."""
     assert PLAN_TTL_SECONDS == 600
     if not fault:
         assert unseal(seal(PLAN, KEY), KEY, now=now) == PLAN
@@ -65,3 +71,25 @@ def test_a_plan_of_another_key_is_refused(key: NoiseKey) -> None:
     """Only the key that sealed a plan opens it."""
     with pytest.raises(PlanError):
         unseal(seal(PLAN, KEY), key, now=1000)
+
+
+def test_a_plan_in_another_form_is_refused_even_under_the_right_key() -> None:
+    """A newer program may have written what this one would overlook."""
+    sealed = seal(PLAN, KEY)
+    head, payload = b"\x02" + sealed[1:9], sealed[41:]
+    assert PLAN_VERSION != head[:1]
+    forged = head + KEY.authenticate(KeyUse.PLAN, head, payload) + payload
+    with pytest.raises(PlanError) as caught:
+        unseal(forged, KEY, now=1000)
+    assert PlanFault.EXPIRED is caught.value.fault
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_plan_that_another_program_would_draw_otherwise_is_refused(position: int) -> None:
+    """During an upgrade two ways of drawing never meet under one specification, seed and release id."""
+    drawn_by = list(PLAN.drawn_by)
+    drawn_by[position] += 1
+    other = dataclasses.replace(PLAN, drawn_by=(drawn_by[0], drawn_by[1]))
+    with pytest.raises(PlanError) as caught:
+        unseal(seal(other, KEY), KEY, now=1000)
+    assert PlanFault.EXPIRED is caught.value.fault

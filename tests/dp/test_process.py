@@ -83,3 +83,24 @@ def test_a_wrong_configuration_is_named_in_one_line(
     assert finished.returncode == 2
     assert complaint in finished.stderr.splitlines()[-1]
     assert "Traceback" not in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "complaint"),
+    [
+        (b"p" * 31, 0o400, "expected 32 bytes"),
+        (b"p" * 32, 0o644, "0440"),
+        (b"k" * 32, 0o400, "every key once"),
+    ],
+)
+def test_a_wrong_previous_key_keeps_it_from_starting(
+    configuration: list[str], tmp_path: Path, content: bytes, mode: int, complaint: str
+) -> None:
+    """Short, readable by others, or the current key again: exit code 2 and one line."""
+    previous = tmp_path / "previous.key"
+    previous.write_bytes(content)
+    previous.chmod(mode)
+    finished = run(*configuration, "--previous-key-file", str(previous), "--validate")
+    assert finished.returncode == 2
+    assert complaint in finished.stderr.splitlines()[-1]
+    assert "Traceback" not in finished.stderr

@@ -13,7 +13,7 @@ from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 from grpc_status import rpc_status
 
 from dp_service.queries.policy import parse_policy
-from dp_service.releases.keys import NoiseKey
+from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.server.service import DpServicer, Outside
 
 POLICY = """
@@ -72,7 +72,7 @@ def clock() -> Clock:
 async def dp(clock: Clock) -> AsyncIterator[dp_pb2_grpc.DpServiceAsyncStub]:
     """Serve on a free port and return a stub."""
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", 16 * 2**20)])
-    servicer = DpServicer(parse_policy(POLICY), KEY, Outside(clock, Entropy()))
+    servicer = DpServicer(parse_policy(POLICY), KeySet(KEY), Outside(clock, Entropy()))
     dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -238,6 +238,47 @@ async def test_changed_data_meet_other_noise(dp: Any) -> None:
     assert first.release.bottom != second.release.bottom or first.elements != second.elements
 
 
+async def test_a_plan_gives_one_release_even_with_fresh_noise(dp: Any) -> None:
+    """Sending a fresh plan again repeats its release: a retry is no second look."""
+    plan = await translated(dp, question(table="drawn_anew"))
+    request = dp_pb2.AddNoiseUnaryRequest(header=header(plan), histogram=answer_of("article"))
+    assert await dp.AddNoiseUnary(request) == await dp.AddNoiseUnary(request)
+
+
+@pytest.mark.parametrize(("by", "scale"), [("article", "6"), ("cohort", "6"), ("score", "6"), ("app", "6")])
+async def test_events_get_noise_for_their_tau(dp: Any, by: str, scale: str) -> None:
+    """A member with three events hides behind noise of scale 2 tau / e = 6."""
+    plan = await translated(dp, question(by, measure=question_pb2.MEASURE_EVENTS))
+    release = (await released(dp, question(by, measure=question_pb2.MEASURE_EVENTS), by)).release
+    assert (3, scale) == (plan.parameters.tau, plan.parameters.noise_scale)
+    assert (3, scale) == (release.parameters.tau, release.parameters.noise_scale)
+
+
+IMPOSSIBLE: list[tuple[str, int, bool]] = [
+    ("article", 2, True),
+    ("article", 3, True),
+    ("article", 1, False),
+    ("article", -5, True),
+    ("article", 2**62, True),
+    ("score", 1, False),
+    ("score", 2, True),
+    ("app", -1, False),
+    ("app", 1, True),
+    ("cohort", 1001, True),
+]
+
+
+@pytest.mark.parametrize(("by", "count", "ended_in_bottom"), IMPOSSIBLE)
+async def test_an_impossible_outcome_has_no_price(
+    dp: Any, by: str, count: int, ended_in_bottom: bool
+) -> None:
+    """ComputeCost answers only what AddNoise could have done."""
+    plan = await translated(dp, question(by))
+    request = dp_pb2.ComputeCostRequest(plan=plan.plan, released=count, ended_in_bottom=ended_in_bottom)
+    code, _, metadata = await error_of(dp.ComputeCost(request))
+    assert (grpc.StatusCode.INVALID_ARGUMENT, "released") == (code, metadata["field"])
+
+
 async def test_fresh_consistency_draws_anew_and_is_never_a_known_question(dp: Any) -> None:
     """With fresh noise every translation is a new question and every release a new one."""
     asked = question(table="drawn_anew")
@@ -371,6 +412,45 @@ async def test_rows_that_cannot_be_the_answer_are_refused(dp: Any, _: str, rows:
         assert (code, metadata["field"]) == (grpc.StatusCode.INVALID_ARGUMENT, "histogram")
 
 
+async def test_rows_are_refused_before_they_take_memory(dp: Any) -> None:
+    """Values without counts, and chunks far beyond their size, end the stream at once."""
+    plan = await translated(dp, question())
+    head = dp_pb2.AddNoiseRequest(header=header(plan))
+    column = histogram_pb2.ElementColumn(name="article", strings={"values": ["x"] * 1000})
+    uncounted = dp_pb2.AddNoiseRequest(chunk=histogram_pb2.Histogram(columns=[column]))
+    wide = histogram_pb2.ElementColumn(name="article", strings={"values": ["x" * 4 * 2**20]})
+    too_wide = dp_pb2.AddNoiseRequest(chunk=histogram_pb2.Histogram(columns=[wide], counts=[1]))
+    whole = dp_pb2.AddNoiseRequest(chunk=answer_of("article"))
+    crowd = histogram_pb2.ElementColumn(name="article", strings={"values": [str(i) for i in range(998)]})
+    too_many = dp_pb2.AddNoiseRequest(chunk=histogram_pb2.Histogram(columns=[crowd], counts=[1] * 998))
+    for messages, complaint in (
+        ([head, uncounted], "as many values"),
+        ([head, too_wide], "bytes"),
+        ([head, whole, too_many], "rows"),
+    ):
+        # There is no end: only the chunk itself can have been refused.
+        with pytest.raises(grpc.aio.AioRpcError, match=complaint):
+            await streamed(dp, messages)
+
+
+async def test_a_refusal_reaches_a_client_that_is_still_sending(dp: Any) -> None:
+    """An expired or foreign plan is named as such, however much comes after it."""
+    forged = dp_pb2.AddNoiseRequest(header=dp_pb2.ReleaseHeader(plan=b"forged", data_version="v1"))
+    column = histogram_pb2.ElementColumn(name="article", strings={"values": ["x" * 1000] * 1000})
+    chunk = dp_pb2.AddNoiseRequest(chunk=histogram_pb2.Histogram(columns=[column], counts=[1] * 1000))
+    for _ in range(5):
+        refused = await error_of(streamed(dp, [forged, *[chunk] * 30]))
+        assert (grpc.StatusCode.FAILED_PRECONDITION, "PLAN_NOT_AUTHENTIC") == refused[:2]
+
+
+async def test_a_client_that_only_waits_is_refused_all_the_same(dp: Any) -> None:
+    """A stream that is neither ended nor continued is answered after a moment."""
+    call = dp.AddNoise(timeout=20)
+    await call.write(dp_pb2.AddNoiseRequest(header=dp_pb2.ReleaseHeader(plan=b"forged")))
+    refused = await error_of(call.read())
+    assert (grpc.StatusCode.FAILED_PRECONDITION, "PLAN_NOT_AUTHENTIC") == refused[:2]
+
+
 async def test_an_element_outside_a_known_domain_is_refused(dp: Any) -> None:
     """The engine answered something the query did not ask for."""
     plan = await translated(dp, question("app"))
@@ -415,7 +495,7 @@ async def test_a_hundred_thousand_elements_pass_both_ways(dp: Any) -> None:
     size = 100_000
     domain = ", ".join(f"element-{i:06d}" for i in range(size))
     policy = POLICY + f"      large: {{type: string, group_by: true, domain: [{domain}], delta: 1}}\n"
-    large = DpServicer(parse_policy(policy), KEY, Outside(Clock(), Entropy()))
+    large = DpServicer(parse_policy(policy), KeySet(KEY), Outside(Clock(), Entropy()))
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", 16 * 2**20)])
     dp_pb2_grpc.add_DpServiceServicer_to_server(large, server)
     port = server.add_insecure_port("127.0.0.1:0")

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.noise import LogWeights, NoiseSource
-from dp_service.noise.distribution import gaussian_mass
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 Options = Sequence[tuple[object, float]]
@@ -90,7 +89,9 @@ def noise_options(inverse_scale: Fraction, radius: int) -> Options:
 @cache
 def gaussian_options(variance: Fraction, radius: int) -> Options:
     """Return all discrete Gaussian outcomes within the radius with their probabilities."""
-    return [(z, float(gaussian_mass(variance, z).mid)) for z in range(-radius, radius + 1)]
+    far = math.ceil(40 * math.sqrt(variance)) + radius
+    total = math.fsum(math.exp(-(z**2) / (2 * variance)) for z in range(-far, far + 1))
+    return [(z, math.exp(-(z**2) / (2 * variance)) / total) for z in range(-radius, radius + 1)]
 
 
 def log_weights(weights: LogWeights) -> list[float]:

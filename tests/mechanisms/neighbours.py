@@ -5,6 +5,7 @@ from itertools import product
 from typing import NamedTuple
 
 from dp_service.mechanisms import Histogram, Mechanism
+from dp_service.mechanisms.comparison import ComparedMechanism
 from dp_service.noise import NoiseSource
 
 from .enumeration import Law, output_law
@@ -53,6 +54,11 @@ def over_unknown_domain(
     return _named_run(mechanism, sorted(fetched), counts)
 
 
+def over_whole_histogram(mechanism: ComparedMechanism, counts: Counts) -> Callable[[NoiseSource], Release]:
+    """Run an alternative on all counts; it cuts them itself to what it may see."""
+    return _named_run(mechanism, list(range(len(counts))), counts)
+
+
 def laws_over(
     histograms: list[Counts], run_on: Callable[[Counts], Callable[[NoiseSource], Release]], *, radius: int
 ) -> dict[Counts, Law[Release]]:
@@ -60,7 +66,9 @@ def laws_over(
     return {counts: output_law(run_on(counts), radius=radius) for counts in histograms}
 
 
-def _named_run(mechanism: Mechanism, elements: list[int], counts: Counts) -> Callable[[NoiseSource], Release]:
+def _named_run(
+    mechanism: Mechanism | ComparedMechanism, elements: list[int], counts: Counts
+) -> Callable[[NoiseSource], Release]:
     histogram = Histogram.from_element_order([counts[element] for element in elements])
 
     def run(noise: NoiseSource) -> Release:

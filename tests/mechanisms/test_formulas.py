@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dp_service.mechanisms import Currency, Histogram, KnownGumb, KnownLap, UnkGumb, UnkLap
 from dp_service.mechanisms.unk_gumb import selection_weights, threshold_weights
-from dp_service.noise import KeyedNoise, KeyedStream
+from dp_service.noise import KeyedNoise, KeyedStream, LogWeights
 
 from .enumeration import log_weights
 
@@ -59,3 +60,51 @@ def test_candidates_weigh_their_counts_and_bottom_its_threshold(k_bar: int, cand
     logs = log_weights(selection_weights(MECHANISM, COUNTS, k_bar))
     expected = [*(COUNTS[:candidates] * RATE).tolist(), h_bottom(k_bar) * RATE]
     assert expected == pytest.approx(logs)
+
+
+class RecordingNoise:
+    """Writes down what is drawn; every draw of counts is 1, 2, 3, ..., so that shared noise shows."""
+
+    def __init__(self) -> None:
+        self.laplace: list[tuple[Fraction, int, str]] = []
+        self.orders: list[tuple[LogWeights, int, str]] = []
+
+    def discrete_laplace(self, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        """Return 1 to `size`."""
+        self.laplace.append((inverse_scale, size, label))
+        return np.arange(1, size + 1, dtype=np.int64)
+
+    def discrete_gaussian(self, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        """Fail: nobody asks for it here."""
+        raise AssertionError("no mechanism here draws Gaussian noise")
+
+    def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
+        """Return the first entries."""
+        self.orders.append((weights, count, label))
+        return np.arange(count, dtype=np.int64)
+
+
+def test_known_gumb_selects_at_full_rate_and_every_count_has_noise_of_its_own() -> None:
+    """Keys are h_i e / tau with Gumbel noise; k counts take k draws of scale 2 tau / e under another label."""
+    noise = RecordingNoise()
+    counts = [900, 700, 40, 2]
+    released = KnownGumb(CURRENCY, k=3, tau=3).run(Histogram.from_element_order(counts), noise)
+    ((weights, count, selection_label),) = noise.orders
+    ((inverse_scale, size, counts_label),) = noise.laplace
+    assert [each * RATE for each in counts] == pytest.approx(log_weights(weights))
+    assert (3, 3) == (count, size)
+    assert Fraction("0.15") / 6 == inverse_scale
+    assert selection_label != counts_label
+    assert released.noisy_counts is not None
+    assert [901, 702, 43] == released.noisy_counts.tolist()
+
+
+def test_unk_gumb_gives_every_count_noise_of_its_own() -> None:
+    """Two choices and one draw for each count, all under labels of their own."""
+    noise = RecordingNoise()
+    mechanism = UnkGumb(CURRENCY, k=2, d_bar=3, tau=3)
+    released = mechanism.run(Histogram.from_element_order([900, 700, 40, 2]), noise)
+    labels = [label for *_, label in noise.orders] + [label for *_, label in noise.laplace]
+    assert 3 == len(set(labels)) == len(labels)
+    assert released.noisy_counts is not None
+    assert [901, 702] == released.noisy_counts.tolist()

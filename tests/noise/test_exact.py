@@ -13,7 +13,7 @@ from dp_service.noise.exact import (
     geometric_bounds,
     interval_context,
     scaled_bounds,
-    with_enough_precision,
+    scaled_floor,
 )
 
 CONTEXT = interval_context(64)
@@ -49,17 +49,17 @@ def test_a_rational_is_enclosed_from_both_sides() -> None:
 
 
 def test_a_floor_that_needs_more_precision_gets_it() -> None:
-    """exp(-2^-600) is 1 to 600 bits: only after doubling the precision is the floor known."""
+    """exp(2^-600) is 1 to 600 bits: only after doubling the precision is the floor known."""
+    tiny = Fraction(1, 2**600)
+    assert scaled_floor(lambda context: context.exp(enclose(context, tiny)), 600) == 2**600 + 1
 
-    def floor(bits: int) -> int:
-        context = interval_context(bits)
-        return certain_floor(
-            scaled_bounds(context.exp(-enclose(context, Fraction(1, 2**600))), bits), bits - 64
-        )
 
-    assert with_enough_precision(floor) == 2**64 - 1
+def test_bounds_with_different_floors_are_uncertain() -> None:
+    """exp(-2^-600) is just below 1; with 192 bits nobody can say so."""
+    context = interval_context(192)
+    bounds = scaled_bounds(context.exp(-enclose(context, Fraction(1, 2**600))), 192)
     with pytest.raises(UncertainError):
-        floor(192)
+        certain_floor(bounds, 128)
 
 
 def test_bounds_of_a_geometric_sequence_enclose_it_closely() -> None:

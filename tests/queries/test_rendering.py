@@ -221,3 +221,40 @@ def test_any_text_goes_through_unchanged(run: Run, text: str) -> None:
     literal = re.search(r"\"article_id\" = ('(?:[^']|'')*')", sql)
     assert literal is not None
     assert run([], f"SELECT {literal[1]}") == [(text,)]
+
+
+ODD_ROWS = """
+    (1, 'a', DATE '2019-01-01'), (2, 'a', 'infinity'::DATE), (3, 'a', '-infinity'::DATE), (4, 'a', DATE '20000-01-01'),
+    (5, repeat('x', 1025), DATE '2019-01-01'), (6, repeat('y', 1024), DATE '2019-01-02')
+"""
+ODD_POLICY = """
+epsilon_per: 1
+delta: 1e-2
+tables:
+  odd:
+    member: m
+    measures: {distinct_members: true}
+    columns:
+      name: {type: string, group_by: true, delta: 1}
+      day: {type: date, group_by: true, delta: 1}
+      kept: {type: date, group_by: true, delta: 1, nulls: keep, null_value: 1970-01-01}
+"""
+
+
+@pytest.mark.parametrize(
+    ("dimension", "expected"),
+    [
+        ("day", [(datetime.date(2019, 1, 1), 2), (datetime.date(2019, 1, 2), 1)]),
+        ("kept", [(datetime.date(2019, 1, 1), 2), (datetime.date(2019, 1, 2), 1)]),
+        ("name", [("a", 4), ("y" * 1024, 1)]),
+    ],
+)
+def test_a_row_that_no_answer_can_carry_is_left_out(dimension: str, expected: list[object]) -> None:
+    """An infinite or far day, or a text without end, does not decide whether there is an answer."""
+    query = HistogramQuery("odd", (dimension,), Measure.DISTINCT_MEMBERS)
+    sql = render(resolve(query, parse_policy(ODD_POLICY)), "duckdb")
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"CREATE TABLE odd AS SELECT m, name, day, day AS kept FROM (VALUES {ODD_ROWS}) t(m, name, day)"  # noqa: S608
+        )
+        assert connection.execute(sql).fetchall() == expected

@@ -20,18 +20,17 @@ local function payment(query_id)
 end
 
 local function charged(query_id)
-  unit_id = request.unit_id
   return finish({'charged', request.information, request.calls, '0', statuses()}, query_id and payment(query_id))
 end
 
 local function already_paid()
-  unit_id = request.unit_id
   return finish({'charged', '0', '0', '1', statuses()})
 end
 
 local function settle()
   local reservation = named_reservation()
   if not is_open(reservation) then return finish({'refused', 'RESERVATION_OVER'}) end
+  if request.unit_id ~= reservation.unit_id then return finish({'refused', 'UNIT_MISMATCH'}) end
   local query_id = reservation.query_id
   if request.query_id ~= '' and request.query_id ~= query_id then
     return finish({'refused', 'QUERY_MISMATCH'})
@@ -48,8 +47,11 @@ local function settle()
   end
   end_reservation(request.reservation_id, reservation)
   spend(entry('settled', query_id), reservation.holds)
-  local leaf_hold = reservation.holds[#reservation.holds]
-  return charged(tonumber(leaf_hold[2]) == leaf.first and query_id or nil)
+  -- A payment is noted only while the window that admitted it is open: that of the hold's own level.
+  local last_hold = reservation.holds[#reservation.holds]
+  local balance = balance_of(last_hold[1])
+  local is_last = balance and balance.first == tonumber(last_hold[2])
+  return charged(is_last and query_id or nil)
 end
 
 local function deduct()

@@ -127,19 +127,27 @@ local function end_reservation(id, reservation)
 end
 
 local function spend(entry, holds)
+  if unit_id == '' then unit_id = entry.unit_id end
   local spent = cost(entry.information, entry.calls)
   each_open(holds, function(balance) balance.spent = added(balance.spent, spent) end)
   entry.holds = holds
   table.insert(journal, entry)
 end
 
+local function parse_reservation(text)
+  local reservation = cjson.decode(text)
+  -- In schema 1 the first reservation fixed the currency, and none said its own.
+  reservation.unit_id = reservation.unit_id or unit_id
+  return reservation
+end
+
 local function expire(id)
-  local reservation = cjson.decode(redis.call('HGET', reservations_key, id))
+  local reservation = parse_reservation(redis.call('HGET', reservations_key, id))
   end_reservation(id, reservation)
   if reservation.forfeits == '1' then
     spend({
       kind = 'forfeited', account = reservation.account, information = reservation.information,
-      calls = reservation.calls, unit_id = unit_id, request_id = reservation.request_id, release_id = '',
+      calls = reservation.calls, unit_id = reservation.unit_id, request_id = reservation.request_id, release_id = '',
       query_id = reservation.query_id, time = reservation.expires_at,
     }, reservation.holds)
   end
@@ -219,7 +227,7 @@ end
 
 local function named_reservation()
   local text = redis.call('HGET', reservations_key, request.reservation_id)
-  local reservation = text and cjson.decode(text)
+  local reservation = text and parse_reservation(text)
   return reservation and reservation.account == request.account and reservation or nil
 end
 
@@ -227,7 +235,7 @@ local function is_open(reservation)
   return reservation ~= nil and now < tonumber(reservation.expires_at)
 end
 
--- What was paid for is kept in one hash for each account, which belongs to one window.
+-- What was paid for is kept in one hash for each payer, which belongs to one window.
 local paid_window = redis.call('HGET', paid_key, 'window')
 local paid_is_current = paid_window and tonumber(paid_window) == leaf.first
 
@@ -241,13 +249,17 @@ end
 
 -- The only place that writes.
 
-local function write_payment(payment, keep_until)
+local function milliseconds(keep_until)
+  return string.format('%.0f', math.ceil((keep_until - now) / 1000))
+end
+
+local function write_payment(payment, expires_in)
   if not paid_is_current then redis.call('UNLINK', paid_key) end
   redis.call('HSET', paid_key, 'window', time_text(leaf.first), 'release:' .. payment.release_id, '1')
   if payment.query_id ~= '' then
     redis.call('HSET', paid_key, 'query:' .. payment.query_id, payment.release_id)
   end
-  if leaf.last then redis.call('PEXPIRE', paid_key, keep_until) else redis.call('PERSIST', paid_key) end
+  if leaf.last then redis.call('PEXPIRE', paid_key, expires_in) else redis.call('PERSIST', paid_key) end
 end
 
 local function write_reservations()
@@ -272,18 +284,19 @@ end
 
 local function finish(outcome, payment)
   local text = cjson.encode(outcome)
-  local keep_until = (leaf.last or now) + tonumber(request.retention)
-  local milliseconds = string.format('%.0f', math.ceil((keep_until - now) / 1000))
+  local is_refusal = outcome[1] == 'refused' or outcome[1] == 'exhausted'
+  local keep_paid = (leaf.last or now) + tonumber(request.retention)
+  local keep_until = is_refusal and now + tonumber(request.refusal_retention) or keep_paid
   redis.call('HSET', root_key, 'unit_id', unit_id, 'last_time', time_text(now))
   for level, balance in pairs(balances) do
     if balance then redis.call('HSET', balances_key, level, balance_text(balance)) end
   end
   write_reservations()
   write_journal()
-  if payment then write_payment(payment, milliseconds) end
+  if payment then write_payment(payment, milliseconds(keep_paid)) end
   redis.call('DEL', outcome_key)
   redis.call('HSET', outcome_key, 'keep_until', time_text(keep_until), 'fingerprint', request.fingerprint,
     'outcome', text)
-  redis.call('PEXPIRE', outcome_key, milliseconds)
+  redis.call('PEXPIRE', outcome_key, milliseconds(keep_until))
   return {'decided', text}
 end

@@ -8,11 +8,10 @@ if not already_paid then
   if refusal then return finish(refusal) end
 end
 
-unit_id = request.unit_id
 local held = already_paid and NOTHING or cost(request.information, request.calls)
 opened = {
   account = request.account, request_id = request.request_id, query_id = request.query_id,
-  information = amount_text(held[1]), calls = amount_text(held[2]),
+  information = amount_text(held[1]), calls = amount_text(held[2]), unit_id = request.unit_id,
   expires_at = time_text(now + tonumber(request.ttl)), paid_release_id = recorded, forfeits = request.forfeits,
   holds = already_paid and {} or holds(),
 }

@@ -32,11 +32,13 @@ class Dialect:
     """One engine's SQL: what stands before the query, and how a day is written.
 
     `stores_nulls`: NULL is a value of its own. Else the engine stored the column's null value in its place.
+    `stores_long_texts`: texts have no limit. Else the engine cut them when it stored them (Pinot: at 512 characters).
     """
 
     prefix: str
     day: Callable[[datetime.date], str]
     stores_nulls: bool
+    stores_long_texts: bool
 
 
 def identifier(name: str) -> str:
@@ -66,6 +68,6 @@ def _pinot_day(day: datetime.date) -> str:
 
 
 DIALECTS = {
-    "duckdb": Dialect(prefix="", day=_duckdb_day, stores_nulls=True),
-    "pinot": Dialect(prefix=_PINOT_EXACT, day=_pinot_day, stores_nulls=False),
+    "duckdb": Dialect(prefix="", day=_duckdb_day, stores_nulls=True, stores_long_texts=True),
+    "pinot": Dialect(prefix=_PINOT_EXACT, day=_pinot_day, stores_nulls=False, stores_long_texts=False),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 
 from dp_service.queries.canonical import (
@@ -15,7 +16,7 @@ from dp_service.queries.intervals import UNIVERSES, Interval, complement, date_o
 from dp_service.queries.policy_schema import COUNT_COLUMN
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.structured import ColumnType, Measure, Value
+from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType, Measure, Value
 
 
 def statement(resolution: Resolution, dialect: Dialect) -> str:
@@ -31,6 +32,7 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         *_member_conditions(query),
         *(each for restriction in query.restrictions for each in _conditions(restriction, dialect)),
         *_domain_conditions(resolution, dialect),
+        *_length_conditions(resolution, dialect),
     ]
     order = ", ".join([f"{count} DESC", *(f"{key} ASC" for key in keys)])
     parts = [
@@ -77,6 +79,15 @@ def _domain_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str
         yield _membership(_expression(dimension, dialect), distinct, dialect, excluded=False)
 
 
+def _length_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
+    """Leave out texts of any length that a table may hold but no answer can carry; a known domain has none."""
+    if resolution.domain is not None or not dialect.stores_long_texts:
+        return
+    for dimension in resolution.query.dimensions:
+        if dimension.type is ColumnType.STRING:
+            yield f"length({_expression(dimension, dialect)}) <= {MAXIMUM_TEXT_LENGTH}"
+
+
 def _conditions(restriction: Restriction, dialect: Dialect) -> Iterator[str]:
     """Write what a restriction asks of its column. None of it holds for NULL, unless COALESCE gave it a value."""
     key = _expression(restriction.column, dialect)
@@ -111,13 +122,27 @@ def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dial
 
 def _bounds(key: str, hull: Interval, kind: ColumnType, dialect: Dialect) -> Iterator[str]:
     universe = UNIVERSES[kind]
+    if kind is ColumnType.DATE:
+        yield from _day_bounds(key, hull, dialect)
+        return
     if hull == universe and dialect.stores_nulls:
         yield f"{key} IS NOT NULL"
-    # A missing day is stored as a number below every day where NULL is not stored, so the lower end is always said.
-    if hull.start > universe.start or (kind is ColumnType.DATE and not dialect.stores_nulls):
+    if hull.start > universe.start:
         yield f"{key} >= {literal(_value(hull.start, kind), dialect)}"
     if hull.end < universe.end:
         yield f"{key} < {literal(_value(hull.end, kind), dialect)}"
+
+
+def _day_bounds(key: str, hull: Interval, dialect: Dialect) -> Iterator[str]:
+    """Say both ends always: engines hold days, infinite ones too, that no answer can carry.
+
+    One member's odd day must leave that row out and nothing else, or it would decide whether there is an answer.
+    """
+    yield f"{key} >= {literal(date_of(hull.start), dialect)}"
+    if hull.end < UNIVERSES[ColumnType.DATE].end:
+        yield f"{key} < {literal(date_of(hull.end), dialect)}"
+    else:
+        yield f"{key} <= {literal(datetime.date.max, dialect)}"
 
 
 def _values(intervals: tuple[Interval, ...], kind: ColumnType) -> list[Value]:

@@ -30,7 +30,8 @@ class DpServiceStub(object):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     def __init__(self, channel):
@@ -71,7 +72,8 @@ class DpServiceServicer(object):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     def TranslateQuery(self, request, context):
@@ -82,7 +84,7 @@ class DpServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def EstimateCost(self, request, context):
-        """Tells what a question would cost at most, without SQL and without a plan.
+        """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -150,7 +152,8 @@ class DpService(object):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     @staticmethod

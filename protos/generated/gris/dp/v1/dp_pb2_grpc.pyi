@@ -22,7 +22,8 @@ class DpServiceStub:
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -36,7 +37,7 @@ class DpServiceStub:
         gris.dp.v1.dp_pb2.EstimateCostRequest,
         gris.dp.v1.dp_pb2.EstimateCostResponse,
     ]
-    """Tells what a question would cost at most, without SQL and without a plan."""
+    """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
 
     AddNoise: grpc.StreamStreamMultiCallable[
         gris.dp.v1.dp_pb2.AddNoiseRequest,
@@ -61,7 +62,8 @@ class DpServiceAsyncStub:
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     TranslateQuery: grpc.aio.UnaryUnaryMultiCallable[
@@ -74,7 +76,7 @@ class DpServiceAsyncStub:
         gris.dp.v1.dp_pb2.EstimateCostRequest,
         gris.dp.v1.dp_pb2.EstimateCostResponse,
     ]
-    """Tells what a question would cost at most, without SQL and without a plan."""
+    """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
 
     AddNoise: grpc.aio.StreamStreamMultiCallable[
         gris.dp.v1.dp_pb2.AddNoiseRequest,
@@ -99,7 +101,8 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
+    reason POLICY_UNUSABLE for another policy.
     """
 
     @abc.abstractmethod
@@ -116,7 +119,7 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         request: gris.dp.v1.dp_pb2.EstimateCostRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris.dp.v1.dp_pb2.EstimateCostResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.EstimateCostResponse]]:
-        """Tells what a question would cost at most, without SQL and without a plan."""
+        """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
 
     @abc.abstractmethod
     def AddNoise(

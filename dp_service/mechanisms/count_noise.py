@@ -1,0 +1,39 @@
+"""The fresh noise in the counts of the Gumbel mechanisms: discrete Laplace or discrete Gaussian.
+
+Source: Canonne, Kamath and Steinke 2020 for the discrete Gaussian; Bun and Steinke 2016 for zCDP.
+
+Why both are private. A member moves a count by at most tau. Laplace noise of scale 2 tau / e makes each
+count (e / 2)-DP, hence e-BR and (e^2 / 8)-zCDP. Gaussian noise of variance 4 tau^2 / e^2 makes it tau^2 /
+(2 variance) = (e^2 / 8)-zCDP as well, at 71 % of the standard deviation. But it is neither e-BR nor e-DP
+for any e: a unit of information pays for it **only where the guarantee is accounted in zCDP**, and a
+policy whose budget is accounted otherwise must not offer it.
+"""
+
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.noise.source import NoiseSource
+
+
+class CountNoise(Enum):
+    """The law of the noise in counts; the value is its name in specifications and results."""
+
+    LAPLACE = "discrete_laplace"
+    GAUSSIAN = "discrete_gaussian"
+
+
+def draw_count_noise(
+    law: CountNoise, inverse_scale: Fraction, size: int, noise: NoiseSource
+) -> NDArray[np.int64]:
+    """Draw noise for `size` counts: Laplace of scale 1 / inverse_scale, or Gaussian of the same zCDP."""
+    if law is CountNoise.LAPLACE:
+        return noise.discrete_laplace(inverse_scale, size, "counts")
+    return noise.discrete_gaussian(gaussian_variance(inverse_scale), size, "counts")
+
+
+def gaussian_variance(inverse_scale: Fraction) -> Fraction:
+    """Return 4 tau^2 / e^2, the square of the Laplace scale 2 tau / e that has the same zCDP."""
+    return 1 / inverse_scale**2

@@ -1,0 +1,104 @@
+"""A lower bound of privacy loss from what two neighbouring tables were seen to answer.
+
+(epsilon, delta)-DP says Pr[E | first] - exp(epsilon) Pr[E | second] <= delta for every event E and both orders of the
+neighbours. Here the events are fixed before anything is asked, each probability is replaced by an end of its exact
+(Clopper-Pearson) confidence interval, and the worst difference is returned. If the promise is kept, it exceeds delta
+with probability at most `false_alarm`, whatever the events are: the error is shared out among all the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+Answer = TypeVar("Answer")
+FALSE_ALARM = 1e-6
+_BISECTIONS = 60
+
+
+@dataclass(frozen=True)
+class Event(Generic[Answer]):
+    """Something that an answer may show.
+
+    `impossible_without` says that the smaller table cannot show it by construction (an element that it does not hold):
+    its probability there is 0 and need not be estimated.
+    """
+
+    name: str
+    shows: Callable[[Answer], bool]
+    impossible_without: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The event and order that prove most, and the delta that they prove at the promised epsilon."""
+
+    event: str
+    order: str
+    proven_delta: float
+
+
+def proven_delta(
+    with_member: Sequence[Answer],
+    without_member: Sequence[Answer],
+    events: Sequence[Event[Answer]],
+    *,
+    epsilon: float,
+    false_alarm: float = FALSE_ALARM,
+) -> Finding:
+    """Return the largest lower bound of delta at this epsilon, over all events and both orders.
+
+    Raises ValueError if something was seen that was said to be impossible.
+    """
+    # Two bounds for each event in each of two orders.
+    error = false_alarm / (4 * len(events))
+    findings = []
+    for event in events:
+        seen_with = sum(map(event.shows, with_member))
+        seen_without = sum(map(event.shows, without_member))
+        if event.impossible_without and seen_without:
+            raise ValueError(f"{event.name} was seen where it was said to be impossible")
+        high_without = (
+            0.0 if event.impossible_without else upper_bound(seen_without, len(without_member), error)
+        )
+        low_with = lower_bound(seen_with, len(with_member), error)
+        low_without = lower_bound(seen_without, len(without_member), error)
+        high_with = upper_bound(seen_with, len(with_member), error)
+        findings += [
+            Finding(event.name, "with/without", low_with - math.exp(epsilon) * high_without),
+            Finding(event.name, "without/with", low_without - math.exp(epsilon) * high_with),
+        ]
+    return max(findings, key=lambda finding: finding.proven_delta)
+
+
+def lower_bound(seen: int, trials: int, error: float) -> float:
+    """Return the p for which `seen` or more in `trials` have probability `error`: too large with that probability."""
+    if seen == 0:
+        return 0.0
+    return _bisect(lambda p: _at_least(seen, trials, p) <= error)
+
+
+def upper_bound(seen: int, trials: int, error: float) -> float:
+    """Return the p for which `seen` or fewer in `trials` have probability `error`: too small with that probability."""
+    return 1 - lower_bound(trials - seen, trials, error)
+
+
+def _bisect(holds_at: Callable[[float], bool]) -> float:
+    """Return the largest p for which a condition holds that holds at 0 and stops to hold somewhere."""
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds_at(middle) else (low, middle)
+    return low
+
+
+def _at_least(seen: int, trials: int, p: float) -> float:
+    counts = np.arange(seen, trials + 1)
+    log_factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, trials + 1)))))
+    log_ways = log_factorials[trials] - log_factorials[counts] - log_factorials[trials - counts]
+    with np.errstate(under="ignore"):
+        return float(np.exp(log_ways + counts * math.log(p) + (trials - counts) * math.log1p(-p)).sum())

@@ -1,0 +1,230 @@
+"""From a plan and a histogram to a release: the parameters that were resolved are the ones that are drawn with."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dp_service.mechanisms.histogram import Histogram as Counts
+from dp_service.mechanisms.intervals import fresh_noise_interval, thresholded_interval
+from dp_service.mechanisms.known_gumb import KnownGumb
+from dp_service.mechanisms.known_lap import KnownLap
+from dp_service.mechanisms.parameters import Currency
+from dp_service.mechanisms.selection import Selection
+from dp_service.mechanisms.unk_gumb import UnkGumb
+from dp_service.mechanisms.unk_lap import UnkLap
+from dp_service.noise.source import KeyedNoise
+from dp_service.noise.stream import KeyedStream
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.resolution import MechanismKind, resolve
+from dp_service.queries.structured import ColumnType, HistogramQuery, Measure
+from dp_service.releases.histogram import Histogram, checked_histogram
+from dp_service.releases.identity import release_seed
+from dp_service.releases.mechanism import (
+    ResolvedMechanism,
+    UnusableParametersError,
+    mechanism_of,
+    require_usable,
+    versions,
+)
+from dp_service.releases.parameters import ReleaseParameters, parameters_of
+from dp_service.releases.plan import Plan
+from dp_service.releases.releasing import IntervalKind, Released, release
+from dp_service.releases.translation import Moment, plan_for
+from tests.dp.test_identity import GUMBEL, KEY
+from tests.dp.test_plan import PLAN
+from tests.dp.test_service import POLICY
+
+NAMES = [f"{letter}" for letter in "abcdefgh"]
+COUNTS = [900, 870, 820, 790, 88, 85, 3, 1]
+CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
+CONFIDENCE = 0.9
+ALPHA = Fraction(1, 10)
+
+
+def plan_of(mechanism: MechanismKind, **changes: Any) -> Plan:
+    """Return a plan over one text column, with tau = 2 and Delta = 3."""
+    known = mechanism in {MechanismKind.KNOWN_LAP, MechanismKind.KNOWN_GUMB}
+    parameters = dataclasses.replace(
+        GUMBEL,
+        mechanism=mechanism,
+        epsilon_per=CURRENCY.epsilon_per,
+        delta=CURRENCY.delta,
+        tau=2,
+        delta_l0=3,
+        d_bar=None if known else 20,
+        k=None,
+        domain=tuple((name,) for name in [*NAMES, "nobody"]) if known else None,
+    )
+    parameters = dataclasses.replace(parameters, **changes)
+    return dataclasses.replace(
+        PLAN,
+        columns=(("name", ColumnType.STRING),),
+        parameters=parameters,
+        row_limit=21,
+        drawn_by=versions(parameters),
+    )
+
+
+def histogram() -> Histogram:
+    """Return what an engine answered."""
+    return checked_histogram((ColumnType.STRING,), [NAMES], COUNTS, row_limit=21)
+
+
+def drawn(plan: Plan, mechanism: ResolvedMechanism) -> tuple[list[str], Selection]:
+    """Return the names of the domain, and what the mechanism itself draws from the plan's seed."""
+    names, counts = list(NAMES), list(COUNTS)
+    whole = histogram()
+    if plan.parameters.domain is not None:
+        names.append("nobody")
+        counts.append(0)
+        whole = Histogram(whole.types, [(name,) for name in names], np.array(counts, dtype=np.int64))
+    seed = release_seed(KEY, plan.specification, plan.data_version, whole.digest(), plan.fresh)
+    return names, mechanism.run(Counts.from_element_order(counts), KeyedNoise(KeyedStream(seed)))
+
+
+MECHANISMS: list[tuple[MechanismKind, dict[str, Any], ResolvedMechanism]] = [
+    (MechanismKind.KNOWN_LAP, {}, KnownLap(CURRENCY, delta_l0=3, tau=2)),
+    (MechanismKind.KNOWN_GUMB, {"k": 4}, KnownGumb(CURRENCY, k=4, tau=2)),
+    (MechanismKind.UNK_LAP, {}, UnkLap(CURRENCY, delta_l0=3, d_bar=20, tau=2)),
+    (MechanismKind.UNK_GUMB, {"k": 4}, UnkGumb(CURRENCY, k=4, d_bar=20, tau=2)),
+]
+
+
+@pytest.mark.parametrize(("kind", "changes", "mechanism"), MECHANISMS)
+def test_a_release_is_what_the_mechanism_draws_with_every_parameter(
+    kind: MechanismKind, changes: dict[str, Any], mechanism: ResolvedMechanism
+) -> None:
+    """Mechanism, epsilon, delta, tau, Delta, d_bar and k of the plan are those of the draw."""
+    plan = plan_of(kind, **changes)
+    assert mechanism == mechanism_of(plan.parameters)
+    names, selection = drawn(plan, mechanism)
+    found = release(plan, histogram(), KEY, confidence=CONFIDENCE)
+    assert [(names[i],) for i in selection.indices] == found.elements
+    assert selection.noisy_counts is not None
+    assert found.noisy_counts is not None
+    assert selection.noisy_counts.tolist() == found.noisy_counts.tolist()
+    assert (selection.bottom, selection.ended_in_bottom) == (found.bottom, found.ended_in_bottom)
+    assert mechanism.cost(len(found.elements), found.ended_in_bottom) == found.cost
+
+
+def intervals_of(found: Released) -> list[tuple[int, int]]:
+    """Return the intervals as pairs."""
+    assert found.intervals is not None
+    return list(zip(found.intervals.lower.tolist(), found.intervals.upper.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "minimum"),
+    [
+        (MechanismKind.KNOWN_LAP, {}, 0),
+        (MechanismKind.KNOWN_GUMB, {"k": 9}, 0),
+        (MechanismKind.UNK_GUMB, {"k": 4}, 1),
+    ],
+)
+def test_counts_that_did_not_select_have_plain_intervals(
+    kind: MechanismKind, changes: dict[str, Any], minimum: int
+) -> None:
+    """The plain law at the asked confidence; nobody need have an element of a known domain, somebody has any other."""
+    plan = plan_of(kind, **changes)
+    found = release(plan, histogram(), KEY, confidence=CONFIDENCE)
+    assert found.noisy_counts is not None
+    inverse_scale = mechanism_of(plan.parameters).count_inverse_scale
+    plain = fresh_noise_interval(found.noisy_counts, inverse_scale, alpha=ALPHA, minimum=minimum)
+    assert IntervalKind.PLAIN is found.interval_kind
+    assert list(zip(plain.lower.tolist(), plain.upper.tolist(), strict=True)) == intervals_of(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "k", "minimum"),
+    [(MechanismKind.KNOWN_LAP, 3, 0), (MechanismKind.UNK_LAP, None, 1), (MechanismKind.UNK_LAP, 2, 1)],
+)
+def test_counts_that_selected_have_intervals_given_that_they_are_shown(
+    kind: MechanismKind, k: int | None, minimum: int
+) -> None:
+    """Each count had to reach what came next in the whole release, or bottom: its interval takes that into account."""
+    plan = plan_of(kind, k=k)
+    found = release(plan, histogram(), KEY, confidence=CONFIDENCE)
+    whole = release(plan_of(kind), histogram(), KEY, confidence=CONFIDENCE)
+    assert found.noisy_counts is not None
+    assert whole.noisy_counts is not None
+    shown = len(found.elements)
+    needed = [_needed(whole, element, shown) for element in found.elements]
+    expected = thresholded_interval(
+        found.noisy_counts,
+        np.array(needed, dtype=np.int64),
+        mechanism_of(plan.parameters).count_inverse_scale,
+        alpha=ALPHA,
+        minimum=minimum,
+    )
+    assert IntervalKind.GIVEN_SHOWN is found.interval_kind
+    assert list(zip(expected.lower.tolist(), expected.upper.tolist(), strict=True)) == intervals_of(found)
+
+
+def _needed(whole: Released, element: tuple[Any, ...], shown: int) -> int:
+    """Return the noisy count that an element needed: to beat the first that is not shown, and bottom."""
+    assert whole.noisy_counts is not None
+    floors = [] if whole.bottom is None else [whole.bottom + 1]
+    if shown < len(whole.elements):
+        first_left_out, count = whole.elements[shown], int(whole.noisy_counts[shown])
+        floors.append(count if element < first_left_out else count + 1)
+    return max(floors)
+
+
+def test_a_list_that_was_cut_does_not_end_in_bottom() -> None:
+    """There is more above bottom than is shown, and whoever reads the list should not think otherwise."""
+    whole = release(plan_of(MechanismKind.UNK_LAP), histogram(), KEY, confidence=CONFIDENCE)
+    cut = release(plan_of(MechanismKind.UNK_LAP, k=1), histogram(), KEY, confidence=CONFIDENCE)
+    assert len(whole.elements) > 1
+    assert whole.ended_in_bottom
+    assert not cut.ended_in_bottom
+    assert whole.bottom == cut.bottom
+
+
+def test_the_policy_gives_every_parameter_of_a_release() -> None:
+    """tau, Delta, d_bar, k and the domain reach the parameters as the policy and the question say."""
+    query = HistogramQuery("engagement", ("score",), Measure.EVENTS, k=2, omit_counts=True)
+    found = parameters_of(resolve(query, parse_policy(POLICY)))
+    expected = ReleaseParameters(
+        mechanism=MechanismKind.KNOWN_GUMB,
+        epsilon_per=Fraction(1),
+        delta=Fraction(1, 100),
+        tau=3,
+        delta_l0=None,
+        d_bar=None,
+        k=2,
+        with_counts=False,
+        consistency=found.consistency,
+        domain=((-1,), (0,), (1,)),
+    )
+    assert expected == found
+
+
+def test_a_plan_speaks_of_the_running_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mechanism that draws in another way makes other releases of the same question."""
+    resolution = resolve(
+        HistogramQuery("engagement", ("cohort",), Measure.DISTINCT_MEMBERS), parse_policy(POLICY)
+    )
+    before = plan_for(resolution, "v", KEY, Moment(0, b""))
+    monkeypatch.setattr(UnkLap, "version", UnkLap.version + 1)
+    after = plan_for(resolution, "v", KEY, Moment(0, b""))
+    assert before.specification != after.specification
+    assert before.query_id != after.query_id
+
+
+UNUSABLE = [
+    ("delta: 1e-2", "delta: 1e-300"),
+    ("epsilon_per: 1\n", "epsilon_per: 1e-12\n"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), UNUSABLE)
+def test_a_policy_without_drawable_noise_is_told_at_the_start(old: str, new: str) -> None:
+    """A scale that no sampler can draw is the policy's fault and no question's."""
+    require_usable(parse_policy(POLICY))
+    with pytest.raises(UnusableParametersError):
+        require_usable(parse_policy(POLICY.replace(old, new)))

@@ -1,0 +1,142 @@
+"""Intervals cover given that the element is shown, for every mechanism: exact enumeration of the real code.
+
+Every run of a mechanism is enumerated with its intervals, and for each element the probability that it is shown with an
+interval that covers is divided by the probability that it is shown. What lies beyond the radius counts as shown and
+not covered.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+
+from dp_service.mechanisms import (
+    CountNoise,
+    Currency,
+    Histogram,
+    KnownGumb,
+    KnownLap,
+    Selection,
+    UnkGumb,
+    UnkLap,
+)
+from dp_service.mechanisms.count_noise import gaussian_variance
+from dp_service.mechanisms.intervals import (
+    CountIntervals,
+    fresh_noise_interval,
+    gaussian_noise_interval,
+    thresholded_interval,
+)
+from dp_service.mechanisms.selection import selection_thresholds
+from dp_service.noise import NoiseSource
+
+from .enumeration import output_law
+from .neighbours import Counts
+
+ALPHA = Fraction(1, 5)
+CURRENCY = Currency(Fraction(2), Fraction(1, 4))
+HALF = Currency(Fraction(3), Fraction(1, 4))
+EVERYTHING = 10**6
+
+Covered = frozenset[tuple[int, bool]]
+"""The elements that a run shows, each with whether its interval covers its count."""
+
+
+def intervals_of(
+    mechanism: KnownLap | KnownGumb | UnkLap | UnkGumb, selection: Selection, shown: int, *, plain: bool
+) -> CountIntervals:
+    """Return the intervals that a release of the first `shown` elements carries."""
+    assert selection.noisy_counts is not None
+    noisy = selection.noisy_counts[:shown]
+    minimum = 0 if isinstance(mechanism, KnownLap | KnownGumb) else 1
+    scale = mechanism.count_inverse_scale
+    if isinstance(mechanism, KnownGumb | UnkGumb) and mechanism.count_noise is CountNoise.GAUSSIAN:
+        return gaussian_noise_interval(noisy, gaussian_variance(scale), alpha=ALPHA, minimum=minimum)
+    selected_by_counts = isinstance(mechanism, KnownLap | UnkLap)
+    thresholds = selection_thresholds(selection, shown) if selected_by_counts and not plain else None
+    if thresholds is None:
+        return fresh_noise_interval(noisy, scale, alpha=ALPHA, minimum=minimum)
+    return thresholded_interval(noisy, thresholds, scale, alpha=ALPHA, minimum=minimum)
+
+
+def covering(
+    mechanism: KnownLap | KnownGumb | UnkLap | UnkGumb, counts: Counts, shown: int, *, plain: bool
+) -> Callable[[NoiseSource], Covered]:
+    """Return a run that says which elements it shows and which of them it covers."""
+    histogram = Histogram.from_element_order(counts)
+
+    def run(noise: NoiseSource) -> Covered:
+        selection = mechanism.run(histogram, noise)
+        intervals = intervals_of(mechanism, selection, shown, plain=plain)
+        ends = zip(intervals.lower.tolist(), intervals.upper.tolist(), strict=True)
+        elements = selection.indices[:shown].tolist()
+        return frozenset(
+            (element, lower <= counts[element] <= upper)
+            for element, (lower, upper) in zip(elements, ends, strict=True)
+        )
+
+    return run
+
+
+def worst_coverage(
+    mechanism: KnownLap | KnownGumb | UnkLap | UnkGumb,
+    counts: Counts,
+    *,
+    shown: int = EVERYTHING,
+    radius: int,
+    plain: bool = False,
+) -> float:
+    """Return the smallest coverage given that an element is shown, over all elements that can be shown."""
+    law = output_law(covering(mechanism, counts, shown, plain=plain), radius=radius)
+    coverages = []
+    for element in range(len(counts)):
+        covered = sum(mass for run, mass in law.mass.items() if (element, True) in run)
+        missed = sum(mass for run, mass in law.mass.items() if (element, False) in run)
+        # Runs beyond the radius may have shown the element without covering it.
+        if covered + missed > 1e-3:
+            coverages.append(covered / (covered + missed + law.lost))
+    return min(coverages)
+
+
+@pytest.mark.parametrize("counts", [(3, 3), (4, 2), (7, 0), (0, 0)])
+@pytest.mark.parametrize("shown", [1, 2])
+def test_known_lap_covers_cut_or_whole(counts: Counts, shown: int) -> None:
+    """Cut to its largest, an element is shown because of its noise; the interval allows for it."""
+    mechanism = KnownLap(CURRENCY, 1, 1)
+    assert worst_coverage(mechanism, counts, shown=shown, radius=20) >= 1 - ALPHA
+
+
+@pytest.mark.parametrize("counts", [(3, 3, 3), (5, 4, 1)])
+def test_known_lap_covers_when_two_of_three_are_shown(counts: Counts) -> None:
+    """The threshold of each element is the one that is cut off, wherever ties fall."""
+    assert worst_coverage(KnownLap(HALF, 1, 1), counts, shown=2, radius=9) >= 1 - ALPHA
+
+
+@pytest.mark.parametrize("counts", [(1, 0), (3, 0), (6, 1), (9, 3), (4, 4)])
+@pytest.mark.parametrize("shown", [1, EVERYTHING])
+def test_unk_lap_covers_around_its_threshold(counts: Counts, shown: int) -> None:
+    """Below, at and above h_(d_bar+1) + C, given the bottom that is released."""
+    mechanism = UnkLap(CURRENCY, 1, 2, 1)
+    assert worst_coverage(mechanism, counts, shown=shown, radius=12) >= 1 - ALPHA - Fraction(1, 1000)
+
+
+@pytest.mark.parametrize("law", CountNoise)
+@pytest.mark.parametrize("counts", [(3, 3), (5, 0), (2, 1)])
+def test_known_gumb_covers(counts: Counts, law: CountNoise) -> None:
+    """Its counts are drawn after the choice, so plain intervals are true for whatever is shown."""
+    mechanism = KnownGumb(CURRENCY, 1, 1, count_noise=law)
+    assert worst_coverage(mechanism, counts, radius=40) >= 1 - ALPHA
+
+
+@pytest.mark.parametrize("law", CountNoise)
+@pytest.mark.parametrize("counts", [(3, 1, 0), (6, 5, 1), (1, 0, 0)])
+def test_unk_gumb_covers(counts: Counts, law: CountNoise) -> None:
+    """As in KnownGumb, also for elements that rarely beat the threshold."""
+    mechanism = UnkGumb(CURRENCY, 1, 2, 1, count_noise=law)
+    assert worst_coverage(mechanism, counts, radius=40) >= 1 - ALPHA
+
+
+def test_plain_intervals_would_not_cover_what_its_noise_selected() -> None:
+    """The same enumeration finds plain intervals wrong for UnkLap and for a cut KnownLap."""
+    assert worst_coverage(UnkLap(CURRENCY, 1, 2, 1), (1, 0), radius=12, plain=True) < 0.5
+    assert worst_coverage(KnownLap(CURRENCY, 1, 1), (7, 0), shown=1, radius=20, plain=True) < 0.5
