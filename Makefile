@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos images audit bench-path bench-mechanisms bench-timing clean
+.PHONY: help demo test check format protos images audit bench-path bench-noise bench-mechanisms bench-timing clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -21,6 +21,12 @@ $(VENV)/.all: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.all
+
+# Where a library has no wheel for this machine, its rows are left out.
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]' \
+		|| $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dp]'
+	@touch $@
 
 # One tool from npm, at one version; a package of its own would say no more than this line.
 node_modules/.bin/buf: Makefile
@@ -57,6 +63,9 @@ audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 tim
 
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
 	$(BIN)/python -m bench.path --engine $(ENGINE)
+
+bench-noise: $(VENV)/.bench ## exact noise beside numpy, OpenDP and PyDP, and memory at 10^7
+	$(BIN)/python -m bench.noise
 
 bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere, on one histogram
 	$(BIN)/python -m bench.mechanisms

@@ -11,7 +11,6 @@ policy whose budget is accounted otherwise must not offer it.
 
 from enum import Enum
 from fractions import Fraction
-from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,22 +25,13 @@ class CountNoise(Enum):
     GAUSSIAN = "discrete_gaussian"
 
 
-class GaussianNoise(Protocol):
-    """A source that draws discrete Gaussian noise too."""
-
-    def discrete_gaussian(self, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
-        """Draw `size` numbers with Pr[Z = z] proportional to exp(-z^2 / (2 variance)); shape (size,)."""
-        ...
-
-
 def draw_count_noise(
     law: CountNoise, inverse_scale: Fraction, size: int, noise: NoiseSource
 ) -> NDArray[np.int64]:
     """Draw noise for `size` counts: Laplace of scale 1 / inverse_scale, or Gaussian of the same zCDP."""
     if law is CountNoise.LAPLACE:
         return noise.discrete_laplace(inverse_scale, size, "counts")
-    # The keyed source learns this law in another change; until then no policy can ask for it.
-    return cast("GaussianNoise", noise).discrete_gaussian(gaussian_variance(inverse_scale), size, "counts")
+    return noise.discrete_gaussian(gaussian_variance(inverse_scale), size, "counts")
 
 
 def gaussian_variance(inverse_scale: Fraction) -> Fraction:

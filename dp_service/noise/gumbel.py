@@ -5,20 +5,23 @@ Plackett-Luce: the first entry is i with probability proportional to w_i, the ne
 from the rest, and so on (Durfee and Rogers 2019, lemma 4.2). Only the order leaves this module, never a
 key.
 
-Each U_i is an infinite sequence of random bits of which the first 64 are usually enough. Floats with error
+Each U_i is an endless sequence of random bits of which the first 64 are usually enough. Floats with error
 bounds (`keys`) settle the order wherever neighbouring keys are further apart than their errors; the others
 are evaluated in interval arithmetic with more and more bits until they separate. So the result is a
 function of the weights and the random bits alone, the same on every platform.
 
-How often are more than 64 bits needed? The keys of rank i and i + 1 lie within g of each other with
-probability at most i g, whatever the weights, and the gap that is asked for is three errors, below 1.5e-13
-unless a word is extreme. So exact evaluation happens with probability below about k^2 / 2 * 1.5e-13, which
-is 2^-30 for the 100 largest.
+Time must not tell the weights. Keys that are too close for floats are rare, but how rare depends on the
+weights; so the `s` closest pairs of neighbours are always evaluated exactly, needed or not, and the weights
+can be felt in the work only if more than `s` gaps are in doubt. Let g bound the gap that is (in natural units
+of the key). Given all earlier arrivals, the keys of rank i and i + 1 lie within g of each other with
+probability at most g X_i, where X_i, the time of arrival i times the weight left, is at most a sum of i unit
+exponentials. The product over a set i_1 < i_2 < ... has an expectation of at most i_1 (i_2 + 1) (i_3 + 2)...
+Summed over all sets of s + 1 of the ranks 1..k, the probability that more than s gaps are in doubt is at most
+(g (k (k + 1) / 2 + s k))^(s + 1) / (s + 1)!, whatever the weights. `spare_pairs` makes it at most 2^-40.
 """
 
-from functools import cmp_to_key
-from itertools import pairwise
-from typing import Protocol
+import math
+from functools import cmp_to_key, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,60 +29,97 @@ from numpy.typing import NDArray
 from dp_service.noise.exact import Interval, certainly_below, interval_context
 from dp_service.noise.keys import FloatKeys, float_keys
 from dp_service.noise.stream import WORD_BITS
+from dp_service.noise.uniforms import BLOCK, UniformBits, enclose_uniform
 from dp_service.noise.weights import LogWeights
 
-_FIRST_REFINEMENT_WORDS = 4
-_GUARD_BITS = 192
+TIMING_PROBABILITY = 2.0**-40
+"""With at most this probability does the work of an order depend on the weights beyond their number."""
 
+DOUBTFUL_GAP = 2.0**-38
+"""Bounds the gap of two keys that floats cannot order, for |G| <= 64 and odds within e^+-50."""
 
-class UniformBits(Protocol):
-    """Independent uniform numbers in [0, 1], each an endless sequence of bits, one for each entry."""
-
-    @property
-    def leading_words(self) -> NDArray[np.uint64]:
-        """The first 64 bits of each number, shape (n,)."""
-        ...
-
-    def prefix(self, index: int, words: int) -> int:
-        """The first 64 * `words` bits of number `index` as an integer; its top word is the leading one."""
-        ...
+_FIRST_EXACT_WORDS = 2
+# Keys are below 2^96, so this leaves enough for them and for the rounding of a dozen operations.
+_GUARD_BITS = 128
 
 
 def gumbel_order(uniforms: UniformBits, weights: LogWeights, count: int) -> NDArray[np.int64]:
     """Return the entries with the `count` largest keys, in descending order of key, shape (count,).
 
-    Raises ValueError unless 0 <= count <= len(weights).
+    Needs memory for a block of entries and for a few times `count`, beyond its arguments. Raises ValueError
+    unless 0 <= count <= len(weights).
     """
     if not 0 <= count <= len(weights):
         raise ValueError(f"count must be from 0 to the number of weights, {len(weights)}, got {count}")
     if count == 0:
         return np.zeros(0, dtype=np.int64)
-    keys = float_keys(weights, uniforms.leading_words)
-    contenders = _contenders(keys, count)
-    order = contenders[np.lexsort((-keys.low[contenders], -keys.high[contenders]))]
-    starts = _group_starts(keys, order)
+    # One more than is asked for, so that the gap below the last one is looked at like every other.
+    contenders = _contenders(uniforms, weights, min(count + 1, len(weights)))
+    ranked = contenders[np.lexsort((contenders.fraction, contenders.whole))[::-1]]
+    order = ranked.index
     exact = _ExactKeys(uniforms, weights)
-    for start, end in pairwise([*starts.tolist(), order.size]):
-        if start < count and end - start > 1:
-            order[start:end] = exact.sorted_descending(order[start:end])
+    for start, end in _groups_in_doubt(ranked, count):
+        order[start:end] = exact.sorted_descending(order[start:end])
     return order[:count]
 
 
-def _contenders(keys: FloatKeys, count: int) -> NDArray[np.int64]:
-    """Return every entry that may be among the `count` largest, in ascending order of index."""
-    slack = keys.error + 4 * np.spacing(np.abs(keys.high))
-    lower = keys.high - slack
-    cut = np.partition(lower, lower.size - count)[lower.size - count]
-    return np.flatnonzero(keys.high + slack >= cut)
+@lru_cache(maxsize=1024)
+def spare_pairs(count: int) -> int:
+    """Return how many pairs of neighbours are evaluated exactly in any case, for an order of `count`."""
+    pairs = 0
+    while _log_chance_of_more(count, pairs) > math.log(TIMING_PROBABILITY):
+        pairs += 1
+    return pairs
 
 
-def _group_starts(keys: FloatKeys, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where, in a descending order, groups begin that are certainly apart from all before them."""
-    high, low = keys.high[order], keys.low[order]
-    gaps = (high[:-1] - high[1:]) + (low[:-1] - low[1:])
+def _log_chance_of_more(count: int, pairs: int) -> float:
+    ranks = count * (count + 1) / 2 + pairs * count
+    return (pairs + 1) * math.log(DOUBTFUL_GAP * ranks) - math.lgamma(pairs + 2)
+
+
+def _contenders(uniforms: UniformBits, weights: LogWeights, count: int) -> FloatKeys:
+    """Return every entry that may be among the `count` largest; at least `count`."""
+    waiting: list[FloatKeys] = []
+    for start, words in uniforms.leading_blocks():
+        waiting.append(float_keys(weights, uniforms, start, words))
+        if sum(map(len, waiting)) > 2 * count + 4 * BLOCK:
+            waiting = [_largest(_joined(waiting), count)]
+    return _largest(_joined(waiting), count)
+
+
+def _joined(parts: list[FloatKeys]) -> FloatKeys:
+    if len(parts) == 1:
+        return parts[0]
+    return FloatKeys(
+        np.concatenate([part.index for part in parts]),
+        np.concatenate([part.whole for part in parts]),
+        np.concatenate([part.fraction for part in parts]),
+        max(part.error for part in parts),
+    )
+
+
+def _largest(keys: FloatKeys, count: int) -> FloatKeys:
+    if len(keys) <= count:
+        return keys
+    place = len(keys) - count
+    # Distances are measured from about where the cut will be, for there they have to be precise.
+    distance = (keys.whole - np.partition(keys.whole, place)[place]) + keys.fraction
+    cut = np.partition(distance, place)[place]
+    # Each of the two may be off by the error; the third absorbs the rounding of distances.
+    return keys[np.flatnonzero(distance >= cut - 3 * keys.error)]
+
+
+def _groups_in_doubt(ranked: FloatKeys, count: int) -> list[tuple[int, int]]:
+    """Return where groups of keys begin and end whose order has to be found exactly, among `count` ranks."""
+    steps = ranked.whole[:-1] - ranked.whole[1:]
+    gaps = steps + (ranked.fraction[:-1] - ranked.fraction[1:])
     # Twice the largest error separates any two intervals; the third absorbs the rounding of the gap itself.
-    apart = gaps > 3 * keys.error[order].max()
-    return np.concatenate(([0], np.flatnonzero(apart) + 1))
+    in_doubt = gaps <= 3 * ranked.error
+    spare = min(spare_pairs(count), gaps.size)
+    if spare:
+        in_doubt[np.argpartition(gaps, spare - 1)[:spare]] = True
+    edges = np.flatnonzero(np.diff(in_doubt, prepend=False, append=False))
+    return [(start, end + 1) for start, end in edges.reshape(-1, 2).tolist() if start < count]
 
 
 class _ExactKeys:
@@ -94,7 +134,7 @@ class _ExactKeys:
         return sorted(entries.tolist(), key=cmp_to_key(self._compare), reverse=True)
 
     def _compare(self, left: int, right: int) -> int:
-        words = _FIRST_REFINEMENT_WORDS
+        words = _FIRST_EXACT_WORDS
         while True:
             left_key, right_key = self._key(left, words), self._key(right, words)
             if certainly_below(right_key, left_key):
@@ -109,9 +149,7 @@ class _ExactKeys:
         return self._known[index, words]
 
     def _evaluate(self, index: int, words: int) -> Interval:
-        bits = WORD_BITS * words
-        context = interval_context(bits + _GUARD_BITS)
-        prefix = self._uniforms.prefix(index, words)
+        context = interval_context(WORD_BITS * words + _GUARD_BITS)
         # While U may still be 0 or 1 the interval of its key is unbounded on that side, which is right.
-        uniform = context.mpf([prefix, prefix + 1]) / 2**bits
-        return self._weights.log_weight(index, context) - context.log(-context.log(uniform))
+        uniform = enclose_uniform(self._uniforms, index, words, context)
+        return self._weights.log_weight(index, context) - context.log(-context.log(1 - uniform))

@@ -1,108 +1,117 @@
 """Gumbel keys in float64 together with a bound on their error.
 
-The key of entry i is K_i = ln w_i + G_i, where G = -ln(-ln U) and U is uniform. Only the first 64 bits of U
-are looked at here, so K_i is known up to an interval. Keys are kept as unevaluated sums of two floats:
-counts of 10^15 would otherwise swallow the differences that decide the order.
+The key of entry i is ln w_i + G_i with ln w_i = unit * multiple_i + ln odds_i and G_i = -ln(-ln(1 - U_i)). It
+is kept in steps of `unit`, as multiple_i + (ln odds_i + G_i) / unit: the multiple is exact in an integer,
+however large, and what is added to it is split into an integer and a fraction. So counts of 10^15 do not
+swallow the differences that decide the order.
 
 The one assumption about the platform: its logarithms of float64 are within `_LOG_ULPS` units in the last
 place (the libraries claim 1 to 4). A larger error bound costs nothing but a few more exact evaluations.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_service.noise.uniforms import UniformBits
 from dp_service.noise.weights import LogWeights
 
 Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+Integers = NDArray[np.int64]
 
 _LOG_ULPS = 16
 _ULP = 2.0**-52
-_EXTREME_WORD = np.uint64(2**11)
-_HALF = np.uint64(2**63)
-_VELTKAMP = 2.0**27 + 1
+
+# U below 2^-14 and U from 1 - 2^-6 on are read to 128 bits, as the distance to the nearer end of [0, 1].
+_NEAR_ZERO = np.uint64(2**50)
+_NEAR_ONE = np.uint64(2**64 - 2**58)
+_BETWEEN = _NEAR_ONE - _NEAR_ZERO
+# Nearer still (probability 2^-115), 128 bits are not enough for first-order error analysis.
+_TOO_NEAR = 2.0**-116
 
 
 @dataclass(frozen=True, eq=False)
 class FloatKeys:
-    """Approximate keys: the true key i lies within `error[i]` of high[i] + low[i]; |low| <= ulp(high)."""
+    """Approximate keys: key `index[i]` divided by the unit lies within `error` of whole[i] + fraction[i].
 
-    high: Floats
-    low: Floats
-    error: Floats
+    |fraction| <= 1/2, so comparing pairs (whole, fraction) compares the sums. The arrays have shape (n,).
 
-
-def float_keys(weights: LogWeights, words: NDArray[np.uint64]) -> FloatKeys:
-    """Enclose the keys whose uniform numbers begin with the given words, shape (n,)."""
-    product, linear_rest = _linear_part(weights)
-    odds, odds_error = _log_odds(weights)
-    gumbel, gumbel_error = standard_gumbel(words)
-    first, rest = _two_sum(product, gumbel)
-    small = linear_rest + odds + rest
-    rounding = 8 * _ULP * (np.abs(linear_rest) + np.abs(odds) + np.abs(rest))
-    high, low = _two_sum(first, small)
-    return FloatKeys(high, low, gumbel_error + odds_error + rounding)
-
-
-def standard_gumbel(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
-    """Return G = -ln(-ln U) and its error bound for every U in [w / 2^64, (w + 1) / 2^64].
-
-    Words within 2^11 of either end get an infinite bound: there the interval of U is too wide for
-    first-order error analysis, and more bits are needed anyway.
+    A fraction is 1/4 or more only if `error` is at least 2^-52: so what is lost where a sum of a whole number
+    and a fraction is rounded to a float is less than `error`, close to where two keys are compared.
     """
-    below_one = ~words + np.uint64(1)
-    upper = words >= _HALF
-    # The distance to the nearer end of [0, 1] is what keeps its relative precision in a float.
-    distance = np.where(upper, below_one, words)
-    fraction = np.maximum(distance, np.uint64(1)).astype(np.float64) * 2.0**-64
-    exponential = -np.where(upper, np.log1p(-fraction), np.log(fraction))
-    # d ln(-ln U) / d ln(distance) is at most 1.45 in absolute value on both branches; 2 leaves room for the
-    # second order.
-    relative = 2 * (2.0**-64 / fraction + _ULP) + _LOG_ULPS * _ULP
-    gumbel = -np.log(exponential)
-    error = relative + _LOG_ULPS * _ULP * (1 + np.abs(gumbel))
-    return gumbel, np.where(distance < _EXTREME_WORD, np.inf, error)
+
+    index: Integers
+    whole: Integers
+    fraction: Floats
+    error: float
+
+    def __len__(self) -> int:
+        return self.index.size
+
+    def __getitem__(self, chosen: Integers) -> "FloatKeys":
+        return FloatKeys(self.index[chosen], self.whole[chosen], self.fraction[chosen], self.error)
 
 
-def _linear_part(weights: LogWeights) -> tuple[Floats, Floats]:
-    """Return unit * (multiple - largest multiple) as product + rest, relatively exact to about 2^-100."""
-    if not len(weights):
-        return np.zeros(0), np.zeros(0)
-    # A common shift does not change the order; the subtraction of integers is exact.
-    steps = weights.multiples - weights.multiples.max()
-    steps_high = steps.astype(np.float64)
-    steps_low = (steps - steps_high.astype(np.int64)).astype(np.float64)
-    unit_high = float(weights.unit)
-    unit_low = float(weights.unit - Fraction(unit_high))
-    product = steps_high * unit_high
-    rest = _product_error(steps_high, unit_high, product) + steps_high * unit_low + steps_low * unit_high
-    return product, rest
-
-
-def _log_odds(weights: LogWeights) -> tuple[Floats, Floats]:
-    total = np.zeros(len(weights))
-    error = np.zeros(len(weights))
+def float_keys(weights: LogWeights, uniforms: UniformBits, start: int, words: Words) -> FloatKeys:
+    """Enclose the keys of entries start, start + 1, ..., whose uniform numbers begin with `words`."""
+    stop = start + words.size
+    rest, error = standard_gumbel(uniforms, start, words)
+    size = _largest_magnitude(rest)
     for odds, sign in ((weights.numerators, 1.0), (weights.denominators, -1.0)):
         if odds is not None:
-            logarithm = np.log(odds.astype(np.float64))
-            total += sign * logarithm
-            error += (_LOG_ULPS + 2) * _ULP * (1 + logarithm)
-    return total, error
+            logarithm = np.log(odds[start:stop].astype(np.float64))
+            rest += sign * logarithm
+            size += _largest_magnitude(logarithm)
+            error += (_LOG_ULPS + 2) * _ULP * (1 + _largest_magnitude(logarithm))
+    unit = float(weights.unit)
+    rest /= unit
+    # To the nearest and not down: the difference is exact, and a small negative rest keeps its digits.
+    nearest = np.rint(rest)
+    whole = nearest.astype(np.int64)
+    whole += weights.multiples[start:stop]
+    rest -= nearest
+    return FloatKeys(np.arange(start, stop), whole, rest, (error + 4 * _ULP * size) / unit)
 
 
-def _two_sum(left: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Return the rounded sum and its rounding error, exactly (Knuth)."""
-    total = left + right
-    shadow = total - left
-    return total, (left - (total - shadow)) + (right - shadow)
+def standard_gumbel(uniforms: UniformBits, start: int, words: Words) -> tuple[Floats, float]:
+    """Return G = -ln(-ln(1 - U)) for the numbers from `start` on, and a bound on the error of all of them.
+
+    The bound covers whatever bits follow those that were read: 64, or 128 close to 0 and 1.
+
+    Let E = -ln(1 - U). An error of dU makes a relative error of dU / ((1 - U) E) in E and the same absolute
+    error in G. Conversion to a float gives dU <= 2^-53 U + 2^-64. For 2^-14 <= U <= 1/2 that is at most 10
+    units of 2^-52, because E >= U; for 1/2 <= U < 1 - 2^-6 it is at most 8, because (1 - U) E is at least
+    4.15 / 64. Closer to the ends the distance is known to 2^-128 and a few roundings, which is less. 16 is
+    taken for all, and `_LOG_ULPS` for each of two logarithms.
+    """
+    uniform = words.astype(np.float64)
+    uniform *= -(2.0**-64)
+    # Words below _NEAR_ZERO wrap around to large ones.
+    near = np.flatnonzero(words - _NEAR_ZERO >= _BETWEEN)
+    # A stand-in, for which no logarithm is infinite; these are computed apart.
+    uniform[near] = -0.5
+    negative_exponential = np.log1p(uniform)
+    is_enough = True
+    if near.size:
+        negative_exponential[near], is_enough = _near_the_ends(uniforms, start + near, words[near])
+    gumbel = -np.log(-negative_exponential)
+    error = _ULP * (16 + _LOG_ULPS + _LOG_ULPS * (1 + _largest_magnitude(gumbel)))
+    return gumbel, error if is_enough else np.inf
 
 
-def _product_error(left: Floats, right: float, product: Floats) -> Floats:
-    """Return left * right - product without error, for the rounded product (Dekker, Veltkamp)."""
-    left_high = _VELTKAMP * left - (_VELTKAMP * left - left)
-    right_high = _VELTKAMP * right - (_VELTKAMP * right - right)
-    left_low, right_low = left - left_high, right - right_high
-    partial = ((left_high * right_high - product) + left_high * right_low) + left_low * right_high
-    return partial + left_low * right_low
+def _near_the_ends(uniforms: UniformBits, indices: Integers, words: Words) -> tuple[Floats, bool]:
+    """Return ln(1 - U) for numbers near 0 or 1, and whether 128 bits are enough for all of them."""
+    upper = words >= _NEAR_ONE
+    further = uniforms.words_at(1, indices)
+    # Complements are one step of 2^-128 short of 1 - U.
+    leading, following = np.where(upper, ~words, words), np.where(upper, ~further, further)
+    distance = leading.astype(np.float64) * 2.0**-64 + following.astype(np.float64) * 2.0**-128
+    is_enough = bool(distance.min() >= _TOO_NEAR)
+    distance = np.maximum(distance, _TOO_NEAR)
+    return np.where(upper, np.log(distance), np.log1p(-distance)), is_enough
+
+
+def _largest_magnitude(values: Floats) -> float:
+    return max(-float(values.min()), float(values.max()))

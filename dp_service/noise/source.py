@@ -1,7 +1,7 @@
 """The interface through which mechanisms draw noise, and its keyed implementation.
 
 Mechanisms state what they draw, never how: tests run the same mechanism code under a source that enumerates
-every outcome. A further law, such as the discrete Gaussian, is a further method of `NoiseSource`.
+every outcome. A further law is a further method of `NoiseSource`.
 """
 
 from fractions import Fraction
@@ -10,15 +10,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_service.noise.discrete_gaussian import discrete_gaussian
 from dp_service.noise.discrete_laplace import discrete_laplace
 from dp_service.noise.gumbel import gumbel_order
-from dp_service.noise.stream import WORD_BITS, KeyedStream
+from dp_service.noise.stream import KeyedStream
+from dp_service.noise.uniforms import KeyedUniforms
 from dp_service.noise.weights import LogWeights
 
-SAMPLER_VERSION = 1
+SAMPLER_VERSION = 2
 """Changes whenever the same seed would give different noise; it belongs into every seed."""
-
-_EXTENSION_WORD_BYTES = WORD_BITS // 8
 
 
 class NoiseSource(Protocol):
@@ -26,6 +26,10 @@ class NoiseSource(Protocol):
 
     def discrete_laplace(self, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:
         """Draw `size` numbers with Pr[Z = z] proportional to exp(-inverse_scale |z|); shape (size,)."""
+        ...
+
+    def discrete_gaussian(self, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        """Draw `size` numbers with Pr[Z = z] proportional to exp(-z^2 / (2 variance)); shape (size,)."""
         ...
 
     def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
@@ -50,33 +54,19 @@ class KeyedNoise:
     def discrete_laplace(self, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:
         """Draw exactly from the discrete Laplace law; see `NoiseSource`."""
         self._use(label)
-        return discrete_laplace(self._stream.substream(label), inverse_scale, size)
+        return discrete_laplace(self._stream, (label,), inverse_scale, size)
+
+    def discrete_gaussian(self, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        """Draw exactly from the discrete Gaussian law; see `NoiseSource`."""
+        self._use(label)
+        return discrete_gaussian(self._stream, (label,), variance, size)
 
     def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
         """Draw exactly from the Plackett-Luce law; see `NoiseSource`."""
         self._use(label)
-        return gumbel_order(KeyedUniforms(self._stream, label, len(weights)), weights, count)
+        return gumbel_order(KeyedUniforms(self._stream, (label,), len(weights)), weights, count)
 
     def _use(self, label: str) -> None:
         if label in self._used_labels:
             raise ValueError(f"label {label!r} has been drawn from already")
         self._used_labels.add(label)
-
-
-class KeyedUniforms:
-    """Uniform numbers whose leading words are one sub-stream and whose further bits are a sub-stream each.
-
-    The further bits of a number depend on its index alone, so that neither the platform's rounding nor the
-    order of evaluation can change what they are.
-    """
-
-    def __init__(self, stream: KeyedStream, label: str, size: int) -> None:
-        self._stream = stream
-        self._label = label
-        self.leading_words = stream.substream(label).words(size)
-
-    def prefix(self, index: int, words: int) -> int:
-        """Return the first 64 * `words` bits of number `index` as an integer."""
-        extension_bytes = (words - 1) * _EXTENSION_WORD_BYTES
-        extension = self._stream.substream(self._label, "extension", str(index)).bytes(extension_bytes)
-        return int(self.leading_words[index]) << (8 * extension_bytes) | int.from_bytes(extension, "big")

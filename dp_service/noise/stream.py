@@ -7,15 +7,17 @@ or in another language::
     sub-stream = AES-256 in counter mode under the sub-key, 128-bit big-endian counter from zero, over zeros
     word i     = bytes 8i .. 8i+7 of the sub-stream as a little-endian unsigned integer
 
-A zero initial counter is safe because a sub-key is used for one stream and nothing else.
+A zero initial counter is safe because a sub-key is used for one stream and nothing else. Counter mode can be
+entered anywhere, so any word can be had without those before it. docs/noise.md writes all of this down byte
+by byte.
 """
 
 import hashlib
 import hmac
-from typing import Protocol
+from functools import cached_property
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from dp_service.noise.encoding import length_prefixed
@@ -23,23 +25,16 @@ from dp_service.noise.encoding import length_prefixed
 SEED_BYTES = 32
 WORD_BITS = 64
 
+_WORD_BYTES = WORD_BITS // 8
 _DOMAIN = b"gris/stream/v1"
 _ZERO_COUNTER = bytes(16)
-
-
-class RandomWords(Protocol):
-    """A source of independent uniform 64-bit words; each word is handed out once."""
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """Return the next `count` words."""
-        ...
 
 
 class SubStream:
     """The random words of one label; every read continues where the last one ended."""
 
     def __init__(self, sub_key: bytes) -> None:
-        self._keystream = Cipher(algorithms.AES256(sub_key), modes.CTR(_ZERO_COUNTER)).encryptor()
+        self._cipher = algorithms.AES256(sub_key)
 
     def bytes(self, count: int) -> bytes:
         """Return the next `count` bytes; raises ValueError if `count` is negative."""
@@ -49,7 +44,26 @@ class SubStream:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return the next `count` words, shape (count,), little-endian; raises ValueError if negative."""
-        return np.frombuffer(self.bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
+        return np.frombuffer(self.bytes(_WORD_BYTES * count), dtype="<u8").astype(np.uint64, copy=False)
+
+    def words_at(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the words at these positions of the sub-stream, wherever the last read ended; shape (n,).
+
+        The positions must not be negative.
+        """
+        counters = np.zeros((positions.size, 2), dtype=">u8")
+        counters[:, 1] = positions // 2
+        # The cipher over a counter is one block of the counter-mode stream over zeros.
+        pairs = np.frombuffer(self._blocks.update(counters.tobytes()), dtype="<u8").reshape(-1, 2)
+        return pairs[np.arange(positions.size), positions % 2].astype(np.uint64, copy=False)
+
+    @cached_property
+    def _keystream(self) -> CipherContext:
+        return Cipher(self._cipher, modes.CTR(_ZERO_COUNTER)).encryptor()
+
+    @cached_property
+    def _blocks(self) -> CipherContext:
+        return Cipher(self._cipher, modes.ECB()).encryptor()  # noqa: S305 - of distinct counters
 
 
 class KeyedStream:

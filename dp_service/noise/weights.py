@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from dp_service.noise.exact import Interval, IntervalContext, enclose
 
+MIN_UNIT = Fraction(1, 10**12)
+MAX_UNIT = Fraction(10**12)
 MAX_MULTIPLE = 2**54
 MAX_ODDS = 2**1000
 
@@ -16,7 +18,7 @@ MAX_ODDS = 2**1000
 class LogWeights:
     """Positive weights w_i with ln w_i = unit * multiples_i + ln(numerators_i / denominators_i), all exact.
 
-    `unit` is a positive rational; `multiples` are int64, shape (n,), within +-2^54; the odds, by default
+    `unit` is a rational from 10^-12 to 10^12; `multiples` are int64, shape (n,), within +-2^54; the odds, by default
     all 1, are Python integers in object arrays of shape (n,), from 1 to 2^1000. Raises ValueError naming
     what is out of range.
     """
@@ -27,8 +29,8 @@ class LogWeights:
     denominators: NDArray[np.object_] | None = None
 
     def __post_init__(self) -> None:
-        if self.unit <= 0:
-            raise ValueError(f"unit must be positive, got {self.unit}")
+        if not MIN_UNIT <= self.unit <= MAX_UNIT:
+            raise ValueError(f"unit must be from {MIN_UNIT} to {MAX_UNIT}, got {self.unit}")
         if self.multiples.dtype != np.int64 or self.multiples.ndim != 1:
             raise ValueError("multiples must be a one-dimensional int64 array")
         if np.any(np.abs(self.multiples) > MAX_MULTIPLE):
@@ -48,7 +50,8 @@ class LogWeights:
     def log_weight(self, index: int, context: IntervalContext) -> Interval:
         """Return an interval around ln w_index, in the arithmetic of `context`."""
         linear = enclose(context, self.unit * int(self.multiples[index]))
-        return linear + context.log(enclose(context, self.odds(index)))
+        odds = self.odds(index)
+        return linear if odds == 1 else linear + context.log(enclose(context, odds))
 
 
 def _check_odds(name: str, odds: NDArray[np.object_] | None, size: int) -> None:

@@ -74,6 +74,10 @@ class RecordingNoise:
         self.laplace.append((inverse_scale, size, label))
         return np.arange(1, size + 1, dtype=np.int64)
 
+    def discrete_gaussian(self, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        """Fail: nobody asks for it here."""
+        raise AssertionError("no mechanism here draws Gaussian noise")
+
     def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
         """Return the first entries."""
         self.orders.append((weights, count, label))

@@ -2,10 +2,13 @@
 
 from fractions import Fraction
 
+import mpmath
 import pytest
 
 from dp_service.noise.distribution import (
     exact_bound,
+    gaussian_mass,
+    gaussian_tail,
     laplace_difference_mass,
     laplace_difference_tail,
     laplace_mass,
@@ -65,3 +68,41 @@ def test_a_search_finds_the_first_number_that_suffices() -> None:
 def test_a_search_may_end_at_zero() -> None:
     """A bound that the whole law satisfies needs no shift."""
     assert smallest_with_tail_at_most(lambda n: laplace_tail(HALF, n), exact_bound(Fraction(1))) == 0
+
+
+@pytest.mark.parametrize(
+    "variance", [Fraction(1, 10**6), Fraction(1, 7), Fraction(3), Fraction(178), Fraction(1000)]
+)
+def test_gaussian_masses_sum_to_one(variance: Fraction) -> None:
+    """Both ways of summing all integers are right: directly and by Poisson's formula."""
+    assert close(exact_bound(Fraction(1)), sum(gaussian_mass(variance, z) for z in range(-900, 901)))
+
+
+@pytest.mark.parametrize("n", [-7, 0, 1, 2, 30, 200])
+def test_a_gaussian_tail_is_the_sum_of_the_masses(n: int) -> None:
+    """Summation agrees on both sides of zero and far out."""
+    variance = Fraction(178)
+    assert close(gaussian_tail(variance, n), sum(gaussian_mass(variance, z) for z in range(n, 900)))
+
+
+@pytest.mark.parametrize("n", [-40, 1, 20, 33, 34, 60, 200, 900, 1500])
+def test_a_tail_by_integrals_encloses_the_sum(n: int) -> None:
+    """Just above v = 1024 the sum over 3000 masses at 400 bits lies within the enclosure, which is narrow."""
+    variance = Fraction(4099, 4)
+    with mpmath.workprec(400):
+        masses = [mpmath.exp(mpmath.mpf(-z * z) / (2 * mpmath.mpf(4099) / 4)) for z in range(-3000, 3001)]
+        exact = mpmath.fsum(masses[3000 + n :]) / mpmath.fsum(masses)
+    found = gaussian_tail(variance, n)
+    assert found.a <= exact <= found.b
+    sigmas = n / 32.0117
+    relative = max(sigmas, 1) ** 2 / 1024 / 4 if sigmas > 1.1 else 0.06
+    if abs(sigmas) < 40:
+        assert float((found.delta / found.b).b) < relative
+
+
+def test_a_gaussian_threshold_errs_upwards_at_any_width() -> None:
+    """At sigma = 10^6 the smallest n with a tail of 10^-9 is 5.9978 sigma, found without summing a million terms."""
+    bound = exact_bound(Fraction(1, 10**9))
+    found = smallest_with_tail_at_most(lambda n: gaussian_tail(Fraction(10**12), n), bound)
+    assert found / 10**6 == pytest.approx(5.99781, abs=1e-5)
+    assert gaussian_tail(Fraction(10**12), found).b <= bound

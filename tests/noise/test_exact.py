@@ -1,8 +1,20 @@
 """Interval arithmetic."""
 
 from fractions import Fraction
+from itertools import islice
 
-from dp_service.noise.exact import certainly_below, enclose, interval_context, scaled_floor
+import pytest
+
+from dp_service.noise.exact import (
+    UncertainError,
+    certain_floor,
+    certainly_below,
+    enclose,
+    geometric_bounds,
+    interval_context,
+    scaled_bounds,
+    scaled_floor,
+)
 
 CONTEXT = interval_context(64)
 
@@ -40,3 +52,20 @@ def test_a_floor_that_needs_more_precision_gets_it() -> None:
     """exp(2^-600) is 1 to 600 bits: only after doubling the precision is the floor known."""
     tiny = Fraction(1, 2**600)
     assert scaled_floor(lambda context: context.exp(enclose(context, tiny)), 600) == 2**600 + 1
+
+
+def test_bounds_with_different_floors_are_uncertain() -> None:
+    """exp(-2^-600) is just below 1; with 192 bits nobody can say so."""
+    context = interval_context(192)
+    bounds = scaled_bounds(context.exp(-enclose(context, Fraction(1, 2**600))), 192)
+    with pytest.raises(UncertainError):
+        certain_floor(bounds, 128)
+
+
+def test_bounds_of_a_geometric_sequence_enclose_it_closely() -> None:
+    """After 2000 steps each bound is off by no more than the steps taken."""
+    third = scaled_bounds(enclose(interval_context(300), Fraction(1, 3)), 200)
+    one = (2**200, 2**200)
+    for n, (low, high) in enumerate(islice(geometric_bounds(one, third, 200), 2000)):
+        assert low * 3**n <= 2**200 <= high * 3**n
+        assert high - low <= 2 * n + 2

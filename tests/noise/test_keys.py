@@ -5,76 +5,87 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from dp_service.noise import KeyedStream, LogWeights
 from dp_service.noise.keys import float_keys, standard_gumbel
+from dp_service.noise.uniforms import KeyedUniforms
 
-WORDS = KeyedStream(bytes(32)).substream("words").words(300)
-# Close to both ends of the range and to the middle, where branches change.
-CORNERS = np.array(
-    [2**11, 2**12 + 1, 2**40, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2**40, 2**64 - 2**11], dtype=np.uint64
-)
+from .scripts import ScriptedUniforms
 
-
-def exact_gumbel(numerator: mpmath.mpf) -> mpmath.mpf:
-    """Return -ln(-ln(numerator / 2^64)) at the current precision."""
-    return -mpmath.log(-mpmath.log(numerator / mpmath.mpf(2) ** 64))
+UNIFORMS = KeyedUniforms(KeyedStream(bytes(32)), ("words",), 2000)
+WORDS = next(UNIFORMS.leading_blocks())[1]
+# Close to both ends of the range and to where one way of evaluation gives way to another.
+ENDS = [1, 2**40, 2**50 - 1, 2**64 - 2**58, 2**64 - 2**40, 2**64 - 2]
+INNER = [2**50, 2**50 + 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2**58 - 1]
 
 
-@pytest.mark.parametrize("words", [WORDS, CORNERS], ids=["random", "corners"])
-def test_the_bound_encloses_gumbel_noise_at_both_ends_of_a_word(words: NDArray[np.uint64]) -> None:
-    """Whatever bits follow a word, the true noise lies within the bound of the float."""
-    values, errors = standard_gumbel(words)
-    with mpmath.workprec(300):
-        for word, value, error in zip(words.tolist(), values.tolist(), errors.tolist(), strict=True):
-            for numerator in (word, word + 1):
-                assert abs(exact_gumbel(mpmath.mpf(numerator)) - value) <= error
+def exact_gumbel(uniform: mpmath.mpf) -> mpmath.mpf:
+    """Return -ln(-ln(1 - U)) at the current precision."""
+    return -mpmath.log(-mpmath.log(1 - uniform))
+
+
+def assert_encloses(uniforms: ScriptedUniforms | KeyedUniforms, read_words: int) -> None:
+    """Check the bound for the smallest and the largest number that begins with the words that were read."""
+    words = next(uniforms.leading_blocks())[1]
+    values, error = standard_gumbel(uniforms, 0, words)
+    everyone = np.arange(words.size)
+    spelled = [uniforms.words_at(level, everyone).tolist() for level in range(read_words)]
+    with mpmath.workprec(400):
+        for i, value in enumerate(values.tolist()):
+            prefix = sum(spelled[level][i] << 64 * (read_words - 1 - level) for level in range(read_words))
+            for numerator in (prefix, prefix + 1):
+                assert abs(exact_gumbel(mpmath.mpf(numerator) / 2 ** (64 * read_words)) - value) <= error
+
+
+def test_the_bound_encloses_gumbel_noise_between_the_ends() -> None:
+    """Whatever bits follow the first 64, the true noise lies within the bound of the float."""
+    assert_encloses(ScriptedUniforms(INNER), 1)
+    inner = [word for word in WORDS.tolist() if 2**50 <= word < 2**64 - 2**58]
+    assert_encloses(ScriptedUniforms(inner), 1)
+
+
+@pytest.mark.parametrize("second", [0, 12345, 2**64 - 1])
+def test_the_bound_encloses_gumbel_noise_near_the_ends(second: int) -> None:
+    """There 128 bits are read, and whatever follows those, the true noise lies within the bound."""
+    assert_encloses(ScriptedUniforms(ENDS, {i: [second] for i in range(len(ENDS))}), 2)
 
 
 def test_bounds_are_narrow_for_ordinary_words() -> None:
-    """Keys that differ by a hundred billionth are told apart without further bits."""
-    assert standard_gumbel(WORDS)[1].max() < 1e-12
+    """Keys that differ by a hundred billionth are told apart without further bits, near the ends as well."""
+    assert standard_gumbel(UNIFORMS, 0, WORDS)[1] < 1e-13
+    assert standard_gumbel(ScriptedUniforms(ENDS), 0, np.array(ENDS, dtype=np.uint64))[1] < 2e-13
 
 
-def test_the_bound_covers_the_rounding_of_large_odds() -> None:
-    """The logarithm of odds near 10^300 is rounded by more than the noise is, and the bound knows."""
-    numerators = np.array([10**300 - 7**i for i in range(300)], dtype=object)
-    weights = LogWeights(Fraction(1), np.zeros(300, dtype=np.int64), numerators)
-    keys = float_keys(weights, WORDS)
-    with mpmath.workprec(2000):
-        for i in range(300):
-            exact = mpmath.log(mpmath.mpf(numerators[i])) + exact_gumbel(mpmath.mpf(int(WORDS[i])) + 0.5)
-            assert abs(exact - mpmath.mpf(keys.high[i]) - mpmath.mpf(keys.low[i])) <= keys.error[i]
-
-
-@pytest.mark.parametrize("word", [0, 1, 2**11 - 1, 2**64 - 2**11 + 1, 2**64 - 1])
-def test_extreme_words_promise_nothing(word: int) -> None:
+@pytest.mark.parametrize("end", [0, 2**64 - 1])
+def test_numbers_with_128_equal_bits_promise_nothing(end: int) -> None:
     """Where first-order error analysis ends, the bound is infinite and further bits decide."""
-    assert np.isinf(standard_gumbel(np.array([word], dtype=np.uint64))[1][0])
+    uniforms = ScriptedUniforms([end], {0: [end]})
+    assert np.isinf(standard_gumbel(uniforms, 0, np.array([end], dtype=np.uint64))[1])
 
 
-@pytest.mark.parametrize("unit", [Fraction(3, 20), Fraction(1, 10**6), Fraction(997, 3)])
-def test_keys_of_huge_counts_keep_their_differences(unit: Fraction) -> None:
-    """Next to counts of 2^53 and odds of 10^40, differences of keys are right to the stated error."""
-    multiples = np.array([2**53, 2**53 - 1, 2**53 - 2, 7, 0, -(2**53)], dtype=np.int64)
-    numerators = np.array([1, 1, 1, 10**40, 3, 1], dtype=object)
-    denominators = np.array([1, 7, 1, 3, 10**40, 1], dtype=object)
-    weights = LogWeights(unit, multiples, numerators, denominators)
-    keys = float_keys(weights, WORDS[:6])
-    with mpmath.workprec(400):
-        exact = [
-            mpmath.mpf(unit.numerator) * int(multiples[i]) / unit.denominator
-            + mpmath.log(mpmath.mpf(numerators[i]) / denominators[i])
-            + exact_gumbel(mpmath.mpf(int(WORDS[i])) + 0.5)
-            for i in range(6)
-        ]
-        for i in range(1, 6):
-            difference = (
-                mpmath.mpf(keys.high[0])
-                - mpmath.mpf(keys.high[i])
-                + mpmath.mpf(keys.low[0])
-                - mpmath.mpf(keys.low[i])
-            )
-            assert abs(exact[0] - exact[i] - difference) <= keys.error[0] + keys.error[i]
-    assert keys.error.max() < 1e-11
+@pytest.mark.parametrize("unit", [Fraction(3, 20), Fraction(1, 10**12), Fraction(997, 3), Fraction(10**12)])
+@pytest.mark.parametrize("with_odds", [True, False])
+def test_keys_of_huge_counts_and_odds_keep_their_last_digits(unit: Fraction, with_odds: bool) -> None:
+    """Next to counts of 2^53, and odds of 10^300 or none, keys are right to the stated error, which is small."""
+    size = 300
+    huge = 10**300 if with_odds else 1
+    steps = [2**53 - (i % 3) * 2 ** (i % 53) for i in range(size)]
+    numerators = [max(1, huge - 7**i) for i in range(size)]
+    denominators = [1 + i if with_odds else 1 for i in range(size)]
+    weights = LogWeights(
+        unit,
+        np.array([step if i % 2 else -step for i, step in enumerate(steps)], dtype=np.int64),
+        np.array(numerators, dtype=object),
+        np.array(denominators, dtype=object),
+    )
+    keys = float_keys(weights, UNIFORMS, 0, WORDS[:size])
+    second = UNIFORMS.words_at(1, np.arange(size)).tolist()
+    with mpmath.workprec(2000):
+        for i in range(size):
+            uniform = mpmath.mpf((int(WORDS[i]) << 64) + second[i]) / 2**128
+            odds = mpmath.mpf(numerators[i]) / denominators[i]
+            added = (mpmath.log(odds) + exact_gumbel(uniform)) * unit.denominator / unit.numerator
+            exact = int(weights.multiples[i]) + added
+            assert abs(exact - int(keys.whole[i]) - mpmath.mpf(keys.fraction[i])) <= keys.error
+    assert keys.error * float(unit) < 5e-12
+    assert np.abs(keys.fraction).max() <= 0.5

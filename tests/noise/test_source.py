@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dp_service.noise import KeyedNoise, KeyedStream, LogWeights
-from dp_service.noise.source import KeyedUniforms
 
 ONE = Fraction(1)
 WEIGHTS = LogWeights(ONE, np.zeros(50, dtype=np.int64))
@@ -22,6 +21,7 @@ def test_the_same_seed_gives_the_same_draws() -> None:
     first, second = keyed_noise(), keyed_noise()
     assert first.discrete_laplace(ONE, 50, "a").tolist() == second.discrete_laplace(ONE, 50, "a").tolist()
     assert first.gumbel_order(WEIGHTS, 50, "b").tolist() == second.gumbel_order(WEIGHTS, 50, "b").tolist()
+    assert first.discrete_gaussian(ONE, 50, "c").tolist() == second.discrete_gaussian(ONE, 50, "c").tolist()
 
 
 def test_draws_of_one_label_do_not_depend_on_those_of_another() -> None:
@@ -39,25 +39,11 @@ def test_other_seeds_and_labels_give_other_draws() -> None:
     assert base != keyed_noise().discrete_laplace(ONE, 50, "b").tolist()
 
 
-def test_further_bits_come_from_a_sub_stream_for_each_number() -> None:
-    """Leading words are one sub-stream; number 3 goes on with the sub-stream of its index, read big-endian."""
-    stream = KeyedStream(bytes(32))
-    uniforms = KeyedUniforms(stream, "selection", 5)
-    leading = int(stream.substream("selection").words(5)[3])
-    further = int.from_bytes(stream.substream("selection", "extension", "3").bytes(16), "big")
-    assert (leading << 128 | further) == uniforms.prefix(3, 3)
-
-
-def test_more_bits_extend_a_number_without_changing_it() -> None:
-    """A longer prefix begins with the shorter one."""
-    uniforms = KeyedUniforms(KeyedStream(bytes(32)), "selection", 5)
-    assert uniforms.prefix(0, 1) == int(uniforms.leading_words[0])
-    assert uniforms.prefix(0, 4) == uniforms.prefix(0, 8) >> 256
-
-
 def test_a_label_can_be_drawn_from_only_once() -> None:
     """Drawing twice under one label would reuse its random words, so it is refused by name."""
     noise = keyed_noise()
     noise.discrete_laplace(ONE, 1, "counts")
     with pytest.raises(ValueError, match="label 'counts' has been drawn from already"):
         noise.gumbel_order(WEIGHTS, 1, "counts")
+    with pytest.raises(ValueError, match="label 'counts' has been drawn from already"):
+        noise.discrete_gaussian(ONE, 1, "counts")

@@ -44,6 +44,16 @@ def test_reading_in_pieces_gives_the_same_words_as_reading_at_once() -> None:
     assert at_once == [*pieces.words(3).tolist(), *pieces.words(0).tolist(), *pieces.words(7).tolist()]
 
 
+def test_a_word_can_be_had_without_those_before_it() -> None:
+    """Random access gives the words that reading in order gives, in the order asked for, and moves nothing."""
+    stream = KeyedStream(SEED).substream("x")
+    in_order = KeyedStream(SEED).substream("x").words(1000)
+    positions = np.array([999, 0, 1, 500, 501, 1])
+    assert in_order[positions].tolist() == stream.words_at(positions).tolist()
+    assert in_order[:2].tolist() == stream.words(2).tolist()
+    assert stream.words_at(np.zeros(0, dtype=np.int64)).shape == (0,)
+
+
 def test_labels_and_seeds_separate_streams() -> None:
     """No two of these streams share a word, whichever way labels are cut."""
     other_seed = KeyedStream(bytes(32))

@@ -27,10 +27,11 @@ def test_odds_are_one_unless_given() -> None:
     assert Fraction(1, 5) == LogWeights(Fraction(1), MULTIPLES, denominators=ODDS).odds(1)
 
 
-def test_a_unit_that_is_not_positive_is_refused() -> None:
+@pytest.mark.parametrize("unit", [Fraction(0), Fraction(-1), Fraction(1, 10**13), Fraction(10**13)])
+def test_a_unit_out_of_range_is_refused(unit: Fraction) -> None:
     """The error names the argument."""
-    with pytest.raises(ValueError, match="unit must be positive"):
-        LogWeights(Fraction(0), MULTIPLES)
+    with pytest.raises(ValueError, match="unit must be from"):
+        LogWeights(unit, MULTIPLES)
 
 
 @pytest.mark.parametrize("multiples", [MULTIPLES.astype(np.float64), MULTIPLES.reshape(1, 2)])
