@@ -35,6 +35,7 @@ _FIELDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "DATE": ("dateTimeFieldSpecs", {"dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}),
 }
 _READY_SECONDS = 120.0
+_RESET_SECONDS = 20.0
 
 
 class LoadError(RuntimeError):
@@ -65,7 +66,7 @@ def load(parquet: Path, table: str, *, controller: str, broker: str, segments: i
             pinot.create(table, rows.fields(), version)
             for number, content in enumerate(rows.chunks(segments)):
                 pinot.upload(table, f"{table}_{version.removeprefix('sha256:')[:8]}_{number}", content)
-        _wait_until(lambda: pinot.is_whole(table, segments, count), f"all rows of {table} can be queried")
+        pinot.wait_until_whole(table, segments, count)
     return version
 
 
@@ -89,6 +90,21 @@ class _Pinot:
         wanted = self._segments(table, "idealstate")
         is_online = len(wanted) == segments and wanted == self._segments(table, "externalview")
         return is_online and self._count(table) == rows
+
+    def wait_until_whole(self, table: str, segments: int, rows: int) -> None:
+        """Return when every row can be queried.
+
+        A server may carry out the order to drop an old table of the same name after it has loaded segments of the new
+        one. It then lacks what everybody believes it to have, until its segments are reset.
+        """
+        deadline = time.monotonic() + _READY_SECONDS
+        while not _comes_true(lambda: self.is_whole(table, segments, rows), _RESET_SECONDS):
+            if time.monotonic() > deadline:
+                raise LoadError(
+                    f"waited {_READY_SECONDS:.0f} seconds in vain until all rows of {table} can be queried"
+                )
+            # A reset that fails because servers are busy is tried again, or the deadline says so.
+            self.http.post(f"{self.controller}/segments/{table}_OFFLINE/reset")
 
     def remove(self, table: str) -> None:
         """Delete the table and its schema, if they exist."""
@@ -200,11 +216,17 @@ class _Rows:
 
 
 def _wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _READY_SECONDS
+    if not _comes_true(condition, _READY_SECONDS):
+        raise LoadError(f"waited {_READY_SECONDS:.0f} seconds in vain until {what}")
+
+
+def _comes_true(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise LoadError(f"waited {_READY_SECONDS:.0f} seconds in vain until {what}")
+            return False
         time.sleep(0.2)
+    return True
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,12 +1,15 @@
 """Loading puts exactly the rows of a file into Pinot, once, on all servers."""
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
+from examples import load as load_module
 from examples.load import TABLES, LoadError, data_version, load
 
 
@@ -77,3 +80,33 @@ def test_loading_again_does_nothing_and_loading_other_rows_replaces(
     sql = {"sql": "SELECT COUNT(*), SUM(number), MIN(day), MAX(day) FROM again"}
     answer = httpx.post(f"{pinot_cluster.broker_url}/query/sql", json=sql).json()
     assert answer["resultTable"]["rows"] == [[8, 28.0, 1.0, 1.0]]
+
+
+@pytest.mark.pinot
+def test_a_table_that_does_not_become_whole_is_reset(
+    pinot_cluster: PinotCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pinot takes the order to load a table's segments again, and all rows are there afterwards."""
+    parquet = write(tmp_path / "reset.parquet", "SELECT format('m{}', i) AS member_id FROM range(6) AS t(i)")
+    looks = itertools.count()
+    resets: list[int] = []
+    really_whole, really_post = load_module._Pinot.is_whole, httpx.Client.post
+
+    def not_at_first(pinot: Any, table: str, segments: int, rows: int) -> bool:
+        # The first look is before loading; the second would be the end of it.
+        return next(looks) > 1 and really_whole(pinot, table, segments, rows)
+
+    def noting_resets(http: httpx.Client, url: str, **options: Any) -> httpx.Response:
+        answer = really_post(http, url, **options)
+        if url.endswith("/reset"):
+            resets.append(answer.status_code)
+        return answer
+
+    monkeypatch.setattr(load_module._Pinot, "is_whole", not_at_first)
+    monkeypatch.setattr(httpx.Client, "post", noting_resets)
+    monkeypatch.setattr(load_module, "_RESET_SECONDS", 0.0)
+    put(pinot_cluster, parquet, "afresh")
+    assert 200 in resets
+    sql = {"sql": "SELECT COUNT(DISTINCT member_id) FROM afresh"}
+    answer = httpx.post(f"{pinot_cluster.broker_url}/query/sql", json=sql).json()
+    assert answer["resultTable"]["rows"] == [[6]]
