@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import traceback
 from collections.abc import Coroutine
 from functools import lru_cache
 from typing import Any, NoReturn, TypeAlias, TypeVar
@@ -186,8 +187,14 @@ def _status_of(error: Exception) -> Status:
         case StoreError():
             log.error("the store is unavailable: %s", error)
             return statuses.store_unavailable()
-    log.error("a fault of the service", exc_info=error)
+    # The text of an error that nobody foresaw may name an account: only its kind and place are logged.
+    log.error("a fault of the service: %s at %s", type(error).__name__, _place(error))
     return statuses.internal()
+
+
+def _place(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
 async def _abort(context: Context, status: Status) -> NoReturn:

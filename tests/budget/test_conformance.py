@@ -214,9 +214,14 @@ async def test_a_cancelled_caller_leaves_no_half_change(any_store: Store) -> Non
     await any_store.check()
 
 
-async def test_a_store_is_checked_without_a_word(any_store: Store) -> None:
-    """A store that works has nothing to say."""
+async def test_a_check_of_a_store_changes_nothing(any_store: Store) -> None:
+    """A store that works passes, and what it holds is what it held."""
+    account = fresh_account()
+    on = levels(account)
+    await any_store.apply(reserve("r", Cost(1, 1), account=account, on=on))
+    before = await any_store.read(account, on)
     await any_store.check()
+    assert before == await any_store.read(account, on)
 
 
 async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_next(

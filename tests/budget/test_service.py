@@ -354,14 +354,20 @@ class TroubledStore(MemoryStore):
     ],
 )
 async def test_a_store_in_trouble_is_never_an_allow(
-    clock: SteppedClock, trouble: Exception, code: grpc.StatusCode, reason: str
+    clock: SteppedClock,
+    trouble: Exception,
+    code: grpc.StatusCode,
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whether it had an effect is told by the reason; a fault says nothing of itself."""
+    """Whether it had an effect is told by the reason; a fault says nothing of itself, not even in the log."""
     store = TroubledStore(clock, trouble=trouble)
     async with serving(store, CONFIGURATION, None, "127.0.0.1:0") as address, connected(address) as stub:
         error = await failure(stub.ReserveBudget(reserving()))
         assert (code, reason) == (error.code, error.info.reason)
         assert "acme" not in error.message
+        assert caplog.records
+        assert "acme" not in caplog.text
         store.trouble = None
         assert (await stub.ReserveBudget(reserving())).reservation_id
 

@@ -25,9 +25,9 @@ from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.connector.world import BUDGET, write_small
 from tests.connector.world import POLICY as CONNECTOR_POLICY
+from tests.dp.asking import POLICY, Clock, Entropy, answer_of, header, question, released, translated
 from tests.dp.serving import serving
 from tests.dp.test_keys import key_file
-from tests.dp.test_service import POLICY, Clock, Entropy, answer_of, header, question, released, translated
 
 OLD, NEW = NoiseKey(b"o" * 32), NoiseKey(b"n" * 32)
 BEFORE, DURING, AFTER = KeySet(OLD, (NEW,)), KeySet(NEW, (OLD,)), KeySet(NEW)

@@ -21,8 +21,8 @@ from dp_service.releases.parameters import ReleaseParameters
 from dp_service.server import answers, reception, service
 from dp_service.server.reception import Reception
 from dp_service.server.service import DpServicer, Outside
+from tests.dp.asking import POLICY, Clock, Entropy, answer_of, header, question, released, translated
 from tests.dp.serving import serving
-from tests.dp.test_service import POLICY, Clock, Entropy, answer_of, header, question, released, translated
 
 OLD, NEW = NoiseKey(b"o" * 32), NoiseKey(b"n" * 32)
 EVENTS = question_pb2.MEASURE_EVENTS
