@@ -10,13 +10,18 @@ from fractions import Fraction
 from gris_cli.worth import Worth
 from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.errors import Shortfall
-from pinot_connector.results import IntervalKind, Mechanism, Parameters, PrivateResult
+from pinot_connector.results import CountNoise, IntervalKind, Mechanism, Parameters, PrivateResult
 
 _MECHANISMS = {
     Mechanism.KNOWN_LAP: "Laplace noise on every element of a known domain",
     Mechanism.KNOWN_GUMB: "the exponential mechanism over a known domain, once for each place",
     Mechanism.UNK_LAP: "Laplace noise and a noisy threshold; the domain is not known",
     Mechanism.UNK_GUMB: "the exponential mechanism with a private threshold; the domain is not known",
+}
+_COUNT_NOISES = {
+    CountNoise.NONE: "no noise",
+    CountNoise.DISCRETE_LAPLACE: "discrete Laplace noise of scale",
+    CountNoise.DISCRETE_GAUSSIAN: "discrete Gaussian noise of sigma",
 }
 
 
@@ -42,7 +47,8 @@ def _parameter_words(parameters: Parameters) -> Iterator[str]:
     if parameters.domain_size is not None:
         yield f"a domain of {counted(parameters.domain_size, 'element')}"
     if parameters.noise_scale is not None:
-        yield f"noise of scale {float(parameters.noise_scale):.4g} in each count"
+        law = _COUNT_NOISES[parameters.count_noise]
+        yield f"{law} {float(parameters.noise_scale):.4g} in each count"
 
 
 def interval_words(result: PrivateResult) -> str:

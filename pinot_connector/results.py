@@ -34,6 +34,14 @@ class Mechanism(Enum):
     UNK_GUMB = "UnkGumb"
 
 
+class CountNoise(Enum):
+    """The law of the noise that counts carry; `NONE`: counts are not part of the release."""
+
+    NONE = "none"
+    DISCRETE_LAPLACE = "discrete_laplace"
+    DISCRETE_GAUSSIAN = "discrete_gaussian"
+
+
 class IntervalKind(Enum):
     """What the confidence intervals are true for.
 
@@ -58,7 +66,8 @@ class Parameters:
     """Everything that the policy resolved for a question.
 
     `delta` is None where the mechanism takes no call, `delta_l0` where the sensitivity is unrestricted, `d_bar` and
-    `domain_size` where they have no meaning, `k` where all is shown, `noise_scale` (in counts) without counts.
+    `domain_size` where they have no meaning, `k` where all is shown. `noise_scale`, in counts, is the scale of
+    Laplace noise or the sigma of Gaussian noise, and None without counts.
     """
 
     mechanism: Mechanism
@@ -69,6 +78,7 @@ class Parameters:
     d_bar: int | None
     k: int | None
     domain_size: int | None
+    count_noise: CountNoise
     noise_scale: Fraction | None
     consistency: Consistency
 
@@ -149,6 +159,11 @@ _INTERVAL_KINDS = {
     dp_pb2.INTERVAL_KIND_PLAIN: IntervalKind.PLAIN,
     dp_pb2.INTERVAL_KIND_GIVEN_SHOWN: IntervalKind.GIVEN_SHOWN,
 }
+_COUNT_NOISES = {
+    dp_pb2.COUNT_NOISE_NONE: CountNoise.NONE,
+    dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE: CountNoise.DISCRETE_LAPLACE,
+    dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise.DISCRETE_GAUSSIAN,
+}
 _CONSISTENCIES = {
     dp_pb2.CONSISTENCY_KEYED: Consistency.KEYED,
     dp_pb2.CONSISTENCY_FRESH: Consistency.FRESH,
@@ -227,6 +242,7 @@ def _parameters(message: dp_pb2.MechanismParameters) -> Parameters:
         d_bar=message.d_bar or None,
         k=message.k or None,
         domain_size=message.domain_size or None,
+        count_noise=_known(_COUNT_NOISES, message.count_noise),
         noise_scale=_exact(message.noise_scale) if message.noise_scale else None,
         consistency=_known(_CONSISTENCIES, message.consistency),
     )

@@ -19,6 +19,7 @@ from dp_service.queries.structured import INT64_MINIMUM, ColumnType, Value, faul
 from dp_service.queries.tables import (
     Column,
     Consistency,
+    CountNoise,
     Currency,
     Nulls,
     Operator,
@@ -28,7 +29,7 @@ from dp_service.queries.tables import (
     TimeUnit,
 )
 
-__all__ = ["Consistency", "Currency", "Policy", "load_policy", "parse_policy"]
+__all__ = ["Consistency", "CountNoise", "Currency", "Policy", "load_policy", "parse_policy"]
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -76,7 +77,7 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
     )
     if problems:
         raise PolicyError(tuple(problems))
-    return Policy(Currency(schema.epsilon_per, schema.delta), tables)
+    return Policy(Currency(schema.epsilon_per, schema.delta), tables, schema.count_noise)
 
 
 def _shape_problems(document: Document, error: ValidationError) -> Iterable[str]:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, Nulls, Operator
+from dp_service.queries.tables import Consistency, CountNoise, Nulls, Operator
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # At most three digits of exponent: "1e-999999999" would be a number of a billion digits.
@@ -99,4 +99,5 @@ class PolicySchema(_Strict):
 
     epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
     delta: Annotated[Exact, Field(gt=0, lt=1)]
+    count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
     tables: Annotated[dict[Identifier, TableSchema], Field(min_length=1)]

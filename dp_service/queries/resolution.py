@@ -18,7 +18,7 @@ from enum import StrEnum
 from dp_service.queries.canonical import CanonicalQuery, canonicalise
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.structured import ColumnType, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
-from dp_service.queries.tables import Column, Consistency, Currency, Operator, Policy, Table
+from dp_service.queries.tables import Column, Consistency, CountNoise, Currency, Operator, Policy, Table
 
 MAXIMUM_ELEMENTS = 100_000
 DEFAULT_D_BAR = 1000
@@ -44,7 +44,8 @@ class Resolution:
     """A question that the policy allows, with everything that policy resolved.
 
     `delta_l0` None: unrestricted. `d_bar` None and `domain` given, in element order: the domain is known.
-    `row_limit` is the most rows a whole answer has. `columns` are the dimensions in the question's order.
+    `row_limit` is the most rows a whole answer has. `count_noise` is always LAPLACE where the noise in the
+    counts is the mechanism itself (KNOWN_LAP, UNK_LAP). `columns` are the dimensions in the question's order.
     """
 
     query: CanonicalQuery
@@ -55,6 +56,7 @@ class Resolution:
     k: int | None
     domain: tuple[Element, ...] | None
     omit_counts: bool
+    count_noise: CountNoise
     consistency: Consistency
     currency: Currency
     declared_data_version: str | None
@@ -93,6 +95,7 @@ def resolve(query: HistogramQuery, policy: Policy) -> Resolution:
         k=query.k,
         domain=domain,
         omit_counts=query.omit_counts,
+        count_noise=policy.count_noise if mechanism in _GUMBEL else CountNoise.LAPLACE,
         consistency=table.consistency,
         currency=policy.currency,
         declared_data_version=table.data_version,

@@ -21,6 +21,13 @@ class Consistency(StrEnum):
     FRESH = "fresh"
 
 
+class CountNoise(StrEnum):
+    """The noise in counts that are drawn apart from the selection; GAUSSIAN is worth its price in zCDP only."""
+
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+
 class Operator(StrEnum):
     """A kind of filter; `=` is IN with one value and `<>` is NOT_IN with one."""
 
@@ -139,10 +146,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a deployment allows to be asked, and the currency it is paid in. What is not listed is refused."""
+    """What a deployment allows to be asked, and the currency it is paid in. What is not listed is refused.
+
+    `count_noise` holds for the whole deployment: where any count is Gaussian, no account's guarantee may be accounted
+    other than in zCDP.
+    """
 
     currency: Currency
     tables: tuple[Table, ...]
+    count_noise: CountNoise = CountNoise.LAPLACE
 
     def table(self, name: str) -> Table:
         """Return a table that a question names, or raise RefusedByPolicyError."""

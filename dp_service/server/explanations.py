@@ -12,6 +12,10 @@ _MECHANISM_NAMES = {
     dp_pb2.MECHANISM_UNK_LAP: "UnkLap",
     dp_pb2.MECHANISM_UNK_GUMB: "UnkGumb",
 }
+_COUNT_NOISES = {
+    dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE: "discrete Laplace noise of scale",
+    dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN: "discrete Gaussian noise of standard deviation",
+}
 
 
 def explanation(columns: list[str], parameters: dp_pb2.MechanismParameters, worst: Cost) -> list[str]:
@@ -20,7 +24,7 @@ def explanation(columns: list[str], parameters: dp_pb2.MechanismParameters, wors
     if parameters.d_bar:
         lines.append(f"The {parameters.d_bar} largest counts and the one after them are fetched.")
     if parameters.noise_scale:
-        lines.append(f"Counts carry discrete Laplace noise of scale {parameters.noise_scale}.")
+        lines.append(f"Counts carry {_COUNT_NOISES[parameters.count_noise]} {parameters.noise_scale}.")
     lines.append(f"It costs at most {worst.information} information and {_calls(worst.calls)}.")
     return lines
 

@@ -14,7 +14,7 @@ from gris.dp.v1 import dp_pb2, question_pb2
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.policy import Consistency
+from dp_service.queries.policy import Consistency, CountNoise
 from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType
 from dp_service.releases.histogram import Element, HistogramError, Scalar
@@ -41,6 +41,10 @@ _MECHANISMS = {
 _CONSISTENCIES = {
     Consistency.KEYED: dp_pb2.CONSISTENCY_KEYED,
     Consistency.FRESH: dp_pb2.CONSISTENCY_FRESH,
+}
+_COUNT_NOISES = {
+    CountNoise.LAPLACE: dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
+    CountNoise.GAUSSIAN: dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN,
 }
 
 
@@ -187,7 +191,7 @@ def parameters_message(
         d_bar=parameters.d_bar or 0,
         k=parameters.k or 0,
         domain_size=len(parameters.domain or ()),
-        count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
+        count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else _COUNT_NOISES[parameters.count_noise],
         noise_scale="" if noise_scale is None else str(noise_scale),
         consistency=_CONSISTENCIES[parameters.consistency],
     )

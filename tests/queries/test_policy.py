@@ -77,6 +77,10 @@ FAULTS = {
         "policy:8: tables.t.columns.c.grupby: Extra",
     ),
     "unknown header": (HEADER + "tabels: {}", "policy:3: tabels: Extra inputs"),
+    "unknown count noise": (
+        HEADER + "count_noise: normal\ntables: {}",
+        "policy:3: count_noise: Input should be 'laplace' or 'gaussian'",
+    ),
     "no tables": (HEADER + "tables: {}", "policy:3: tables: "),
     "empty file": ("", "policy:1: the file: "),
     "not a mapping": ("- a", "policy:1: the file: "),

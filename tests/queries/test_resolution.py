@@ -18,7 +18,7 @@ from dp_service.queries.structured import (
     Range,
     TimeRange,
 )
-from dp_service.queries.tables import Consistency
+from dp_service.queries.tables import Consistency, CountNoise
 
 from .policies import POLICY, POLICY_TEXT
 
@@ -48,6 +48,25 @@ def test_the_mechanism_follows_from_what_is_known_of_the_dimensions(
     """A product is known if all its columns are, restricted if all are, and then by the product of the Deltas."""
     resolution = ask(*dimensions, k=3)
     assert (resolution.mechanism, resolution.delta_l0) == (mechanism, delta_l0)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "expected"),
+    [
+        ("country", CountNoise.LAPLACE),
+        ("score", CountNoise.GAUSSIAN),
+        ("cohort", CountNoise.LAPLACE),
+        ("article_id", CountNoise.GAUSSIAN),
+    ],
+)
+def test_gaussian_counts_are_for_mechanisms_whose_counts_are_drawn_apart(
+    dimension: str, expected: CountNoise
+) -> None:
+    """KnownLap and UnkLap are their Laplace noise; and unless the policy says so, no count is Gaussian."""
+    gaussian = parse_policy("count_noise: gaussian" + POLICY_TEXT)
+    query = HistogramQuery("engagement", (dimension,), Measure.DISTINCT_MEMBERS, k=2)
+    assert resolve(query, gaussian).count_noise is expected
+    assert resolve(query, POLICY).count_noise is CountNoise.LAPLACE
 
 
 def test_deltas_multiply() -> None:

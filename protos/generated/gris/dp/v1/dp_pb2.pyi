@@ -24,6 +24,7 @@ class CountNoise(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COUNT_NOISE_UNSPECIFIED: _ClassVar[CountNoise]
     COUNT_NOISE_NONE: _ClassVar[CountNoise]
     COUNT_NOISE_DISCRETE_LAPLACE: _ClassVar[CountNoise]
+    COUNT_NOISE_DISCRETE_GAUSSIAN: _ClassVar[CountNoise]
 
 class Consistency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -45,6 +46,7 @@ MECHANISM_UNK_GUMB: Mechanism
 COUNT_NOISE_UNSPECIFIED: CountNoise
 COUNT_NOISE_NONE: CountNoise
 COUNT_NOISE_DISCRETE_LAPLACE: CountNoise
+COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise
 CONSISTENCY_UNSPECIFIED: Consistency
 CONSISTENCY_KEYED: Consistency
 CONSISTENCY_FRESH: Consistency
