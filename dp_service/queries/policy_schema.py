@@ -90,6 +90,7 @@ class TableSchema(_Strict):
     data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
     d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
+    reserve_first: bool = False
     measures: MeasuresSchema
     columns: dict[Identifier, ColumnSchema]
 

@@ -127,6 +127,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             worst_case_cost=cost_message(worst, plan.unit_id),
             query_id=plan.query_id,
             parameters=parameters_message(plan.parameters, count_noise_scale(plan.parameters)),
+            reserve_first=resolution.reserve_first,
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response

@@ -14,6 +14,7 @@ import pytest
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
+from tests.pinot.queries import confirmed
 
 QUERY = EngineQuery("t", "SELECT secret", (ExpectedColumn("d0", ColumnType.STRING),), row_limit=3)
 ANSWER = {
@@ -35,6 +36,7 @@ class FakePinot:
     def __init__(self) -> None:
         self.queries: list[str] = []
         self.headers: list[str | None] = []
+        self.paths: list[str] = []
         self.delay_seconds = 0.0
         self.status = 200
         self.before_answer: Callable[[], object] = lambda: None
@@ -76,6 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, path: str, status: int = 200) -> None:
         self.pinot.headers.append(self.headers["Authorization"])
+        self.pinot.paths.append(path)
         known = self.pinot.replies.get(path)
         content = known if isinstance(known, bytes) else json.dumps(known).encode()
         self.send_response(404 if known is None else status)
@@ -111,7 +114,7 @@ def engine(pinot: FakePinot) -> Iterator[PinotEngine]:
 
 def ask(engine: PinotEngine, query: EngineQuery = QUERY) -> list[int]:
     """Return the counts of an answer on the present version."""
-    return engine.run(query, engine.data_version(query.table)).counts
+    return confirmed(engine, query).counts
 
 
 def test_a_whole_answer_is_given(engine: PinotEngine) -> None:
@@ -139,7 +142,7 @@ def test_many_questions_may_be_asked_at_once(pinot: FakePinot, engine: PinotEngi
     """Threads share one engine; none loses its credentials or its answer."""
     version = engine.data_version("t")
     with ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(lambda _: engine.run(QUERY, version).counts, range(200)))
+        answers = list(threads.map(lambda _: confirmed(engine, QUERY, version).counts, range(200)))
     assert answers == [[5]] * 200
     assert set(pinot.headers) == {"Bearer token"}
 
@@ -171,6 +174,21 @@ def test_a_table_that_changes_during_the_query_is_noticed(pinot: FakePinot, engi
     pinot.before_answer = lambda: pinot.replies.update(changed)
     with pytest.raises(DataChanged):
         ask(engine)
+
+
+def test_the_controller_is_read_once_for_a_question_that_finds_the_data_as_they_were(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """What one answer was compared with is what the next question begins with; a change is found by its answer."""
+    ask(engine)
+    read_before = pinot.paths.count("/segments/t_OFFLINE/crc")
+    ask(engine)
+    assert 1 == pinot.paths.count("/segments/t_OFFLINE/crc") - read_before
+    pinot.replies["/segments/t_OFFLINE/crc"] = {"s": "2"}
+    pinot.replies["/segments/t_OFFLINE/s/metadata"] = {"segment.crc": "2", "segment.total.docs": "7"}
+    with pytest.raises(DataChanged):
+        ask(engine)
+    assert ask(engine) == [5]
 
 
 def test_a_young_version_is_given_only_when_queries_see_it_too(pinot: FakePinot, engine: PinotEngine) -> None:

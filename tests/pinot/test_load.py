@@ -11,6 +11,7 @@ import pytest
 from deploy.pinot.cluster import PinotCluster
 from examples import load as load_module
 from examples.load import TABLES, LoadError, data_version, load
+from tests.pinot.waiting import wait_until
 
 
 def write(parquet: Path, select: str) -> Path:
@@ -108,5 +109,6 @@ def test_a_table_that_does_not_become_whole_is_reset(
     put(pinot_cluster, parquet, "afresh")
     assert 200 in resets
     sql = {"sql": "SELECT COUNT(DISTINCT member_id) FROM afresh"}
-    answer = httpx.post(f"{pinot_cluster.broker_url}/query/sql", json=sql).json()
-    assert answer["resultTable"]["rows"] == [[6]]
+    url = f"{pinot_cluster.broker_url}/query/sql"
+    # This table was whole already, so it may seem so once more before the servers have obeyed the order.
+    wait_until(lambda: httpx.post(url, json=sql).json()["resultTable"]["rows"] == [[6]])
