@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from pinot_connector import AsyncPrivateClient, Mechanism, PrivateClient
+from pinot_connector import AsyncPrivateClient, Cost, Mechanism, PrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import InvalidQuestion, ServiceRefused
 from pinot_connector.results import IntervalKind
 
 from .lines import relayed
@@ -96,6 +97,20 @@ async def test_explaining_costs_nothing_and_tells_the_worst_case(client: AsyncPr
     assert explanation.sentences
     levels = await client.remaining()
     assert (levels[-1].spent.information, levels[-1].reserved.information) == (0, 0)
+
+
+async def test_a_budget_says_what_it_is_worth(client: AsyncPrivateClient) -> None:
+    """The limit of an account buys a guarantee in its own currency; in another one it is none."""
+    (level,) = await client.remaining()
+    found = await client.guarantee(level.limit)
+    assert found.bound in found.composed
+    assert found.epsilon == min(found.composed.values()) > 0
+    assert found.delta == pytest.approx(2 * 300 * 1e-10 + 1e-9)
+    with pytest.raises(ServiceRefused) as refused:
+        await client.guarantee(Cost(1, 1, "0" * 32))
+    assert refused.value.reason == "UNIT_MISMATCH"
+    with pytest.raises(InvalidQuestion):
+        await client.guarantee(Cost(-1, 1, ""))
 
 
 async def test_a_hundred_thousand_elements_are_streamed(world: World, engine: DuckDBEngine) -> None:

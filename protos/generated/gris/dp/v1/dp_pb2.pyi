@@ -38,6 +38,14 @@ class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INTERVAL_KIND_NONE: _ClassVar[IntervalKind]
     INTERVAL_KIND_PLAIN: _ClassVar[IntervalKind]
     INTERVAL_KIND_GIVEN_SHOWN: _ClassVar[IntervalKind]
+
+class CompositionBound(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    COMPOSITION_BOUND_UNSPECIFIED: _ClassVar[CompositionBound]
+    COMPOSITION_BOUND_BASIC: _ClassVar[CompositionBound]
+    COMPOSITION_BOUND_DONG_DURFEE_ROGERS: _ClassVar[CompositionBound]
+    COMPOSITION_BOUND_DURFEE_ROGERS: _ClassVar[CompositionBound]
+    COMPOSITION_BOUND_ZCDP: _ClassVar[CompositionBound]
 MECHANISM_UNSPECIFIED: Mechanism
 MECHANISM_KNOWN_LAP: Mechanism
 MECHANISM_KNOWN_GUMB: Mechanism
@@ -54,6 +62,11 @@ INTERVAL_KIND_UNSPECIFIED: IntervalKind
 INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
 INTERVAL_KIND_GIVEN_SHOWN: IntervalKind
+COMPOSITION_BOUND_UNSPECIFIED: CompositionBound
+COMPOSITION_BOUND_BASIC: CompositionBound
+COMPOSITION_BOUND_DONG_DURFEE_ROGERS: CompositionBound
+COMPOSITION_BOUND_DURFEE_ROGERS: CompositionBound
+COMPOSITION_BOUND_ZCDP: CompositionBound
 
 class MechanismParameters(_message.Message):
     __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency")
@@ -244,3 +257,43 @@ class ComputeCostResponse(_message.Message):
     COST_FIELD_NUMBER: _ClassVar[int]
     cost: _cost_pb2.Cost
     def __init__(self, cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
+
+class DescribeGuaranteeRequest(_message.Message):
+    __slots__ = ("unit_id", "information", "calls", "slack")
+    UNIT_ID_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    SLACK_FIELD_NUMBER: _ClassVar[int]
+    unit_id: str
+    information: int
+    calls: int
+    slack: str
+    def __init__(self, unit_id: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., slack: _Optional[str] = ...) -> None: ...
+
+class ComposedEpsilon(_message.Message):
+    __slots__ = ("bound", "epsilon")
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    bound: CompositionBound
+    epsilon: float
+    def __init__(self, bound: _Optional[_Union[CompositionBound, str]] = ..., epsilon: _Optional[float] = ...) -> None: ...
+
+class DescribeGuaranteeResponse(_message.Message):
+    __slots__ = ("epsilon", "delta", "bound", "composed", "epsilon_per", "delta_per_call", "slack", "count_noise")
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    COMPOSED_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
+    DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
+    SLACK_FIELD_NUMBER: _ClassVar[int]
+    COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
+    epsilon: float
+    delta: float
+    bound: CompositionBound
+    composed: _containers.RepeatedCompositeFieldContainer[ComposedEpsilon]
+    epsilon_per: str
+    delta_per_call: str
+    slack: str
+    count_noise: CountNoise
+    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ...) -> None: ...
