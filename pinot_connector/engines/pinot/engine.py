@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
@@ -39,7 +40,13 @@ class PinotEngine:
     dialect = "pinot"
 
     def __init__(
-        self, *, controller: str, broker: str, authorization: str | None = None, timeout_seconds: float = 30.0
+        self,
+        *,
+        controller: str,
+        broker: str,
+        authorization: str | None = None,
+        tls: ssl.SSLContext | None = None,
+        timeout_seconds: float = 30.0,
     ) -> None:
         """Connects to nothing yet.
 
@@ -47,17 +54,24 @@ class PinotEngine:
             controller: the controller's URL, such as `http://localhost:9000`.
             broker: the broker's URL, such as `http://localhost:8099`.
             authorization: the value of the header `Authorization` for both, if they ask for one.
+            tls: whom to trust behind https:// URLs and which certificate to show, as `ssl.create_default_context` makes
+                it; None: the authorities that httpx trusts, and no certificate.
             timeout_seconds: how long one request may take.
+
+        Raises:
+            ValueError: the URLs are not both http:// or both https://, or `tls` is given for http:// URLs.
         """
         self._broker = urlsplit(broker)
+        if tls is not None and self._broker.scheme != "https":
+            raise ValueError("tls is given, so controller and broker must be https:// URLs")
         if urlsplit(controller).scheme != self._broker.scheme or self._broker.hostname is None:
             # One of them in the clear would give away what the other protects, the token first.
             raise ValueError("controller and broker must both be http:// or both be https:// URLs")
         headers = {} if authorization is None else {"Authorization": authorization}
         timeout = httpx.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
         # pinotdb has no time-out of its own and changes the headers of the client that it is given.
-        self._broker_http = httpx.Client(headers=headers, timeout=timeout)
-        self._controller_http = httpx.Client(headers=headers, timeout=timeout)
+        self._broker_http = httpx.Client(headers=headers, timeout=timeout, verify=tls or True)
+        self._controller_http = httpx.Client(headers=headers, timeout=timeout, verify=tls or True)
         self._lock = Lock()
         self._controller = Controller(self._controller_http, controller)
 
