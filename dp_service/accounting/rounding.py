@@ -6,25 +6,24 @@ import math
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from mpmath.ctx_iv import MPIntervalContext
 from mpmath.ctx_mp import MPContext
 
-Interval: TypeAlias = Any
-"""An interval of mpmath: every operation on it rounds its lower end down and its upper end up."""
+from dp_service.noise.exact import Interval, enclose, interval_context
 
 Real: TypeAlias = Any
 """A number of mpmath without a bound on its error, for searches whose result is checked by an interval."""
 
-# Contexts of our own: the precision of mpmath's global ones can be changed by anybody at any time.
-INTERVALS: Any = MPIntervalContext()
-INTERVALS.dps = 50
+INTERVALS = interval_context(192)
+"""Arithmetic to 57 digits in which every operation rounds its lower end down and its upper end up."""
+
+# A context of our own: the precision of mpmath's global one can be changed by anybody at any time.
 REALS: Any = MPContext()
 REALS.dps = 60
 
 
 def interval(number: Fraction | int) -> Interval:
     """Return the narrowest interval that holds an exact number."""
-    return INTERVALS.mpf(number.numerator) / INTERVALS.mpf(number.denominator)
+    return enclose(INTERVALS, number)
 
 
 def real(number: Fraction | int) -> Real:

@@ -12,15 +12,18 @@ Source: Canonne, Kamath and Steinke 2020, proposition 12; corollary 9 of Swanber
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.accounting.checks import require_epsilon, require_probability
-from dp_service.accounting.rounding import INTERVALS, REALS, Interval, Real, interval, real, rounded_up
+from dp_service.accounting.rounding import INTERVALS, REALS, interval, real, rounded_up
+from dp_service.noise.exact import Interval
 
-_BISECTIONS = 100
-_MAX_EXPONENT = 2**12
+_BISECTIONS = 64
+_LARGEST_EXPONENT = 600.0
+_MAX_PARAMETER = 10**30
 
 
 @dataclass(frozen=True)
@@ -34,28 +37,28 @@ class Conversion:
 def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Conversion:
     """Return an epsilon such that every rho-zCDP mechanism is (epsilon, delta)-DP, rounded up.
 
-    Raises ValueError, naming the argument, unless rho is positive and delta lies strictly between 0 and 1.
+    Raises ValueError, naming the argument, unless 0 < rho <= 10^30 and 0 < delta < 1.
     """
-    require_epsilon("rho", rho)
+    require_epsilon("rho", rho, at_most=_MAX_PARAMETER)
     require_probability("delta", delta)
-    order = _best_order_for_epsilon(real(rho), real(delta))
-    return Conversion(max(0.0, rounded_up(_epsilon(interval(rho), interval(delta), order))), float(order + 1))
+    order = _best_order_for_epsilon(float(rho), float(REALS.log(real(delta))))
+    return Conversion(max(0.0, rounded_up(_epsilon(interval(rho), interval(delta), order))), order + 1)
 
 
 def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Conversion:
     """Return a delta such that every rho-zCDP mechanism is (epsilon, delta)-DP, rounded up.
 
-    Raises ValueError, naming the argument, unless rho is positive and epsilon is not negative.
+    Raises ValueError, naming the argument, unless 0 < rho <= 10^30 and 0 <= epsilon <= 10^30.
     """
-    require_epsilon("rho", rho)
+    require_epsilon("rho", rho, at_most=_MAX_PARAMETER)
     if epsilon != 0:
-        require_epsilon("epsilon", epsilon)
-    order = _best_order_for_delta(real(rho), real(epsilon))
+        require_epsilon("epsilon", epsilon, at_most=_MAX_PARAMETER)
+    order = _best_order_for_delta(float(rho), float(epsilon))
     log_delta = _log_delta(interval(rho), interval(epsilon), order)
-    return Conversion(min(1.0, rounded_up(INTERVALS.exp(log_delta))), float(order + 1))
+    return Conversion(min(1.0, rounded_up(INTERVALS.exp(log_delta))), order + 1)
 
 
-def _epsilon(rho: Interval, delta: Interval, order: Real) -> Interval:
+def _epsilon(rho: Interval, delta: Interval, order: float) -> Interval:
     """Return the epsilon of alpha = 1 + order: the inequality above, solved for epsilon."""
     over = INTERVALS.mpf(order)
     alpha = over + 1
@@ -63,39 +66,36 @@ def _epsilon(rho: Interval, delta: Interval, order: Real) -> Interval:
     return alpha * rho + log_rest / over
 
 
-def _log_delta(rho: Interval, epsilon: Interval, order: Real) -> Interval:
+def _log_delta(rho: Interval, epsilon: Interval, order: float) -> Interval:
     """Return ln(delta) of alpha = 1 + order."""
     over = INTERVALS.mpf(order)
     alpha = over + 1
     return over * (alpha * rho - epsilon) - INTERVALS.log(over) + alpha * INTERVALS.log(over / alpha)
 
 
-def _best_order_for_epsilon(rho: Real, delta: Real) -> Real:
+def _best_order_for_epsilon(rho: float, log_delta: float) -> float:
     """Return alpha - 1 where epsilon is smallest.
 
     The derivative of epsilon by alpha has the sign of `slope`, which changes once: ln(delta) is convex in alpha.
     """
 
-    def slope(order: Real) -> Real:
-        shrinking = -REALS.log1p(1 / order)
-        log_rest = (order + 1) * shrinking - REALS.log(order) - REALS.log(delta)
+    def slope(order: float) -> float:
+        shrinking = -math.log1p(1 / order)
+        log_rest = (order + 1) * shrinking - math.log(order) - log_delta
         return order * rho + shrinking - log_rest / order
 
     return _where_it_turns(slope)
 
 
-def _best_order_for_delta(rho: Real, epsilon: Real) -> Real:
+def _best_order_for_delta(rho: float, epsilon: float) -> float:
     """Return alpha - 1 where delta is smallest; `slope` is the derivative of the convex ln(delta) by alpha."""
-    return _where_it_turns(lambda order: (2 * order + 1) * rho - epsilon - REALS.log1p(1 / order))
+    return _where_it_turns(lambda order: (2 * order + 1) * rho - epsilon - math.log1p(1 / order))
 
 
-def _where_it_turns(slope: Callable[[Real], Real]) -> Real:
+def _where_it_turns(slope: Callable[[float], float]) -> float:
     """Return the order, by bisection on its logarithm, where a slope turns from negative to positive."""
-    reach = 1
-    while reach < _MAX_EXPONENT and not slope(REALS.exp(-reach)) < 0 < slope(REALS.exp(reach)):
-        reach *= 2
-    low, high = REALS.mpf(-reach), REALS.mpf(reach)
+    low, high = -_LARGEST_EXPONENT, _LARGEST_EXPONENT
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if slope(REALS.exp(middle)) < 0 else (low, middle)
-    return REALS.exp(low)
+        low, high = (middle, high) if slope(math.exp(middle)) < 0 else (low, middle)
+    return math.exp(low)

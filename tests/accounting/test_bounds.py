@@ -57,7 +57,7 @@ def test_the_newer_bound_is_never_larger_than_lemma_4_4_without_adding_up(
 
 
 @given(
-    st.lists(st.tuples(EPSILONS, st.integers(0, 40)), max_size=6), st.sampled_from(["1e-2", "1e-6", "1e-12"])
+    st.lists(st.tuples(EPSILONS, st.integers(0, 10)), max_size=4), st.sampled_from(["1e-2", "1e-6", "1e-12"])
 )
 def test_lemma_4_4_agrees_with_its_printed_sum_for_unequal_epsilons(
     units: list[tuple[Fraction, int]], slack: str
