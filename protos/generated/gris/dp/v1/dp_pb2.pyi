@@ -297,3 +297,41 @@ class DescribeGuaranteeResponse(_message.Message):
     slack: str
     count_noise: CountNoise
     def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ...) -> None: ...
+
+class SolveParametersRequest(_message.Message):
+    __slots__ = ("epsilon", "delta", "epsilon_per", "information", "calls", "delta_per_call", "d_bar")
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
+    D_BAR_FIELD_NUMBER: _ClassVar[int]
+    epsilon: str
+    delta: str
+    epsilon_per: str
+    information: int
+    calls: int
+    delta_per_call: str
+    d_bar: int
+    def __init__(self, epsilon: _Optional[str] = ..., delta: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., d_bar: _Optional[int] = ...) -> None: ...
+
+class SolveParametersResponse(_message.Message):
+    __slots__ = ("epsilon_per", "information", "calls", "delta_per_call", "slack", "epsilon", "delta", "bound")
+    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
+    SLACK_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    epsilon_per: str
+    information: int
+    calls: int
+    delta_per_call: str
+    slack: str
+    epsilon: float
+    delta: float
+    bound: CompositionBound
+    def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ...) -> None: ...

@@ -65,6 +65,12 @@ class DpServiceStub:
     this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
     """
 
+    SolveParameters: grpc.UnaryUnaryMultiCallable[
+        gris.dp.v1.dp_pb2.SolveParametersRequest,
+        gris.dp.v1.dp_pb2.SolveParametersResponse,
+    ]
+    """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
+
 class DpServiceAsyncStub:
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
@@ -111,6 +117,12 @@ class DpServiceAsyncStub:
     """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
     this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
     """
+
+    SolveParameters: grpc.aio.UnaryUnaryMultiCallable[
+        gris.dp.v1.dp_pb2.SolveParametersRequest,
+        gris.dp.v1.dp_pb2.SolveParametersResponse,
+    ]
+    """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
 
 class DpServiceServicer(metaclass=abc.ABCMeta):
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
@@ -170,5 +182,13 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
         this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
         """
+
+    @abc.abstractmethod
+    def SolveParameters(
+        self,
+        request: gris.dp.v1.dp_pb2.SolveParametersRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.dp.v1.dp_pb2.SolveParametersResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.SolveParametersResponse]]:
+        """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
 
 def add_DpServiceServicer_to_server(servicer: DpServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
