@@ -25,7 +25,7 @@ def fresh_account() -> Account:
     return Account((f"}}{{{next(roots)}:*", "ann"))
 
 
-@pytest.mark.parametrize("any_store", ["sqlite", "redis"], indirect=True)
+@pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
 @settings(
     max_examples=100,
     deadline=None,
@@ -231,6 +231,8 @@ async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_n
     for module in (
         "budget_service.stores.sqlite_rows",
         "budget_service.stores.redis_text",
+        "budget_service.stores.postgres_text",
+        "budget_service.stores.postgres",
         MemoryStore.__module__,
     ):
         monkeypatch.setattr(f"{module}.MAX_EXPIRED_AT_ONCE", 2)
