@@ -7,10 +7,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from budget_service.ledger.balances import Balance, Day
 from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
 from budget_service.ledger.requests import Charge, Release, Request, Reserve, payer_of
 from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Balance, Hold, Reservation, RootRecord, Snapshot
+from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.stores.codec import decode_outcome
@@ -94,15 +95,17 @@ def _cost(cost: Cost, unit_id: str) -> dict[str, Any]:
 
 
 def _level(each: LevelLimit, guess: Microseconds) -> dict[str, Any]:
-    limit, window = each.limit, each.limit.window.around(guess)
+    limit, span = each.limit, each.limit.window.around(guess)
     return {
         "level": each.level.text,
         "depth": each.level.depth,
         "information": limit.maximum.information,
         "calls": limit.maximum.calls,
         "mode": limit.mode.value,
-        "window_start": window.start,
-        "window_end": window.end,
+        "window_start": span.window.start,
+        "window_end": span.window.end,
+        "counts_from": span.counts_from,
+        "leaves_at": span.leaves_at,
     }
 
 
@@ -111,7 +114,14 @@ def _balance(row: dict[str, Any]) -> Balance:
         Window(row["window_start"], row["window_end"]),
         spent=Cost(row["spent_information"], row["spent_calls"]),
         reserved=Cost(row["reserved_information"], row["reserved_calls"]),
+        reserved_since=row["reserved_since"],
+        leaves_at=row["leaves_at"],
+        earlier=tuple(_day(each) for each in row["earlier"]),
     )
+
+
+def _day(row: dict[str, Any]) -> Day:
+    return Day(row["start"], row["leaves_at"], Cost(row["information"], row["calls"]))
 
 
 def _reservation(row: dict[str, Any]) -> Reservation:

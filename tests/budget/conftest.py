@@ -51,8 +51,9 @@ async def any_store(
         async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
             yield store
     elif request.param == "postgres":
-        address = request.getfixturevalue("shared_postgres").address
-        async with closing(await PostgresStore.open(address, clock=clock)) as store:
+        server: PostgresServer = request.getfixturevalue("shared_postgres")
+        server.forget()
+        async with closing(await PostgresStore.open(server.address, clock=clock)) as store:
             yield store
     else:
         address = request.getfixturevalue("shared_redis").address

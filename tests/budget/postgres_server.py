@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from tests.budget.redis_server import free_port
 
@@ -35,6 +37,13 @@ class PostgresServer:
     def address(self) -> str:
         """The address of its store; a busy machine may take longer to connect than a service would wait."""
         return f"postgresql://gris@127.0.0.1:{self.port}/postgres?connect_timeout=10"
+
+    def forget(self) -> None:
+        """Drop every ledger that earlier tests have left."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^gris'").fetchall()
+            for (name,) in found:
+                connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
 
     def start(self) -> None:
         """Start it and wait until it answers."""

@@ -39,12 +39,24 @@ RETURNS text LANGUAGE sql IMMUTABLE AS $$
   END
 $$;
 
+-- The start of the leaf's span in which what was held there is paid for, NULL if it counts no more.
+CREATE FUNCTION gris_rules.payment_span(draft gris_rules.draft, hold gris.hold) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  balance gris.balances;
+BEGIN
+  SELECT * INTO balance FROM gris.balances WHERE level = hold.level;
+  RETURN CASE
+    WHEN balance.level IS NULL OR NOT gris_rules.counts(balance, hold.window_start) THEN NULL
+    WHEN hold.level = (draft.leaf).level THEN hold.window_start
+    ELSE (draft.leaf).window_start
+  END;
+END $$;
+
 CREATE FUNCTION gris_rules.settle(draft gris_rules.draft) RETURNS gris_rules.draft LANGUAGE plpgsql AS $$
 DECLARE
   asked gris_rules.request := draft.asked;
   reservation gris.reservations := gris_rules.named_reservation(draft);
   reason text;
-  last_hold gris.hold;
 BEGIN
   IF reservation.reservation_id IS NULL THEN
     draft.outcome := gris_rules.refused('RESERVATION_OVER');
@@ -66,13 +78,8 @@ BEGIN
   END IF;
   PERFORM gris_rules.end_reservation(reservation);
   draft := gris_rules.charge_for(draft, 'settled', reservation.query_id, reservation.holds);
-  -- A payment is noted only while the window that admitted it is open: that of the hold's own level.
-  last_hold := reservation.holds[cardinality(reservation.holds)];
-  IF EXISTS (
-    SELECT FROM gris.balances WHERE level = last_hold.level AND window_start = last_hold.window_start
-  ) THEN
-    draft.paid_query_id := reservation.query_id;
-  END IF;
+  draft.paid_in := gris_rules.payment_span(draft, reservation.holds[cardinality(reservation.holds)]);
+  draft.paid_query_id := reservation.query_id;
   RETURN draft;
 END $$;
 
@@ -93,6 +100,7 @@ BEGIN
     RETURN draft;
   END IF;
   draft := gris_rules.charge_for(draft, 'direct', asked.query_id, gris_rules.holds(draft));
+  draft.paid_in := (draft.leaf).window_start;
   draft.paid_query_id := asked.query_id;
   RETURN draft;
 END $$;

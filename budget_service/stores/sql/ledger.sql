@@ -4,11 +4,13 @@
 -- Every change runs alone within its root account, whose row it locks before it reads anything else. So two of them can
 -- never wait for each other, and each statement sees what the one before it wrote (READ COMMITTED).
 
+-- A level with its limit and its span around the time that Python guessed.
 CREATE TYPE gris_rules.level AS (
-  level text, depth integer, information bigint, calls bigint, mode text, window_start bigint, window_end bigint
+  level text, depth integer, information bigint, calls bigint, mode text, window_start bigint, window_end bigint,
+  counts_from bigint, leaves_at bigint
 );
 
--- `clock` is the time to use instead of PostgreSQL's own, NULL outside tests; `window_*` are those around Python's guess.
+-- `clock` is the time to use instead of PostgreSQL's own, NULL outside tests.
 CREATE TYPE gris_rules.request AS (
   operation text, clock bigint, root text, account text, payer text, levels gris_rules.level[], fingerprint text,
   request_id text, reservation_id text, query_id text, release_id text, information bigint, calls bigint, unit_id text,
@@ -16,9 +18,10 @@ CREATE TYPE gris_rules.request AS (
   refusal_retention bigint
 );
 
--- `leaf_*` is the open window of the last level, `paid_query_id` the question of a release that is now paid for.
+-- `leaf` is the balance of the last level; a release that is now paid for is so in the leaf's span that began at
+-- `paid_in`, as the answer to `paid_query_id`.
 CREATE TYPE gris_rules.draft AS (
-  asked gris_rules.request, now bigint, unit_id text, leaf_start bigint, leaf_end bigint, outcome json,
+  asked gris_rules.request, now bigint, unit_id text, leaf gris.balances, outcome json, paid_in bigint,
   paid_query_id text
 );
 
@@ -42,13 +45,19 @@ BEGIN
   RETURN found_root;
 END $$;
 
+CREATE FUNCTION gris_rules.add_reserved(holds gris.hold[], information bigint, calls bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE gris.balances AS balance
+  SET reserved_information = reserved_information + information, reserved_calls = reserved_calls + calls
+  FROM unnest(holds) AS hold
+  WHERE balance.level = hold.level AND hold.window_start >= balance.reserved_since;
+END $$;
+
 CREATE FUNCTION gris_rules.end_reservation(ended gris.reservations) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM gris.reservations WHERE root = ended.root AND reservation_id = ended.reservation_id;
-  UPDATE gris.balances AS balance
-  SET reserved_information = reserved_information - ended.information, reserved_calls = reserved_calls - ended.calls
-  FROM unnest(ended.holds) AS hold
-  WHERE balance.level = hold.level AND balance.window_start = hold.window_start;
+  PERFORM gris_rules.add_reserved(ended.holds, -ended.information, -ended.calls);
 END $$;
 
 CREATE FUNCTION gris_rules.spend(charge gris.journal) RETURNS void LANGUAGE plpgsql AS $$
@@ -60,9 +69,10 @@ BEGIN
     charge.release_id, charge.query_id, charge.time, charge.holds
   );
   UPDATE gris.balances AS balance
-  SET spent_information = spent_information + charge.information, spent_calls = spent_calls + charge.calls
+  SET spent_information = spent_information + charge.information, spent_calls = spent_calls + charge.calls,
+      earlier = gris_rules.charged_days(balance.earlier, hold.window_start, charge.information, charge.calls)
   FROM unnest(charge.holds) AS hold
-  WHERE balance.level = hold.level AND balance.window_start = hold.window_start;
+  WHERE balance.level = hold.level AND gris_rules.counts(balance, hold.window_start);
 END $$;
 
 CREATE FUNCTION gris_rules.expire(draft gris_rules.draft) RETURNS gris_rules.draft LANGUAGE plpgsql AS $$
@@ -85,24 +95,26 @@ BEGIN
   RETURN draft;
 END $$;
 
--- A level that was never used and one whose window is over begin the one that is configured, not before the last one's
--- end; a window that is configured to end sooner does.
+-- Every level is brought up to now, and written only if that changed it.
 CREATE FUNCTION gris_rules.refresh(draft gris_rules.draft) RETURNS gris_rules.draft LANGUAGE plpgsql AS $$
 DECLARE
-  levels gris_rules.level[] := (draft.asked).levels;
+  span gris_rules.level;
+  last gris.balances;
 BEGIN
-  INSERT INTO gris.balances (level, window_start, window_end)
-  SELECT each.level, greatest(each.window_start, last.window_end), each.window_end
-  FROM unnest(levels) AS each LEFT JOIN gris.balances AS last USING (level)
-  WHERE last.level IS NULL OR last.window_end <= draft.now
-  ON CONFLICT (level) DO UPDATE
-  SET window_start = excluded.window_start, window_end = excluded.window_end, spent_information = 0, spent_calls = 0,
-      reserved_information = 0, reserved_calls = 0;
-  UPDATE gris.balances AS balance SET window_end = each.window_end FROM unnest(levels) AS each
-  WHERE balance.level = each.level AND (balance.window_end IS NULL OR each.window_end < balance.window_end)
-    AND each.window_end IS NOT NULL;
-  SELECT window_start, window_end INTO draft.leaf_start, draft.leaf_end
-  FROM gris.balances WHERE level = levels[cardinality(levels)].level;
+  FOREACH span IN ARRAY (draft.asked).levels LOOP
+    SELECT * INTO last FROM gris.balances WHERE level = span.level;
+    draft.leaf := CASE
+      WHEN last.level IS NULL THEN gris_rules.opened_balance(span, span.window_start)
+      ELSE gris_rules.moved(last, span, draft.now)
+    END;
+    IF draft.leaf IS DISTINCT FROM last THEN
+      INSERT INTO gris.balances SELECT (draft.leaf).* ON CONFLICT (level) DO UPDATE
+      SET window_start = excluded.window_start, window_end = excluded.window_end, leaves_at = excluded.leaves_at,
+          spent_information = excluded.spent_information, spent_calls = excluded.spent_calls,
+          reserved_information = excluded.reserved_information, reserved_calls = excluded.reserved_calls,
+          reserved_since = excluded.reserved_since, earlier = excluded.earlier;
+    END IF;
+  END LOOP;
   RETURN draft;
 END $$;
 
@@ -114,11 +126,12 @@ BEGIN
   RETURN (
     SELECT json_agg(
       json_build_array(
-        each.depth::text, unit.name, unit.asked::text, left_over::text, coalesce(balance.window_end::text, '')
+        each.depth::text, unit.name, unit.asked::text, left_over::text, coalesce(counted.window_end::text, '')
       ) ORDER BY each.depth, unit.place
     )
     FROM unnest((draft.asked).levels) AS each
     JOIN gris.balances AS balance USING (level)
+    CROSS JOIN LATERAL gris_rules.counted_window(balance) AS counted
     CROSS JOIN LATERAL (VALUES
       (1, 'information', asked_information, each.information, spent_information + reserved_information),
       (2, 'calls', asked_calls, each.calls, spent_calls + reserved_calls)
@@ -164,12 +177,14 @@ BEGIN
   RETURN (
     SELECT json_agg(
       json_build_array(
-        each.depth::text, each.information::text, each.calls::text, each.mode, balance.window_start::text,
-        coalesce(balance.window_end::text, ''), spent_information::text, spent_calls::text,
+        each.depth::text, each.information::text, each.calls::text, each.mode, counted.window_start::text,
+        coalesce(counted.window_end::text, ''), spent_information::text, spent_calls::text,
         reserved_information::text, reserved_calls::text
       ) ORDER BY each.depth
     )
-    FROM unnest((draft.asked).levels) AS each JOIN gris.balances AS balance USING (level)
+    FROM unnest((draft.asked).levels) AS each
+    JOIN gris.balances AS balance USING (level)
+    CROSS JOIN LATERAL gris_rules.counted_window(balance) AS counted
   );
 END $$;
 
@@ -194,7 +209,8 @@ CREATE FUNCTION gris_rules.recorded_release(draft gris_rules.draft, question tex
 BEGIN
   RETURN coalesce((
     SELECT release_id FROM gris.payments
-    WHERE payer = (draft.asked).payer AND kind = 'query' AND id = question AND window_start = draft.leaf_start
+    WHERE payer = (draft.asked).payer AND kind = 'query' AND id = question
+      AND gris_rules.counts(draft.leaf, window_start)
   ), '');
 END $$;
 
@@ -203,7 +219,7 @@ BEGIN
   RETURN EXISTS (
     SELECT FROM gris.payments
     WHERE payer = (draft.asked).payer AND kind = 'release' AND id = (draft.asked).release_id
-      AND window_start = draft.leaf_start
+      AND gris_rules.counts(draft.leaf, window_start)
   );
 END $$;
 
@@ -212,8 +228,8 @@ END $$;
 CREATE FUNCTION gris_rules.write_payment(draft gris_rules.draft) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO gris.payments
-  SELECT (draft.asked).payer, paid.kind, paid.id, (draft.asked).release_id, draft.leaf_start,
-    draft.leaf_end + (draft.asked).retention
+  SELECT (draft.asked).payer, paid.kind, paid.id, (draft.asked).release_id, draft.paid_in,
+    gris_rules.last_end(draft.leaf) + (draft.asked).retention
   FROM (VALUES ('release', (draft.asked).release_id), ('query', draft.paid_query_id)) AS paid (kind, id)
   WHERE paid.id <> ''
   ON CONFLICT (payer, kind, id) DO UPDATE
@@ -238,11 +254,12 @@ DECLARE
   asked gris_rules.request := draft.asked;
   is_refusal boolean := draft.outcome ->> 0 IN ('refused', 'exhausted');
   keep_until bigint := CASE
-    WHEN is_refusal THEN draft.now + asked.refusal_retention ELSE coalesce(draft.leaf_end, draft.now) + asked.retention
+    WHEN is_refusal THEN draft.now + asked.refusal_retention
+    ELSE coalesce(gris_rules.last_end(draft.leaf), draft.now) + asked.retention
   END;
 BEGIN
   UPDATE gris.roots SET unit_id = draft.unit_id, last_time = draft.now WHERE root = asked.root;
-  IF draft.paid_query_id IS NOT NULL AND asked.release_id <> '' THEN
+  IF draft.paid_in IS NOT NULL AND asked.release_id <> '' THEN
     PERFORM gris_rules.write_payment(draft);
   END IF;
   INSERT INTO gris.outcomes AS old VALUES (

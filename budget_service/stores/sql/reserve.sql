@@ -22,10 +22,7 @@ BEGIN
     asked.root, asked.reservation_id, asked.account, asked.request_id, asked.query_id, held_information, held_calls,
     asked.unit_id, expires_at, recorded, asked.forfeits, held_in
   );
-  UPDATE gris.balances AS balance
-  SET reserved_information = reserved_information + held_information, reserved_calls = reserved_calls + held_calls
-  FROM unnest(held_in) AS hold
-  WHERE balance.level = hold.level AND balance.window_start = hold.window_start;
+  PERFORM gris_rules.add_reserved(held_in, held_information, held_calls);
   draft.outcome := json_build_array(
     'reserved', asked.reservation_id, held_information::text, held_calls::text, expires_at::text,
     CASE WHEN recorded = '' THEN '0' ELSE '1' END

@@ -6,8 +6,11 @@ CREATE SCHEMA gris;
 
 CREATE TABLE gris.schema (version integer NOT NULL);
 
--- A window of a level that a reservation or a charge counts in.
+-- A span of a level that a reservation or a charge was admitted in.
 CREATE TYPE gris.hold AS (level text, window_start bigint);
+
+-- What was charged in an earlier day of a sliding window.
+CREATE TYPE gris.day AS (start bigint, leaves_at bigint, information bigint, calls bigint);
 
 -- Rows that are written again and again leave room for their next version on the same page.
 CREATE TABLE gris.roots (
@@ -23,7 +26,10 @@ CREATE TABLE gris.balances (
   spent_information bigint NOT NULL DEFAULT 0 CHECK (spent_information >= 0),
   spent_calls bigint NOT NULL DEFAULT 0 CHECK (spent_calls >= 0),
   reserved_information bigint NOT NULL DEFAULT 0 CHECK (reserved_information >= 0),
-  reserved_calls bigint NOT NULL DEFAULT 0 CHECK (reserved_calls >= 0)
+  reserved_calls bigint NOT NULL DEFAULT 0 CHECK (reserved_calls >= 0),
+  reserved_since bigint NOT NULL,
+  leaves_at bigint,
+  earlier gris.day[] NOT NULL DEFAULT '{}'
 ) WITH (fillfactor = 50);
 
 CREATE TABLE gris.reservations (
