@@ -7,6 +7,7 @@ keeps callers waiting for a server that is gone, and later for its next attempt.
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -40,12 +41,15 @@ class Session:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether the connection can be used for another statement; a server that hung up is noticed here."""
-        try:
-            self.connection.pgconn.consume_input()
-        except psycopg.OperationalError:
-            return False
+        """Tell whether the connection can be used for another statement."""
         return self.connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+    @property
+    def was_ended(self) -> bool:
+        """Tell whether the server has said something unasked to an idle connection: most likely its farewell."""
+        poll = select.poll()
+        poll.register(self.connection.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     async def rows(self, query: sql.SQL | sql.Composed, *parameters: Any) -> list[Any]:
         """Return the rows of a statement.
@@ -146,7 +150,7 @@ class Connections:
     def _take_idle(self) -> Session | None:
         while self._idle:
             session = self._idle.pop()
-            if session.is_idle:
+            if not session.was_ended:
                 return session
             session.connection.pgconn.finish()
         return None

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, LiteralString
 
 import psycopg
 import pytest
@@ -38,12 +38,16 @@ class PostgresServer:
         """The address of its store; a busy machine may take longer to connect than a service would wait."""
         return f"postgresql://gris@127.0.0.1:{self.port}/postgres?connect_timeout=10"
 
+    def execute(self, query: LiteralString | sql.Composed, *parameters: object) -> list[Any]:
+        """Run one statement as an administrator and return its rows."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            cursor = connection.execute(query, parameters)
+            return cursor.fetchall() if cursor.description else []
+
     def forget(self) -> None:
         """Drop every ledger that earlier tests have left."""
-        with psycopg.connect(self.address, autocommit=True) as connection:
-            found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^gris'").fetchall()
-            for (name,) in found:
-                connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+        for (name,) in self.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^gris'"):
+            self.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
 
     def start(self) -> None:
         """Start it and wait until it answers."""
@@ -65,15 +69,21 @@ class PostgresServer:
             self._signal(signal.SIGKILL, family)
             self.process.wait()
             self.process = None
-            while any(Path(f"/proc/{pid}").exists() for pid in family):
+            while any(_is_alive(pid) for pid in family):
                 time.sleep(0.01)
 
     def stop(self) -> None:
-        """End it in order, so that its files need no recovery."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait()
-        self.process = None
+        """End it in order, if it runs."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait()
+            self.process = None
+
+    def restart(self, *options: str) -> None:
+        """Start it anew with other settings."""
+        self.stop()
+        self.options = options
+        self.start()
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -99,6 +109,13 @@ class PostgresServer:
     def _takes_connections(self) -> bool:
         question = [str(_program("pg_isready")), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         return subprocess.run(question, check=False).returncode == 0
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @contextmanager
