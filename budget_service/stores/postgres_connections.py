@@ -10,7 +10,7 @@ import asyncio
 import select
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -162,9 +162,16 @@ class Connections:
             await session.close()
 
     async def _connection(self) -> AsyncConnection[Any]:
+        *others, last = self._address.conninfos
+        for conninfo in others:
+            with suppress(StoreUnavailableError):
+                return await self._connection_to(conninfo)
+        return await self._connection_to(last)
+
+    async def _connection_to(self, conninfo: str) -> AsyncConnection[Any]:
         try:
             async with asyncio.timeout(self._address.connect_timeout_seconds):
-                return await AsyncConnection.connect(self._address.conninfo, autocommit=True)
+                return await AsyncConnection.connect(conninfo, autocommit=True)
         except TimeoutError:
             raise StoreUnavailableError("PostgreSQL does not answer") from None
         except psycopg.Error as error:

@@ -41,8 +41,15 @@ class PostgresServer:
     def execute(self, query: LiteralString | sql.Composed, *parameters: object) -> list[Any]:
         """Run one statement as an administrator and return its rows."""
         with psycopg.connect(self.address, autocommit=True) as connection:
-            cursor = connection.execute(query, parameters)
+            cursor = connection.execute(query, parameters or None)
             return cursor.fetchall() if cursor.description else []
+
+    def hang_up(self) -> None:
+        """End every connection."""
+        self.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
 
     def forget(self) -> None:
         """Drop every ledger that earlier tests have left."""
@@ -132,16 +139,41 @@ def postgres_server(*options: str) -> Iterator[PostgresServer]:
             server.kill()
 
 
+@contextmanager
+def standby_of(primary: PostgresServer) -> Iterator[PostgresServer]:
+    """Run a server that follows another one until it is promoted."""
+    with tempfile.TemporaryDirectory(prefix="gris-postgres-") as parent:
+        Path(parent).chmod(0o755)
+        folder = _owned_folder(Path(parent))
+        source = ["-h", "127.0.0.1", "-p", str(primary.port), "-U", "gris", "-R", "--checkpoint=fast"]
+        _make(folder, "pg_basebackup", *source, "--no-sync")
+        server = PostgresServer(folder, free_port())
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
 def _new_database(parent: Path) -> Path:
+    folder = _owned_folder(parent)
+    _make(folder, "initdb", "-U", "gris", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+    return folder
+
+
+def _owned_folder(parent: Path) -> Path:
     folder = parent / "data"
     folder.mkdir(mode=0o700)
     if (user := _user()) is not None:
         shutil.chown(folder, user)
-    words = ["-U", "gris", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-    with (parent / "initdb.log").open("wb") as log:
-        made = _run_as_user([str(_program("initdb")), "-D", str(folder), *words], log).wait()
-    assert made == 0, (parent / "initdb.log").read_text()
     return folder
+
+
+def _make(folder: Path, program: str, *words: str) -> None:
+    log_path = folder.parent / f"{program}.log"
+    with log_path.open("wb") as log:
+        made = _run_as_user([str(_program(program)), "-D", str(folder), *words], log).wait()
+    assert made == 0, log_path.read_text()
 
 
 def _run_as_user(command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
+from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import DAY, SECOND, Period, Window
@@ -95,9 +96,7 @@ async def test_connections_that_the_server_ended_are_replaced_without_an_error(
     """An idle connection whose end was heard is not used to send a charge."""
     async with closing(await PostgresStore.open(own_postgres.address)) as store:
         await asyncio.gather(*(store.read(ACCOUNT, OWN) for _ in range(8)))
-        own_postgres.execute(
-            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name LIKE 'gris%%'"
-        )
+        own_postgres.hang_up()
         assert not (await store.apply(charge("c", account=ACCOUNT))).replayed
 
 
@@ -139,10 +138,10 @@ async def test_of_many_at_two_stores_who_want_the_last_unit_exactly_one_wins(
     stores = [await PostgresStore.open(shared_postgres.address, clock=clock) for _ in range(2)]
     on = levels(own=limit(5, 50))
     await stores[0].apply(charge("before", Cost(4, 1), on=on))
-    asked = [(charge if index % 4 else reserve)(str(index), Cost(1, 1), on=on) for index in range(60)]
-    answers = await asyncio.gather(
-        *(stores[index % 2].apply(request) for index, request in enumerate(asked))
-    )
+    asked: list[Request] = [
+        (charge if index % 4 else reserve)(str(index), Cost(1, 1), on=on) for index in range(60)
+    ]
+    answers = await asyncio.gather(*(stores[index % 2].apply(request) for index, request in enumerate(asked)))
     assert sum(isinstance(answer.outcome, Reserved | Charged) for answer in answers) == 1
     assert Cost(0, 48) == (await stores[1].read(ACCOUNT, on)).levels[0].remaining
     for store in stores:
@@ -260,4 +259,4 @@ async def test_the_journal_cannot_be_changed(
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
         await store.apply(charge("c"))
     with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
-        shared_postgres.execute(statement)  # type: ignore[arg-type]
+        shared_postgres.execute(statement)
