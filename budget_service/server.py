@@ -12,7 +12,6 @@ import logging
 import secrets
 import traceback
 from collections.abc import Coroutine
-from functools import lru_cache
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
@@ -26,12 +25,12 @@ from budget_service.ledger.outcomes import Answer, Charged, Exhausted, Reason, R
 from budget_service.ledger.reading import check
 from budget_service.ledger.requests import Charge, Request
 from budget_service.ledger.values import InvalidFieldError
+from budget_service.limit_book import LimitBook
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreError
 from budget_service.tickets import Release, TicketVerifier
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-KNOWN_ACCOUNTS = 10_000
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Success = TypeVar("Success", Reserved, Charged, Released)
@@ -46,7 +45,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     def __init__(self, store: Store, configuration: Configuration, tickets: TicketVerifier | None) -> None:
         self._store = store
         self._forfeits = configuration.expired is Expired.FORFEIT
-        self._limits_of = lru_cache(KNOWN_ACCOUNTS)(configuration.limits_of)
+        self._limits = LimitBook(store, configuration)
         self._tickets = tickets
         self._running: set[asyncio.Task[Any]] = set()
 
@@ -84,7 +83,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         account = messages.parse_account(request.account)
         cost = messages.parse_cost(request.cost, "cost")
         unit_id = messages.parse_unit_id(request.cost, "cost")
-        missing = check(await self._store.read(account, self._limits_of(account)), cost, unit_id)
+        missing = check(await self._limits.read(account), cost, unit_id)
         if isinstance(missing, Refused):
             raise statuses.RefusalError(statuses.refused(missing))
         shortfalls = [messages.shortfall_message(each, account) for each in missing]
@@ -92,8 +91,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         # An id that nobody can guess: whoever names a reservation has been told of it.
-        request = messages.parse_reserve(message, self._limits_of, secrets.token_hex(16), self._forfeits)
-        answer = await self._store.apply(request)
+        request = messages.parse_reserve(message, secrets.token_hex(16), forfeits=self._forfeits)
+        answer = await self._limits.apply(request)
         outcome = _success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
             reservation_id=outcome.reservation_id,
@@ -104,10 +103,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         )
 
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
-        request = messages.parse_charge(message, self._limits_of)
+        request = messages.parse_charge(message)
         if self._tickets is not None:
             await self._demand_ticket(self._tickets, request)
-        answer = await self._store.apply(request)
+        answer = await self._limits.apply(request)
         outcome = _success(answer, Charged, request)
         return pb.UpdateBudgetResponse(
             charged=messages.cost_message(outcome.charged, request.unit_id),
@@ -119,15 +118,15 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         )
 
     async def _release(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
-        request = messages.parse_release(message, self._limits_of)
-        answer = await self._store.apply(request)
+        request = messages.parse_release(message)
+        answer = await self._limits.apply(request)
         outcome = _success(answer, Released, request)
         returned = messages.cost_message(outcome.returned, outcome.unit_id)
         return pb.ReleaseReservationResponse(returned=returned, replayed=answer.replayed)
 
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
-        found = await self._store.read(account, self._limits_of(account))
+        found = await self._limits.read(account)
         levels = [messages.level_message(each, account, found.unit_id) for each in found.levels]
         return pb.GetBudgetResponse(levels=levels)
 

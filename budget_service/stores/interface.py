@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
@@ -43,11 +44,15 @@ class Store(Protocol):
     async def apply(self, request: Request) -> Answer:
         """Decide a request by `ledger.rules.decide` and write the change before answering.
 
-        Raises StoreUnavailableError (no effect) or OutcomeUnknownError. Cancelling it must not leave half a change.
+        Raises LimitsChangedError or StoreUnavailableError (no effect) or OutcomeUnknownError. Cancelling it must not
+        leave half a change.
         """
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now. Raises StoreUnavailableError."""
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Return the limits that are set on the levels of an account. Raises StoreUnavailableError."""
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account, None if there is none.

@@ -18,9 +18,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
+from budget_service.ledger.limits import LimitsChangedError, StoredLimits, parse_limit
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import Charge, Release, Request, Reserve
+from budget_service.ledger.requests import Charge, Release, Request, Reserve, SetLimits
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import Microseconds
@@ -69,10 +70,12 @@ class Script:
 
 
 READ = Script("read.lua")
+STORED_LIMITS = Script("stored_limits.lua")
 CHANGES: dict[type[Request], Script] = {
     Reserve: Script("ledger.lua", "reserve.lua"),
     Charge: Script("ledger.lua", "charge.lua"),
     Release: Script("ledger.lua", "release.lua"),
+    SetLimits: Script("ledger.lua", "limits.lua"),
 }
 
 
@@ -110,6 +113,8 @@ class RedisStore:
         for _ in range(MAX_GUESSES):
             told = text.argument(request, guess, self._told_clock())
             kind, answer = await self._run(script, keys, told)
+            if kind == "limits":
+                raise LimitsChangedError
             if kind != "clock":
                 return text.parse_answer(kind, answer)
             guess = int(answer)
@@ -123,6 +128,14 @@ class RedisStore:
         reply = await self._ask(READ, keys, self._told_clock(), str(MAX_EXPIRED_AT_ONCE), *names)
         snapshot, now = text.parse_reading(reply, levels)
         return statement(snapshot, levels, now)
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Return the limits that are set on the levels of an account; see `Store`."""
+        levels = [account.level(depth) for depth in range(1, account.depth + 1)]
+        keys = text.limits_keys(account.root)
+        version, *limits = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
+        found = {level: parse_limit(each) for level, each in zip(levels, limits, strict=True) if each}
+        return StoredLimits(int(version), found)
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

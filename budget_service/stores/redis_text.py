@@ -2,7 +2,8 @@
 
 All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot:
 
-    gris:{ROOT}:root           hash     unit_id, last_time
+    gris:{ROOT}:root           hash     unit_id, last_time, limits_version
+    gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
                                         reserved since:leaves at:earlier days
     gris:{ROOT}:reservations   hash     reservation id -> JSON
@@ -17,11 +18,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import quote
 
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.limits import MAX_STORED_LIMITS, limit_text
 from budget_service.ledger.outcomes import Answer, Reason, Refused
-from budget_service.ledger.requests import Charge, Release, Request, Reserve, payer_of
+from budget_service.ledger.requests import (
+    BudgetRequest,
+    Charge,
+    Release,
+    Request,
+    Reserve,
+    SetLimits,
+    payer_of,
+)
 from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, LevelLimit
@@ -36,10 +47,16 @@ def reading_keys(root: str) -> list[str]:
     return [_key(root, name) for name in ("root", "balances", "reservations", "ends")]
 
 
+def limits_keys(root: str) -> list[str]:
+    """Return the keys of `stored_limits.lua`, in its order."""
+    return [_key(root, name) for name in ("root", "limits")]
+
+
 def request_keys(request: Request) -> list[str]:
     """Return the keys of a changing script, in the order of `ledger.lua`."""
     root = request.account.root
-    named = ("journal", f"paid:{payer_of(request)}", f"request:{request.request_id}")
+    payer = "" if isinstance(request, SetLimits) else payer_of(request)
+    named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits")
     return reading_keys(root) + [_key(root, name) for name in named]
 
 
@@ -48,15 +65,13 @@ def argument(request: Request, guess: Microseconds, clock: str) -> str:
     told = {
         "clock": clock,
         "account": request.account.text,
-        "levels": [_level(each, guess) for each in request.levels],
         "fingerprint": request.fingerprint(),
-        "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
         "retention": str(RETENTION),
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
-        "reservation_id": request.reservation_id,
     }
-    return json.dumps(told | _own_fields(request), ensure_ascii=False)
+    own = _limit_fields(request) if isinstance(request, SetLimits) else _budget_fields(request, guess)
+    return json.dumps(told | own, ensure_ascii=False)
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -66,11 +81,11 @@ def parse_answer(kind: str, text: str) -> Answer:
 
 def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read.lua` found, and its time."""
-    now, unit_id, last_time, *rest = reply
+    now, unit_id, last_time, limits_version, *rest = reply
     accounts = [each.level for each in levels]
     texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
     snapshot = Snapshot(
-        root=RootRecord(unit_id, int(last_time)),
+        root=RootRecord(unit_id, int(last_time), int(limits_version)),
         balances={level: _balance(text) for level, text in zip(accounts, texts, strict=True) if text},
         due=tuple(
             parse_reservation(id_, text, unit_id) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)
@@ -101,7 +116,29 @@ def _key(root: str, name: str) -> str:
     return f"gris:{{{quote(root, safe='')}}}:{name}"
 
 
-def _own_fields(request: Request) -> dict[str, str]:
+def _limit_fields(request: SetLimits) -> dict[str, Any]:
+    changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in request.changes)
+    return {
+        "changes": list(changes),
+        "most_limits": str(MAX_STORED_LIMITS),
+        "limits_version": "",
+        "levels": [],
+        # Reservations lapse when a budget is used.
+        "expired_at_once": "0",
+    }
+
+
+def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any]:
+    return {
+        "levels": [_level(each, guess) for each in request.levels],
+        "limits_version": str(request.limits_version),
+        "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
+        "reservation_id": request.reservation_id,
+        **_own_fields(request),
+    }
+
+
+def _own_fields(request: BudgetRequest) -> dict[str, str]:
     match request:
         case Reserve():
             own = {

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
@@ -69,6 +70,10 @@ class SqliteStore:
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
         return await self._run(lambda: self._read(account, levels))
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Return the limits that are set on the levels of an account; see `Store`."""
+        return await self._run(lambda: rows.load_limits(self._connection, account))
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

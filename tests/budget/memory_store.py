@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import Charge, Request, Reserve, payer_of
+from budget_service.ledger.requests import Charge, Request, Reserve, SetLimits, payer_of
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
@@ -19,7 +20,7 @@ from budget_service.ledger.state import (
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import Clock
 
@@ -36,6 +37,7 @@ class MemoryStore:
     remembered: dict[tuple[str, str], Remembered] = field(default_factory=dict)
     paid_queries: dict[tuple[str, str], PaidQuery] = field(default_factory=dict)
     paid_releases: dict[tuple[str, str], Microseconds] = field(default_factory=dict)
+    stored: dict[Account, Limit] = field(default_factory=dict)
 
     async def apply(self, request: Request) -> Answer:
         """Decide, write, answer."""
@@ -51,6 +53,11 @@ class MemoryStore:
         now = root.now(self.clock())
         snapshot = Snapshot(root=root, balances=self.balances, due=self._due(account.root, now))
         return statement(snapshot, levels, now)
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Look up the limits of each level."""
+        found = {level: limit for level, limit in self.stored.items() if account.level(level.depth) == level}
+        return StoredLimits(self._root(account).limits_version, found)
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Look up a reservation."""
@@ -77,6 +84,10 @@ class MemoryStore:
 
     def _snapshot(self, request: Request, root: RootRecord) -> Snapshot:
         account = request.account
+        remembered = self.remembered.get((account.root, request.request_id))
+        if isinstance(request, SetLimits):
+            count = sum(level.root == account.root for level in self.stored)
+            return Snapshot(root=root, remembered=remembered, stored_limits=count)
         named = None if isinstance(request, Reserve) else self.reservations.get(request.reservation_id)
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
@@ -86,7 +97,7 @@ class MemoryStore:
             balances=self.balances,
             due=self._due(account.root, root.now(self.clock())),
             reservation=reservation,
-            remembered=self.remembered.get((account.root, request.request_id)),
+            remembered=remembered,
             query_paid=self.paid_queries.get((payer_of(request), query_id)),
             release_paid_in=self.paid_releases.get((payer_of(request), release_id)),
         )
@@ -101,7 +112,10 @@ class MemoryStore:
             del self.reservations[reservation_id]
         if change.opened is not None:
             self.reservations[change.opened.reservation_id] = change.opened
-        if payment := change.payment:
+        for level, limit in change.limits:
+            self.stored.pop(level, None)
+            self.stored |= {} if limit is None else {level: limit}
+        if not isinstance(request, SetLimits) and (payment := change.payment):
             self.paid_releases[payer_of(request), payment.release_id] = payment.window_start
             if payment.query_id:
                 self.paid_queries[payer_of(request), payment.query_id] = PaidQuery(
