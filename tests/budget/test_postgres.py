@@ -158,9 +158,8 @@ async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
         await store.apply(reserve("r", Cost(1, 1), on=on))
         bad = replace(reserve("s", Cost(1, 1), on=on), reservation_id="hold-r")
         good = [charge(str(index), Cost(1, 1), on=on) for index in range(20)]
-        answers = await asyncio.gather(
-            *(store.apply(each) for each in (*good[:10], bad, *good[10:])), return_exceptions=True
-        )
+        asked: list[Request] = [*good[:10], bad, *good[10:]]
+        answers = await asyncio.gather(*(store.apply(each) for each in asked), return_exceptions=True)
         assert isinstance(answers.pop(10), psycopg.IntegrityError)
         assert all(isinstance(each, Answer) and not each.replayed for each in answers)
         assert Cost(20, 20) == (await store.read(ACCOUNT, on)).levels[-1].spent
