@@ -57,9 +57,9 @@ def command(folder: Path, store: str, *more: str, configuration: str = CONFIGURA
 
 
 @contextmanager
-def service(folder: Path, store: str, *more: str) -> Iterator[Service]:
+def service(folder: Path, store: str, *more: str, configuration: str = CONFIGURATION) -> Iterator[Service]:
     """Run a service and wait until it says that it is ready."""
-    arguments = command(folder, store, *more)
+    arguments = command(folder, store, *more, configuration=configuration)
     with (folder / "log").open("a") as log:
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
     assert process.stdout is not None
