@@ -31,8 +31,8 @@ def parse_reserve(message: pb.ReserveBudgetRequest, reservation_id: str, *, forf
     return Reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
         unit_id=parse_unit_id(message.max_cost, "max_cost"),
-        query_id=_id(message.query_id, "query_id"),
-        request_id=_id(message.request_id, "request_id"),
+        query_id=parse_id(message.query_id, "query_id"),
+        request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
         account=account,
         levels=(),
@@ -49,7 +49,7 @@ def parse_charge(message: pb.UpdateBudgetRequest) -> Charge:
     return Charge(
         cost=parse_cost(message.cost, "cost"),
         unit_id=parse_unit_id(message.cost, "cost"),
-        request_id=_id(message.request_id, "request_id"),
+        request_id=parse_id(message.request_id, "request_id"),
         reservation_id=_optional_id(message.reservation_id, "reservation_id"),
         release_id=_optional_id(message.release_id, "release_id"),
         query_id=_optional_id(message.query_id, "query_id"),
@@ -63,8 +63,8 @@ def parse_release(message: pb.ReleaseReservationRequest) -> Release:
     """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
     account = parse_account(message.account)
     return Release(
-        request_id=_id(message.request_id, "request_id"),
-        reservation_id=_id(message.reservation_id, "reservation_id"),
+        request_id=parse_id(message.request_id, "request_id"),
+        reservation_id=parse_id(message.reservation_id, "reservation_id"),
         account=account,
         levels=(),
     )
@@ -88,6 +88,13 @@ def parse_unit_id(message: cost_pb2.Cost, field: str) -> str:
     if not _UNIT_ID.fullmatch(message.unit_id):
         raise InvalidFieldError(f"{field}.unit_id", "must be 32 lower-case hexadecimal characters")
     return message.unit_id
+
+
+def parse_id(text: str, field: str) -> str:
+    """Return an id that may be used, or raise InvalidFieldError."""
+    if not 1 <= len(text) <= MAX_ID_CHARACTERS:
+        raise InvalidFieldError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
+    return text
 
 
 def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
@@ -127,12 +134,6 @@ def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
 def timestamp(moment: Microseconds) -> Timestamp:
     """Return a moment as a message, exactly."""
     return Timestamp(seconds=moment // SECOND, nanos=moment % SECOND * 1000)
-
-
-def _id(text: str, field: str) -> str:
-    if not 1 <= len(text) <= MAX_ID_CHARACTERS:
-        raise InvalidFieldError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
-    return text
 
 
 def _optional_id(text: str, field: str) -> str:

@@ -17,9 +17,9 @@ All keys of one root account share one hash slot; the root is percent-encoded, s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.limits import MAX_STORED_LIMITS, limit_text
@@ -34,11 +34,21 @@ from budget_service.ledger.requests import (
     payer_of,
 )
 from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
+from budget_service.ledger.state import (
+    MAX_EXPIRED_AT_ONCE,
+    EntryKind,
+    Hold,
+    JournalEntry,
+    Reservation,
+    RootRecord,
+    Snapshot,
+)
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.stores.codec import decode_days, decode_end, decode_outcome, encode_end
+from budget_service.stores.interface import BalancePage
 
+ROOT_KEYS = "gris:{*}:root"
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
@@ -50,6 +60,21 @@ def reading_keys(root: str) -> list[str]:
 def limits_keys(root: str) -> list[str]:
     """Return the keys of `stored_limits.lua`, in its order."""
     return [_key(root, name) for name in ("root", "limits")]
+
+
+def balances_keys(root: str) -> list[str]:
+    """Return the keys of `balances.lua`, in its order."""
+    return [_key(root, name) for name in ("root", "balances", "reservations", "journal")]
+
+
+def journal_key(root: str) -> str:
+    """Return the key of a root's journal."""
+    return _key(root, "journal")
+
+
+def root_of(root_key: str) -> str:
+    """Return the root that a key of ROOT_KEYS belongs to."""
+    return unquote(root_key.removeprefix("gris:{").removesuffix("}:root"))
 
 
 def request_keys(request: Request) -> list[str]:
@@ -107,9 +132,44 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
         expires_at=int(kept["expires_at"]),
         paid_release_id=kept["paid_release_id"],
         forfeits=kept["forfeits"] == "1",
-        # Lua writes an empty list as an empty object.
-        holds=tuple(Hold(_account(level).depth, int(start)) for level, start in kept["holds"] or ()),
+        holds=_holds(kept["holds"]),
     )
+
+
+def parse_balances(reply: list[Any]) -> BalancePage:
+    """Return the page that `balances.lua` found; the reservations of schema 1 count in the root's currency."""
+    position, cursor, unit_id, balances, reservations = reply
+    return BalancePage(
+        position=position,
+        balances=tuple((_account(level), _balance(text)) for level, text in _pairs(balances)),
+        reservations=tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(reservations)),
+        after="" if cursor == "0" else cursor,
+    )
+
+
+def parse_entry(fields: list[str]) -> JournalEntry:
+    """Return an entry from the fields of its stream."""
+    kept = dict(_pairs(fields))
+    return JournalEntry(
+        kind=EntryKind(kept["kind"]),
+        account=_account(kept["account"]),
+        cost=Cost(int(kept["information"]), int(kept["calls"])),
+        unit_id=kept["unit_id"],
+        request_id=kept["request_id"],
+        release_id=kept["release_id"],
+        query_id=kept["query_id"],
+        time=int(kept["time"]),
+        holds=_holds(json.loads(kept["holds"])),
+    )
+
+
+def _pairs(flat: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+def _holds(kept: Any) -> tuple[Hold, ...]:
+    # Lua writes an empty list as an empty object.
+    return tuple(Hold(_account(level).depth, int(start)) for level, start in kept or ())
 
 
 def _key(root: str, name: str) -> str:

@@ -60,6 +60,8 @@ SCHEMA = (
         entry INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, account TEXT NOT NULL,
         information INTEGER NOT NULL, calls INTEGER NOT NULL, unit_id TEXT NOT NULL, request_id TEXT NOT NULL,
         release_id TEXT NOT NULL, query_id TEXT NOT NULL, time INTEGER NOT NULL, holds TEXT NOT NULL)""",
+    # The entries of one root in order; an index holds the number of the row.
+    "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
     """CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal
@@ -81,6 +83,7 @@ MIGRATIONS = {
         "ALTER TABLE balances ADD COLUMN earlier TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE roots ADD COLUMN limits_version INTEGER NOT NULL DEFAULT 0",
         SCHEMA[1],
+        "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     ),
 }
 
@@ -146,6 +149,12 @@ def load_reservation(
     row = connection.execute(query, (account.root, reservation_id)).fetchone()
     reservation = _reservation(*row) if row else None
     return reservation if reservation is not None and reservation.account == account else None
+
+
+def load_reservations(connection: sqlite3.Connection, root: str) -> tuple[Reservation, ...]:
+    """Return every reservation of a root that has not been ended, lapsed or not."""
+    query = f"SELECT {RESERVATION} FROM reservations WHERE root = ?"  # noqa: S608 - a constant
+    return tuple(_reservation(*row) for row in connection.execute(query, (root,)))
 
 
 def write_change(connection: sqlite3.Connection, request: Request, change: Change) -> None:
@@ -217,7 +226,7 @@ def _load_named_reservation(connection: sqlite3.Connection, request: BudgetReque
 def _load_balances(connection: sqlite3.Connection, levels: Iterable[Account]) -> dict[Account, Balance]:
     query = "SELECT * FROM balances WHERE level = ?"
     rows = ((level, connection.execute(query, (level.text,)).fetchone()) for level in levels)
-    return {level: _balance(*row) for level, row in rows if row}
+    return {level: read_balance(*row) for level, row in rows if row}
 
 
 def _load_query_paid(
@@ -279,7 +288,8 @@ def _held_levels(reservations: Iterable[Reservation]) -> list[Account]:
     return [each.account.level(hold.depth) for each in reservations for hold in each.holds]
 
 
-def _balance(_level: str, start: int, end: int | None, *rest: Any) -> Balance:
+def read_balance(_level: str, start: int, end: int | None, *rest: Any) -> Balance:
+    """Return the balance of a row of its table."""
     *used, reserved_since, leaves_at, earlier = rest
     return Balance(
         Window(start, end), Cost(*used[:2]), Cost(*used[2:]), reserved_since, leaves_at, decode_days(earlier)

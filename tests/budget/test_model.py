@@ -70,10 +70,10 @@ async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(histor
             answer = await store.apply(request)
             if not isinstance(answer.outcome, Refused | Exhausted):
                 granted.setdefault(request.request_id, (request, answer.outcome))
-    journal = list(store.journal)
+    journal = list(store.entries)
     for request, outcome in granted.values():
         assert await store.apply(request) == Answer(outcome, replayed=True)
-    assert store.journal == journal
+    assert store.entries == journal
     charged = {id_: each.charged for id_, (_, each) in granted.items() if isinstance(each, Charged)}
     journaled = {entry.request_id: entry.cost for entry in journal if entry.request_id in charged}
     assert {id_: cost for id_, cost in charged.items() if cost.information or cost.calls} == {
