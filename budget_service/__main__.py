@@ -2,8 +2,9 @@
 
     python -m budget_service --config budget.yaml --store sqlite:ledger.db --listen 127.0.0.1:0
 
-When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`; its log goes
-to stderr. It exits with 2 if it is told something it cannot do, with 1 if the store cannot be reached.
+When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
+`admin_address` if `--admin-listen` asks for the administrator's service; its log goes to stderr. It exits with 2 if it
+is told something it cannot do, with 1 if the store cannot be reached.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import json
 import logging
 import signal
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from budget_service.configuration import Configuration, ConfigurationError, load_configuration
-from budget_service.hosting import ListenError, serving
+from budget_service.hosting import ListenError, administering, serving
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.tickets import TicketKeyError, TicketVerifier
@@ -51,11 +53,17 @@ async def _run(
     stop = _stop_event()
     store = await open_store(options.store, allow_volatile=configuration.allow_volatile)
     try:
-        async with serving(
-            store, configuration, tickets, options.listen, with_reflection=options.reflection
-        ) as address:
+        async with AsyncExitStack() as servers:
+            started = {"service": "budget_service"}
+            if options.admin_listen is not None:
+                administering_ = administering(store, options.admin_listen)
+                started["admin_address"] = await servers.enter_async_context(administering_)
+            serving_ = serving(
+                store, configuration, tickets, options.listen, with_reflection=options.reflection
+            )
+            started["address"] = await servers.enter_async_context(serving_)
             # The promise to whoever started the process: this line, and only this, on stdout.
-            sys.stdout.write(json.dumps({"service": "budget_service", "address": address}) + "\n")
+            sys.stdout.write(json.dumps(started) + "\n")
             sys.stdout.flush()
             await stop.wait()
     finally:
@@ -83,9 +91,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("budget_service", description="A strict ledger of privacy budgets.")
     parser.add_argument("--config", type=Path, required=True, help="budget.yaml")
     parser.add_argument(
-        "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis://... or rediss://..."
+        "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis[s]://... or postgresql://..."
     )
     parser.add_argument("--listen", default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one")
+    parser.add_argument(
+        "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
+    )
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser

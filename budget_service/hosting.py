@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import grpc
-from gris.budget.v1 import budget_pb2_grpc
+from gris.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health
 from grpc_reflection.v1alpha import reflection
 
+from budget_service.admin import BudgetAdminService
+from budget_service.calls import Calls
 from budget_service.configuration import Configuration
 from budget_service.health import OVERALL, watch
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
@@ -48,7 +50,8 @@ async def serving(
     store stays open.
     """
     server = grpc.aio.server(options=OPTIONS)
-    service = BudgetService(store, configuration, tickets)
+    calls = Calls()
+    service = BudgetService(store, configuration, tickets, calls)
     health_service = health.HealthServicer()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
@@ -65,7 +68,22 @@ async def serving(
         await _stop(watching)
         await health_service.enter_graceful_shutdown()
         await server.stop(GRACE_SECONDS)
-        await service.finish()
+        await calls.finish()
+
+
+@asynccontextmanager
+async def administering(store: Store, listen: str) -> AsyncIterator[str]:
+    """Serve the administrator's service for `store` on an address of its own, as `serving` does the other."""
+    server = grpc.aio.server(options=OPTIONS)
+    calls = Calls()
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls), server)
+    address = _bind(server, listen)
+    await server.start()
+    try:
+        yield address
+    finally:
+        await server.stop(GRACE_SECONDS)
+        await calls.finish()
 
 
 def _bind(server: grpc.aio.Server, listen: str) -> str:
