@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from gris_cli import ask, demo, explain, serve, ticket_key
+from gris_cli.plan import commands as plan
 
 app = typer.Typer(
     name="gris",
@@ -22,6 +23,7 @@ app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("ticket-key")(ticket_key.ticket_key)
+app.add_typer(plan.app, name="plan")
 
 # typer brings a click of its own since 0.20; the base of this class is the usage error of whichever it uses.
 _UsageError = typer.BadParameter.__bases__[0]

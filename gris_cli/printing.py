@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -19,9 +19,16 @@ from gris_cli.words import (
     interval_words,
     level_words,
     mechanism_words,
+    more_words,
     parameter_words,
+    threshold_words,
+    width_words,
 )
+from pinot_connector.plain import plain
 from pinot_connector.results import Explanation, PrivateResult, Row
+
+if TYPE_CHECKING:
+    from gris_cli.expecting import Expectation
 
 MAX_WIDTH = 100
 MAX_ROWS = 40
@@ -34,10 +41,10 @@ def print_json(value: dict[str, Any]) -> None:
     sys.stdout.write(printable + "\n")
 
 
-def print_result(result: PrivateResult, *, as_json: bool) -> None:
-    """Prints a paid result."""
+def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> None:
+    """Prints a paid result, and for how many `more` questions at its price the budget lasts."""
     if as_json:
-        print_json(result.to_dict())
+        print_json({**result.to_dict(), "questions_left": more})
         return
     console = console_of_width()
     console.print(_table(result))
@@ -51,6 +58,7 @@ def print_result(result: PrivateResult, *, as_json: bool) -> None:
     say(console, "release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")
     for level in result.remaining:
         say(console, "left", level_words(level))
+    say(console, "", more_words(more))
 
 
 def print_written(path: Path, *, as_json: bool) -> None:
@@ -61,15 +69,17 @@ def print_written(path: Path, *, as_json: bool) -> None:
     say(console_of_width(), "written", str(path))
 
 
-def print_explanation(explanation: Explanation, *, as_json: bool) -> None:
-    """Prints what a question would cost."""
+def print_explanation(explanation: Explanation, expectation: Expectation, *, as_json: bool) -> None:
+    """Prints what a question would cost, and what to expect of it."""
     if as_json:
-        print_json(explanation.to_dict())
+        print_json({**explanation.to_dict(), "expectation": plain(expectation)})
         return
     console = console_of_width()
     say(console, "cost at most", cost_words(explanation.worst_case_cost))
     say(console, "mechanism", mechanism_words(explanation.parameters))
     say(console, "parameters", parameter_words(explanation.parameters))
+    say(console, "threshold", threshold_words(expectation))
+    say(console, "intervals", width_words(expectation))
     for query in explanation.queries:
         say(console, f"SQL, {query.dialect}", query.sql)
 

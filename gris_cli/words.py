@@ -6,12 +6,16 @@ import datetime
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from gris_cli.worth import Worth
 from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.errors import Shortfall
 from pinot_connector.guarantees import Bound
 from pinot_connector.results import CountNoise, IntervalKind, Mechanism, Parameters, PrivateResult
+
+if TYPE_CHECKING:
+    from gris_cli.expecting import Expectation
+    from gris_cli.worth import Worth
 
 _MECHANISMS = {
     Mechanism.KNOWN_LAP: "Laplace noise on every element of a known domain",
@@ -83,6 +87,23 @@ def ending_words(result: PrivateResult) -> str:
     return f"ended in bottom{threshold}: nothing below may be shown"
 
 
+def threshold_words(expectation: Expectation) -> str:
+    """Says which counts will be found, or nothing where there is no threshold."""
+    if expectation.found_half is None or expectation.found_mostly is None:
+        return ""
+    return (
+        f"an element passes it with 50 % if its count is {expectation.found_half} above the count at rank d_bar + 1 "
+        f"(0 if there are fewer elements), with 95 % from {expectation.found_mostly} on"
+    )
+
+
+def width_words(expectation: Expectation) -> str:
+    """Says how exact counts will be, or nothing without counts."""
+    if expectation.half_width is None:
+        return ""
+    return f"a count lies within {expectation.half_width} of the truth with 95 %; close to a threshold less surely"
+
+
 def cost_words(cost: Cost) -> str:
     """Says a cost."""
     return f"{cost.information} information, {counted(cost.calls, 'call')}"
@@ -94,6 +115,11 @@ def level_words(level: Level) -> str:
     calls = f"{level.remaining.calls} of {counted(level.limit.calls, 'call')}"
     mode = "" if level.mode is Mode.ENFORCE else ", recorded but not enforced"
     return f"{'/'.join(level.path)}: {limit}, {calls}, {_refresh_words(level.window_end)}{mode}"
+
+
+def more_words(more: int | None) -> str:
+    """Says for how many more questions a budget lasts, or nothing if nothing limits them."""
+    return "" if more is None else f"enough for {counted(more, 'more question')} at the price of this one"
 
 
 def worth_words(worth: Worth) -> str:

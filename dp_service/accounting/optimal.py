@@ -26,9 +26,9 @@ _BISECTIONS = 36
 
 @dataclass(frozen=True)
 class OptimalPoint:
-    """`count` epsilon-DP mechanisms are (epsilon, delta)-DP together, and for no smaller delta; both rounded up."""
+    """So many mechanisms are (epsilon, delta)-DP together; epsilon is exact, delta rounded up."""
 
-    epsilon: float
+    epsilon: Fraction
     delta: float
 
 
@@ -50,7 +50,7 @@ def optimal_composition(epsilon: Fraction, count: int, delta: Fraction) -> Optim
         if found > delta:
             break
         best, best_delta = steps, found
-    return OptimalPoint(rounded_up(interval(epsilon * (count - 2 * best))), best_delta)
+    return OptimalPoint(epsilon * (count - 2 * best), best_delta)
 
 
 def _optimal_deltas(epsilon: Fraction, count: int) -> list[float]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from dp_service.accounting.checks import require_units
 
@@ -22,28 +20,13 @@ class Units:
 
 
 def questions_left(remaining: Units, price: Units) -> int:
-    """Return how many questions of this price can certainly still be asked, whatever they cost in the end.
+    """Return how many questions of this price can still be asked, one after the other.
 
-    A question is refused unless its worst case fits, so `price` is its worst-case cost for a promise. Raises ValueError
-    for a price of nothing, which pays for endlessly many.
+    A question is refused unless its worst case fits, so the worst-case cost as `price` gives a number that is certain.
+    Raises ValueError for a price of nothing, which pays for endlessly many.
     """
-    return _how_many(remaining, Fraction(price.information), Fraction(price.calls))
-
-
-def questions_expected(remaining: Units, past: Sequence[Units]) -> int:
-    """Return how many more questions the budget pays for if they cost what the account's past ones did on average.
-
-    Raises ValueError if nothing was ever paid.
-    """
-    information = sum(each.information for each in past)
-    calls = sum(each.calls for each in past)
-    number = max(1, len(past))
-    return _how_many(remaining, Fraction(information, number), Fraction(calls, number))
-
-
-def _how_many(remaining: Units, information: Fraction, calls: Fraction) -> int:
-    pairs = ((remaining.information, information), (remaining.calls, calls))
-    lasting = [left // price for left, price in pairs if price > 0]
+    pairs = ((remaining.information, price.information), (remaining.calls, price.calls))
+    lasting = [left // each for left, each in pairs if each > 0]
     if not lasting:
         raise ValueError("price must be above zero in one of the units")
     return min(lasting)

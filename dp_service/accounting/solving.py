@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dp_service.accounting.accuracy import GumbelThreshold
 from dp_service.accounting.checks import (
     MAX_EPSILON_PER,
     MAX_UNITS,
@@ -69,6 +70,10 @@ class Solution:
     epsilon_per: Fraction
     split: Split
 
+    def height(self, d_bar: int) -> float:
+        """Return how far UnkGumb's bottom lies above the count at rank d_bar + 1, for tau = 1."""
+        return GumbelThreshold(self.epsilon_per, self.split.delta, 1, d_bar).height
+
 
 def papers_split(target: Target, calls: int) -> Split:
     """Return delta* / (4 calls) for each call and delta* / 2 as slack: together 2 calls delta + slack = delta*.
@@ -114,7 +119,7 @@ def best_epsilon_per(target: Target, *, information: int, calls: int, d_bar: int
     """Return the split of delta whose threshold is lowest, with its epsilon_per.
 
     A larger share for the calls lowers ln(d_bar / delta), a smaller one allows a larger epsilon_per. What an element
-    needs above the count at the threshold is (tau and) tau ln(d_bar / delta) / epsilon_per, the height that is
+    needs above the count at the threshold is tau (1 + ln(d_bar / delta) / epsilon_per), the height that is
     minimized here (by golden section, to two digits of the split).
 
     Raises:
@@ -127,11 +132,7 @@ def best_epsilon_per(target: Target, *, information: int, calls: int, d_bar: int
         split = split_of(target, calls, share=share)
         return Solution(epsilon_per_for(target, split, information=information), split)
 
-    def height(log_odds: float) -> float:
-        found = solution(log_odds)
-        return math.log(d_bar / found.split.delta) / float(found.epsilon_per)
-
-    return solution(_lowest(height, -4.0, 4.0))
+    return solution(_lowest(lambda log_odds: solution(log_odds).height(d_bar), -4.0, 4.0))
 
 
 def information_for(target: Target, split: Split, *, epsilon_per: Fraction) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dp_service.accounting.remaining import Units, questions_expected, questions_left
+from dp_service.accounting.remaining import Units, questions_left
 
 DEFAULT = Units(3000, 30)
 
@@ -30,18 +30,10 @@ def test_what_is_spent_up_pays_for_nothing() -> None:
     assert 3000 == questions_left(Units(3000, 0), Units(1, 0))
 
 
-def test_history_gives_the_average_price() -> None:
-    """Questions that ended in bottom cost less than their worst case, so more of them are expected."""
-    past = [Units(2, 1), Units(201, 1), Units(8, 0)]
-    assert 42 == questions_expected(DEFAULT, past)
-    assert 45 == questions_expected(Units(3000, 30), [Units(1, 1), Units(1, 1), Units(1, 0)])
-
-
-@pytest.mark.parametrize("past", [[], [Units(0, 0)]])
-def test_free_questions_have_no_number(past: list[Units]) -> None:
+def test_free_questions_have_no_number() -> None:
     """A budget pays for endlessly many of them."""
     with pytest.raises(ValueError, match=r"^price must be"):
-        questions_expected(DEFAULT, past)
+        questions_left(DEFAULT, Units(0, 0))
 
 
 def test_amounts_are_checked() -> None:

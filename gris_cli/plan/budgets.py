@@ -1,0 +1,220 @@
+"""The tables of `gris plan guarantee`, `solve`, `attacks` and `deployments`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dp_service.accounting.attacks import averaging, differencing, unique_member
+from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantees
+from dp_service.accounting.deployments import DEPLOYMENTS, Loss
+from dp_service.accounting.solving import (
+    Solution,
+    Split,
+    Target,
+    best_epsilon_per,
+    calls_for,
+    epsilon_per_for,
+    information_for,
+    papers_split,
+)
+from gris_cli.plan.sheets import Column, Sheet, percent, plainly, upwards
+
+_BOUNDS = {
+    Bound.BASIC: "adding up",
+    Bound.DONG_DURFEE_ROGERS: "Dong, Durfee and Rogers 2020, the paper's",
+    Bound.DURFEE_ROGERS: "Durfee and Rogers 2019, lemma 4.4",
+    Bound.ZCDP: "zCDP, converted tightly; covers Gaussian noise",
+}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A budget and everything that its worth depends on."""
+
+    epsilon_per: Fraction
+    delta: Fraction
+    information: int
+    calls: int
+    slack: Fraction
+    gaussian: bool = False
+    domains: tuple[PublishedDomain, ...] = ()
+
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Return its worth by each bound that may be used."""
+        return guarantees(
+            self.epsilon_per,
+            self.delta,
+            information=self.information,
+            calls=self.calls,
+            slack=self.slack,
+            gaussian=self.gaussian,
+            domains=self.domains,
+        )
+
+    def guarantee(self) -> Guarantee:
+        """Return the best of them."""
+        return min(self.guarantees(), key=lambda each: each.epsilon)
+
+
+def guarantee_sheet(budget: Budget) -> Sheet:
+    """Return what a budget is worth by each bound."""
+    best = budget.guarantee()
+    rows = [
+        (each.bound.value, _BOUNDS[each.bound], each.epsilon, each.delta, each is best or each == best)
+        for each in budget.guarantees()
+    ]
+    only = "" if len(rows) > 1 else "Gaussian noise and published domains are covered by this bound alone"
+    return Sheet(
+        (
+            Column("bound", "bound", is_text=True),
+            Column("by", "by", is_text=True),
+            Column("epsilon", "epsilon", upwards),
+            Column("delta", "delta"),
+            Column("best", "best"),
+        ),
+        rows,
+        (
+            (
+                "guarantee",
+                f"({upwards(best.epsilon)}, {plainly(best.delta)})-DP for every member, rounded up",
+            ),
+            ("", only),
+        ),
+    )
+
+
+def epsilon_per_sheet(target: Target, *, information: int, calls: int, d_bar: int) -> Sheet:
+    """Return the largest epsilon_per for two splits of delta, with what an element then needs."""
+    split = papers_split(target, calls)
+    paper = Solution(epsilon_per_for(target, split, information=information), split)
+    best = best_epsilon_per(target, information=information, calls=calls, d_bar=d_bar)
+    return Sheet(
+        (
+            Column("split", "split of delta", is_text=True),
+            Column("epsilon_per", "epsilon_per"),
+            Column("delta", "delta of a call"),
+            Column("slack", "slack"),
+            Column("height", f"threshold at d_bar = {d_bar}"),
+        ),
+        [
+            (name, each.epsilon_per, each.split.delta, each.split.slack, each.height(d_bar))
+            for name, each in (("the paper's", paper), ("lowest threshold", best))
+        ],
+        (("threshold", "how far bottom lies above the count at its rank, for tau = 1"),),
+    )
+
+
+def units_sheet(target: Target, split: Split, *, epsilon_per: Fraction) -> Sheet:
+    """Return the most information units and the most calls that are worth no more than the target."""
+    information = information_for(target, split, epsilon_per=epsilon_per)
+    row = (epsilon_per, split.delta, split.slack, information, calls_for(target, split))
+    return Sheet(
+        (
+            Column("epsilon_per", "epsilon_per"),
+            Column("delta", "delta of a call"),
+            Column("slack", "slack"),
+            Column("information", "information at most"),
+            Column("calls", "calls at most"),
+        ),
+        [row],
+    )
+
+
+def attack_sheets(
+    epsilon_per: Fraction, delta: Fraction, *, calls: int, answers: int, d_bar: int
+) -> dict[str, Sheet]:
+    """Return an attacker's chances by each of the three attacks."""
+    return {
+        "averaging": _averaging_sheet(epsilon_per, answers),
+        "differencing": _differencing_sheet(epsilon_per),
+        "unique_member": _unique_member_sheet(epsilon_per, delta, calls=calls, d_bar=d_bar),
+    }
+
+
+def _averaging_sheet(epsilon_per: Fraction, answers: int) -> Sheet:
+    found = averaging(epsilon_per, answers)
+    question = f"the mean of {answers} fresh answers on unchanged data rounds to the true count"
+    return Sheet(
+        (Column("noise", question, is_text=True), Column("probability", "chance", percent)),
+        [
+            ("normal approximation, the paper's", found.normal),
+            ("continuous Laplace noise", found.continuous),
+            ("the noise that is built, strictly within 1/2", found.discrete),
+            ("the noise that is built, with ties at 1/2", found.discrete_with_ties),
+        ],
+    )
+
+
+def _differencing_sheet(epsilon_per: Fraction) -> Sheet:
+    rows = []
+    for name, whole in (("continuous Laplace noise, the paper's", False), ("the noise that is built", True)):
+        found = differencing(epsilon_per, whole_noise=whole)
+        rows.append((name, found.exact_count, found.elements, found.information))
+    return Sheet(
+        (
+            Column("noise", "two questions that differ in one member", is_text=True),
+            Column("exact_count", "a count is exact", percent),
+            Column("elements", "k before one is in both"),
+            Column("information", "information 4k + 2"),
+        ),
+        rows,
+    )
+
+
+def _unique_member_sheet(epsilon_per: Fraction, delta: Fraction, *, calls: int, d_bar: int) -> Sheet:
+    found = unique_member(epsilon_per, delta, calls=calls, d_bar=d_bar)
+    rows = [
+        ("the paper's formula, calls delta exp(-epsilon_per)", found.paper),
+        ("UnkGumb as it is built, calls delta", found.unk_gumb),
+        (f"UnkGumb, fewer than {d_bar + 1} elements", found.unk_gumb_few),
+        (f"UnkLap, Delta = 1, any of {d_bar} unique elements", found.unk_lap),
+    ]
+    return Sheet(
+        (
+            Column("case", f"an element of a single member is shown in any of {calls} calls", is_text=True),
+            Column("probability", "chance at most"),
+            Column("one_in", "one in", lambda value: f"{value:,}"),
+        ),
+        [(name, chance, round(1 / chance) if chance else None) for name, chance in rows],
+    )
+
+
+def deployments_sheet(budget: Budget) -> Sheet:
+    """Return other deployments' parameters, and this budget's below them."""
+    own = budget.guarantee()
+    rows = [
+        (
+            each.name,
+            each.model.value,
+            " or ".join(_loss_words(loss) for loss in each.per_report),
+            _loss_words(each.daily),
+            _loss_words(each.monthly),
+            each.note,
+        )
+        for each in DEPLOYMENTS
+    ]
+    report = _loss_words(Loss(float(budget.epsilon_per), float(budget.delta)))
+    worth = f"({upwards(own.epsilon)}, {plainly(own.delta)})"
+    rows.append(
+        ("this budget", "global", report, "", worth, f"{budget.information} and {budget.calls} a month")
+    )
+    return Sheet(
+        tuple(
+            Column(key, heading, is_text=True)
+            for key, heading in (
+                ("name", "deployment"),
+                ("model", "model"),
+                ("per_report", "one report"),
+                ("daily", "a day"),
+                ("monthly", "a month"),
+                ("note", "remarks"),
+            )
+        ),
+        rows,
+        (("source", "parameters as published up to 2020, in table 2 of Rogers et al. 2020"),),
+    )
+
+
+def _loss_words(loss: Loss | None) -> str:
+    return "" if loss is None else f"({loss.epsilon:g}, {loss.delta:g})"

@@ -1,0 +1,100 @@
+"""The tables of `gris plan curve` and `gris plan found`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
+from dp_service.mechanisms import Currency, UnkGumb, UnkLap
+from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
+from gris_cli.expecting import ALPHA, HALF, MOSTLY, gumbel_threshold, laplace_threshold
+from gris_cli.plan.sheets import Cell, Column, Sheet, percent
+from gris_cli.plan.simulating import CurvePoint, FoundElement
+
+
+def mechanism_of(
+    epsilon_per: Fraction, delta: Fraction, *, k: int, d_bar: int, tau: int, delta_l0: int | None
+) -> UnkLap | UnkGumb:
+    """Return UnkLap if it is said how many elements a member can have, else UnkGumb, as a policy does."""
+    currency = Currency(epsilon_per, delta)
+    if delta_l0 is None:
+        return UnkGumb(currency, k, d_bar, tau)
+    return UnkLap(currency, delta_l0, d_bar, tau)
+
+
+def needed_sheet(mechanisms: Sequence[UnkLap | UnkGumb]) -> Sheet:
+    """Return which counts are found by each mechanism, and how exact they will be."""
+    return Sheet(
+        (
+            Column("mechanism", "mechanism", is_text=True),
+            Column("epsilon_per", "epsilon_per"),
+            Column("found_half", "found 50 %, from"),
+            Column("found_mostly", "found 95 %, from"),
+            Column("half_width", "interval +-"),
+            Column("gaussian_half_width", "Gaussian counts +-"),
+        ),
+        [_needed(mechanism) for mechanism in mechanisms],
+        (
+            (
+                "found from",
+                "so far above the count at rank d_bar + 1, which is 0 where there are fewer elements",
+            ),
+            ("intervals", "of 95 %; UnkLap's are wider close to its threshold"),
+        ),
+    )
+
+
+def _needed(mechanism: UnkLap | UnkGumb) -> tuple[Cell, ...]:
+    inverse_scale = mechanism.count_inverse_scale
+    threshold: GumbelThreshold | LaplaceThreshold
+    gaussian: int | None = None
+    if isinstance(mechanism, UnkGumb):
+        threshold = gumbel_threshold(mechanism)
+        gaussian = gaussian_half_width(1 / inverse_scale**2, ALPHA)
+    else:
+        threshold = laplace_threshold(mechanism)
+    return (
+        mechanism.name.value,
+        mechanism.currency.epsilon_per,
+        threshold.needed(HALF),
+        threshold.needed(MOSTLY),
+        noise_half_width(inverse_scale, ALPHA),
+        gaussian,
+    )
+
+
+def curve_sheet(points: Sequence[CurvePoint]) -> Sheet:
+    """Return how many elements were returned at each point."""
+    return Sheet(
+        (
+            Column("d_bar", "d_bar"),
+            Column("epsilon_per", "epsilon_per"),
+            Column("lower", "25 %"),
+            Column("mean", "mean"),
+            Column("upper", "75 %"),
+        ),
+        [(each.d_bar, each.epsilon_per, each.lower, each.mean, each.upper) for each in points],
+        (("", "elements returned; these numbers come from true counts and are not private"),),
+    )
+
+
+def found_sheet(epsilons: Sequence[Fraction], runs: Sequence[Sequence[FoundElement]]) -> Sheet:
+    """Return how often each element was found, for each epsilon_per."""
+    return Sheet(
+        (
+            Column("epsilon_per", "epsilon_per"),
+            Column("rank", "#"),
+            Column("element", "element", is_text=True),
+            Column("count", "true count"),
+            Column("noisy_count", "noisy, one run"),
+            Column("share", "found", percent),
+            Column("expected", "expected", percent),
+        ),
+        [
+            (epsilon_per, each.rank, each.element, each.count, each.noisy_count, each.share, each.expected)
+            for epsilon_per, elements in zip(epsilons, runs, strict=True)
+            for each in elements
+        ],
+        (("", "true counts are shown here and are not private"),),
+    )

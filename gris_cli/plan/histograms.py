@@ -1,0 +1,87 @@
+"""Histograms that simulations run on: a file of counts, or a table whose members are counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import typer
+
+from dp_service.mechanisms import Histogram
+
+
+@dataclass(frozen=True)
+class CountsFlags:
+    """Where the counts come from."""
+
+    counts: Path | None
+    data: Path | None
+    by: str
+    member: str
+
+
+@dataclass(frozen=True)
+class NamedHistogram:
+    """Elements and their histogram, in the order of the elements."""
+
+    elements: tuple[str, ...]
+    histogram: Histogram
+
+    def largest(self, rows: int) -> NamedHistogram:
+        """Return the `rows` largest, ties broken by the element: what an engine would be asked for."""
+        kept = np.sort(self.histogram.canonical_order[:rows])
+        counts = self.histogram.counts_by_element[kept]
+        return NamedHistogram(
+            tuple(self.elements[place] for place in kept), Histogram.from_element_order(counts)
+        )
+
+
+def histogram_of(flags: CountsFlags) -> NamedHistogram | None:
+    """Return the histogram that the flags name, or None if they name none.
+
+    Raises:
+        typer.BadParameter: flags that do not belong together, or a file without counts.
+    """
+    if flags.counts and flags.data:
+        raise typer.BadParameter("--counts and --data both name a histogram; one is enough")
+    if flags.counts:
+        return _counts_file(flags.counts)
+    if not flags.data:
+        return None
+    if not flags.by or not flags.member:
+        raise typer.BadParameter("--data needs --by and --member, the columns of elements and of members")
+    return _distinct_members(flags.data, flags.by, flags.member)
+
+
+def _counts_file(path: Path) -> NamedHistogram:
+    lines = [line for line in path.read_text().splitlines() if line.strip()]
+    try:
+        counts = [int(line) for line in lines]
+        histogram = Histogram.from_element_order(np.array(counts, dtype=np.int64))
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"--counts: {path} must hold one whole count from 0 on each line") from None
+    # Elements without names are told apart by their places.
+    return NamedHistogram(tuple(f"line {place}" for place in range(1, len(counts) + 1)), histogram)
+
+
+def _distinct_members(path: Path, by: str, member: str) -> NamedHistogram:
+    try:
+        import duckdb  # noqa: PLC0415 - an extra of its own
+    except ModuleNotFoundError:
+        raise typer.BadParameter("--data needs pip install 'gris-dp[duckdb]'") from None
+    element, person = (duckdb.ColumnExpression(name) for name in (by, member))
+    try:
+        with duckdb.connect() as connection:
+            table = connection.read_parquet(str(path))
+            pairs = table.select(element.cast("VARCHAR").alias("element"), person.alias("member")).distinct()
+            rows = pairs.filter("element IS NOT NULL AND member IS NOT NULL").aggregate(
+                "element, count(*) AS members", "element"
+            )
+            found = rows.order("element").fetchall()
+    except duckdb.Error as error:
+        raise typer.BadParameter(f"--data, --by or --member: {type(error).__name__} reading {path}") from None
+    return NamedHistogram(
+        tuple(name for name, _ in found),
+        Histogram.from_element_order(np.array([n for _, n in found], dtype=np.int64)),
+    )

@@ -1,0 +1,254 @@
+"""`gris plan`: the numbers of each command, its pictures, and what is said of wrong flags."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dp_service.mechanisms import Currency, UnkGumb, UnkLap
+from gris_cli.__main__ import main
+from gris_cli.expecting import Expectation, expectation_of
+from gris_cli.plan.sheets import percent, plainly, upwards
+from pinot_connector.results import Consistency, Mechanism, Parameters
+
+FEEDBACK = Path(__file__).resolve().parents[2] / "examples" / "cofacts" / "feedback.parquet"
+ARTICLES = ("--data", str(FEEDBACK), "--by", "article_id", "--member", "member_id")
+COHORTS = ("--data", str(FEEDBACK), "--by", "cohort", "--member", "member_id", "--delta-l0", "1")
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """Runs a command with --json and returns the object it prints, which must be all that it prints."""
+    assert main(["plan", *arguments, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return json.loads(printed.out)
+
+
+def test_the_guarantee_of_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each bound's epsilon at delta 7e-9, and which is the best."""
+    rows = told(capsys, "guarantee")["guarantees"]
+    assert {"basic": 450, "dong_durfee_rogers": 34.88, "durfee_rogers": 60.13, "zcdp": 33.78} == {
+        row["bound"]: round(row["epsilon"], 2) for row in rows
+    }
+    assert ["zcdp"] == [row["bound"] for row in rows if row["best"]]
+    assert {7e-9} == {round(row["delta"], 20) for row in rows}
+
+
+def test_a_guarantee_for_people_is_rounded_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """33.782 is written 33.79, and no line is wider than 100 columns."""
+    assert main(["plan", "guarantee"]) == 0
+    printed = capsys.readouterr().out
+    assert "(33.79, 7e-09)-DP" in printed
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("flags", [("--gaussian",), ("--domain", "0.1:1e-9", "--domain", "0.1:1e-9")])
+def test_gaussian_noise_and_domains_leave_one_bound(
+    capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]
+) -> None:
+    """And domains cost."""
+    (row,) = told(capsys, "guarantee", *flags)["guarantees"]
+    assert "zcdp" == row["bound"]
+    assert (row["epsilon"] > 33.8) == ("--domain" in flags)
+
+
+def test_epsilon_per_is_solved_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the paper's split of delta and by the one with the lowest threshold."""
+    paper, best = told(capsys, "solve", "--epsilon", "34.9", "--delta", "7e-9")["solutions"]
+    assert 0.156911 == paper["epsilon_per"]
+    assert best["height"] < paper["height"] < 1.01 * best["height"]
+
+
+def test_units_are_solved_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """The paper's parameters leave room for its own budget, and a little more information."""
+    (row,) = told(
+        capsys,
+        *("solve", "--epsilon", "34.9", "--delta", "7e-9", "--epsilon-per", "0.15"),
+        *("--call-delta", "1e-10", "--slack", "1e-9"),
+    )["solutions"]
+    assert 30 == row["calls"]
+    assert 3000 < row["information"] < 3500
+
+
+def test_attacks_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """The numbers of section 8.3, and those that hold for what is built."""
+    found = told(capsys, "attacks")
+    assert [11.55, 11.69, 11.31, 12.08] == [round(100 * row["probability"], 2) for row in found["averaging"]]
+    assert [738, 711] == [row["elements"] for row in found["differencing"]]
+    assert [387, 333, 333] == [round(row["one_in"] / 1e6) for row in found["unique_member"]][:3]
+
+
+def test_deployments_end_with_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Seven published ones and the budget of the flags."""
+    rows = told(capsys, "deployments", "--information", "100")["deployments"]
+    assert 8 == len(rows)
+    assert "this budget" == rows[-1]["name"]
+    assert "(34.9, 7e-09)" == rows[-2]["monthly"] != rows[-1]["monthly"]
+
+
+def test_composition_bounds_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    """The known values at e = 0.1 and delta 1e-6."""
+    hundred, thousand = told(capsys, "compose")["composition"]
+    assert (10.0, 3.13, 2.75, 2.42, 2.25) == tuple(
+        round(hundred[name], 2)
+        for name in ("basic", "durfee_rogers", "dong_durfee_rogers", "zcdp", "fixed_batch")
+    )
+    assert 8.30 == round(thousand["fixed_batch"], 2)
+    assert 19.4 == thousand["general_dp"]
+
+
+def test_a_curve_rises_and_can_be_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    """More privacy loss finds more articles, and so do more fetched rows; the seed fixes every run."""
+    flags = (
+        "--epsilon-per",
+        "0.05",
+        "--epsilon-per",
+        "0.15",
+        "--d-bar",
+        "60",
+        "--d-bar",
+        "1000",
+        "--trials",
+        "20",
+    )
+    first = told(capsys, "curve", *ARTICLES, *flags, "--seed", "1")["points"]
+    means = [row["mean"] for row in first]
+    assert means[0] < means[1] < means[3]
+    assert means[2] < means[3]
+    assert all(row["lower"] <= row["mean"] + 1 and row["mean"] <= row["upper"] + 1 for row in first)
+    assert first == told(capsys, "curve", *ARTICLES, *flags, "--seed", "1")["points"]
+    assert first != told(capsys, "curve", *ARTICLES, *flags, "--seed", "2")["points"]
+
+
+def test_elements_are_found_as_often_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    """UnkLap's closed form, for every cohort: five standard deviations of 500 runs with a fixed seed."""
+    rows = told(capsys, "found", *COHORTS, "--epsilon-per", "0.1", "--trials", "500", "--seed", "7")["found"]
+    assert 26 == len(rows)
+    assert {1.0} == {row["share"] for row in rows[:8]}
+    for row in rows:
+        deviation = (row["expected"] * (1 - row["expected"]) / 500) ** 0.5
+        assert row["share"] == pytest.approx(row["expected"], abs=5 * deviation + 1e-3)
+    assert (rows[0]["element"], rows[0]["count"]) == ("2018-12", 3411)
+
+
+def test_without_data_only_the_closed_forms_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Which counts are found, and how exact they are."""
+    found = told(capsys, "found", "--epsilon-per", "0.15")
+    (row,) = found["needed"]
+    assert ("UnkGumb", 201, 221, 40, 26) == (
+        row["mechanism"],
+        row["found_half"],
+        row["found_mostly"],
+        row["half_width"],
+        row["gaussian_half_width"],
+    )
+    assert "found" not in found
+
+
+def test_counts_come_from_a_file_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One on each line; elements are called by their lines."""
+    counts = tmp_path / "counts.txt"
+    counts.write_text("3\n\n5000\n40\n")
+    rows = told(capsys, "found", "--counts", str(counts), "--k", "3", "--trials", "5", "--seed", "1")["found"]
+    assert [("line 2", 5000, 1.0), ("line 3", 40, 0.0), ("line 1", 3, 0.0)] == [
+        (row["element"], row["count"], row["share"]) for row in rows
+    ]
+    assert abs(rows[0]["noisy_count"] - 5000) < 500
+    assert rows[1]["noisy_count"] is None
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compose", "--count", "30"),
+        ("curve", *ARTICLES, "--trials", "2", "--d-bar", "60", "--seed", "1"),
+        ("found", *COHORTS, "--trials", "2", "--seed", "1", "--epsilon-per", "0.1", "--epsilon-per", "0.2"),
+    ],
+)
+def test_pictures_are_drawn_and_can_be_repeated(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...], suffix: str
+) -> None:
+    """The same numbers give the same file, byte for byte; an SVG has the axes' words in it."""
+    first, again = tmp_path / f"first{suffix}", tmp_path / f"again{suffix}"
+    for path in (first, again):
+        told(capsys, *arguments, "--out", str(path))
+    assert first.read_bytes() == again.read_bytes()
+    assert first.read_bytes().startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
+    assert len(first.read_bytes()) > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("guarantee", "--epsilon-per", "0"), "epsilon_per"),
+        (("guarantee", "--epsilon-per", "x"), "x is no number"),
+        (("guarantee", "--calls", "-1"), "calls"),
+        (("guarantee", "--domain", "1"), "RHO:DELTA"),
+        (("guarantee", "--domain", "1:2"), "delta"),
+        (("solve", "--epsilon", "1", "--delta", "2"), "delta"),
+        (("solve", "--epsilon", "1", "--delta", "1e-9", "--call-delta", "1e-10"), "--slack"),
+        (("solve", "--epsilon", "1"), "--delta"),
+        (("attacks", "--answers", "0"), "answers"),
+        (("compose", "--out", "figure.gif"), "--out"),
+        (("compose", "--count", "0"), "--count"),
+        (("curve",), "--counts"),
+        (("curve", "--data", str(FEEDBACK)), "--by"),
+        (("curve", "--data", str(FEEDBACK), "--by", "nothing", "--member", "member_id"), "--by"),
+        (("curve", *ARTICLES, "--d-bar", "10"), "d_bar"),
+        (("curve", *ARTICLES, "--counts", __file__), "--counts"),
+        (("curve", "--counts", __file__), "one whole count"),
+        (("found", "--out", "figure.png"), "--out"),
+        (("found", "--delta-l0", "0"), "delta_l0"),
+    ],
+)
+def test_wrong_flags_are_named(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], named: str
+) -> None:
+    """Exit code 2 and a message that says which flag, before anything slow."""
+    assert main(["plan", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert named in printed.err
+
+
+def test_numbers_for_people() -> None:
+    """Guarantees go up to the next hundredth, and stay where they are one."""
+    assert ("33.79", "4.80", "450.00") == (upwards(33.7801), upwards(Fraction("4.8")), upwards(450.0))
+    assert ("11.55 %", "", "yes", "0.15") == (
+        percent(0.11547),
+        plainly(None),
+        plainly(True),
+        plainly(Fraction("0.15")),
+    )
+
+
+def parameters(mechanism: UnkGumb | UnkLap, name: Mechanism, **changes: Any) -> Parameters:
+    """Return the parameters that dp_service would tell of a mechanism."""
+    values: dict[str, Any] = {
+        "mechanism": name,
+        "epsilon_per": mechanism.currency.epsilon_per,
+        "delta": mechanism.currency.delta,
+        "tau": mechanism.tau,
+        "delta_l0": None,
+        "d_bar": mechanism.d_bar,
+        "k": None,
+        "domain_size": None,
+        "noise_scale": 1 / mechanism.count_inverse_scale,
+        "consistency": Consistency.KEYED,
+    }
+    return Parameters(**(values | changes))
+
+
+def test_what_to_expect_of_a_resolved_question() -> None:
+    """Both unknown domains have a threshold, known ones none; without counts there is no width."""
+    currency = Currency(Fraction("0.15"), Fraction("1e-10"))
+    gumbel, laplace = UnkGumb(currency, 10, 1000, 1), UnkLap(currency, 1, 1000, 1)
+    assert Expectation(201, 221, 40) == expectation_of(parameters(gumbel, Mechanism.UNK_GUMB, k=10))
+    assert Expectation(345, 389, 40) == expectation_of(parameters(laplace, Mechanism.UNK_LAP, delta_l0=1))
+    known = parameters(gumbel, Mechanism.KNOWN_GUMB, k=10, delta=None, d_bar=None, noise_scale=None)
+    assert Expectation(None, None, None) == expectation_of(known)
