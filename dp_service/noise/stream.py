@@ -42,6 +42,13 @@ class SubStream:
             raise ValueError(f"count must not be negative, got {count}")
         return self._keystream.update(bytes(count))
 
+    def seek(self, position: int) -> None:
+        """Let the next read begin with word `position`, which must not be negative."""
+        # A block of the cipher is two words.
+        counter = (position // 2).to_bytes(len(_ZERO_COUNTER), "big")
+        self._keystream = Cipher(self._cipher, modes.CTR(counter)).encryptor()
+        self.words(position % 2)
+
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return the next `count` words, shape (count,), little-endian; raises ValueError if negative."""
         return np.frombuffer(self.bytes(_WORD_BYTES * count), dtype="<u8").astype(np.uint64, copy=False)
