@@ -88,5 +88,9 @@ class KeyedStream:
 
     def substream(self, *labels: str) -> SubStream:
         """Return the sub-stream named by a sequence of labels, from its beginning."""
+        return SubStream(self.sub_key(*labels))
+
+    def sub_key(self, *labels: str) -> bytes:
+        """Return the key of the sub-stream named by a sequence of labels."""
         message = length_prefixed(_DOMAIN, *(label.encode() for label in labels))
-        return SubStream(hmac.digest(self._seed, message, hashlib.sha256))
+        return hmac.digest(self._seed, message, hashlib.sha256)

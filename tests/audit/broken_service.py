@@ -7,6 +7,7 @@ The faults are put in place here, in the tests: no option and no environment var
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -34,11 +35,11 @@ def threshold_without_tau() -> None:
     """The threshold of UnkGumb lacks its `+ tau`."""
     real = unk_gumb.selection_weights
 
-    def lowered(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int) -> LogWeights:
-        weights = real(mechanism, counts, k_bar)
+    def lowered(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int, cut: int) -> LogWeights:
+        weights = real(mechanism, counts, k_bar, cut)
         multiples = weights.multiples.copy()
         multiples[-1] -= mechanism.tau
-        return LogWeights(weights.unit, multiples, weights.numerators, weights.denominators)
+        return dataclasses.replace(weights, multiples=multiples)
 
     unk_gumb.selection_weights = lowered
 
