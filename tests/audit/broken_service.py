@@ -44,8 +44,19 @@ def threshold_without_tau() -> None:
     unk_gumb.selection_weights = lowered
 
 
+def half_the_noise_of_choices() -> None:
+    """Every selection gets Gumbel noise of half its scale."""
+    real = KeyedNoise.gumbel_order
+
+    def halved(self: KeyedNoise, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
+        return real(self, dataclasses.replace(weights, unit=2 * weights.unit), count, label)
+
+    KeyedNoise.gumbel_order = halved  # type: ignore[method-assign]
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "half_the_noise": half_the_noise,
+    "half_the_noise_of_choices": half_the_noise_of_choices,
     "threshold_without_tau": threshold_without_tau,
 }
 
