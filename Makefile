@@ -73,7 +73,7 @@ bench-noise: $(VENV)/.bench ## exact noise beside numpy, OpenDP and PyDP, and me
 bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere, on one histogram
 	$(BIN)/python -m bench.mechanisms
 
-bench-timing: $(VENV)/.dev ## the time of a release over flat, Zipf and tied histograms
+bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf and huge histograms, as ratios
 	$(BIN)/python -m bench.timing
 
 clean: ## remove what make has set up
