@@ -123,7 +123,7 @@ class Steps:
             )
             noisy = await self._noise.add_noise(header, query.columns, answer)
             verify(noisy, translation)
-            completed = prepared(query.columns, noisy)
+            completed = prepared(query.columns, translation.count_alias or None, noisy)
             charge = await reservation.charge(noisy.release)
         return completed(charge)
 
