@@ -119,6 +119,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Fault) -> Tabl
         distinct_members=schema.measures.distinct_members,
         events_tau=None if schema.measures.events is None else schema.measures.events.tau,
         columns=tuple(columns),
+        reserve_first=schema.reserve_first,
     )
 
 

@@ -32,7 +32,7 @@ def _identifier(name: str) -> str:
     return name
 
 
-def _exact(value: object) -> Fraction:
+def exact_decimal(value: object) -> Fraction:
     """Return the number that a decimal text denotes, exactly; it never becomes a float on the way."""
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
@@ -41,7 +41,7 @@ def _exact(value: object) -> Fraction:
 
 
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
-Exact = Annotated[Fraction, BeforeValidator(_exact)]
+Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
 
 
 class _Strict(BaseModel):
@@ -90,6 +90,7 @@ class TableSchema(_Strict):
     data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
     d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
+    reserve_first: bool = False
     measures: MeasuresSchema
     columns: dict[Identifier, ColumnSchema]
 

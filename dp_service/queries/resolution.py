@@ -61,6 +61,7 @@ class Resolution:
     currency: Currency
     declared_data_version: str | None
     row_limit: int
+    reserve_first: bool
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -100,6 +101,7 @@ def resolve(query: HistogramQuery, policy: Policy) -> Resolution:
         currency=policy.currency,
         declared_data_version=table.data_version,
         row_limit=d_bar + 1 if d_bar is not None else len(domain or ()),
+        reserve_first=table.reserve_first,
     )
 
 

@@ -100,7 +100,8 @@ class Table:
     """A table that the policy lists.
 
     `events_tau` is the policy author's promise that no member has more events than that in one element; nothing
-    checks it, and if it is false the guarantee is. `d_bar` None: the default for the mechanism.
+    checks it, and if it is false the guarantee is. `d_bar` None: the default for the mechanism. `reserve_first`: the
+    engine is to be spared questions that the budget refuses.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Table:
     distinct_members: bool
     events_tau: int | None
     columns: tuple[Column, ...]
+    reserve_first: bool = False
 
     def column(self, name: str) -> Column:
         """Return a column that a question names, or raise RefusedByPolicyError."""

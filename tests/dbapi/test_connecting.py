@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import grpc
 import pytest
@@ -23,7 +23,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceUnavailable
 from tests.connector.lines import relayed
 from tests.connector.world import BUDGET, COFACTS, POLICY, World, new_account
-from tests.pinot.test_engine_http import ANSWER, FakePinot
+from tests.pinot.fake import ANSWER, FakePinot
 
 from .asking import ARTICLES, COHORTS, connected
 
@@ -88,19 +88,15 @@ def fake_pinot() -> Iterator[FakePinot]:
     fake.replies = {re.sub(r"/t\b|/t(?=_)", "/feedback", path): reply for path, reply in fake.replies.items()}
     fake.replies["/behind/a/proxy/query/sql"] = answer
     fake.replies["/tables/feedback"] = {"OFFLINE": {"tableName": "feedback_OFFLINE"}}
-    thread = Thread(target=fake.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield fake
-    fake.server.shutdown()
-    thread.join()
-    fake.server.server_close()
+    with fake.serving():
+        yield fake
 
 
 def test_path_and_credentials_reach_pinot(world: World, fake_pinot: FakePinot) -> None:
     """A broker behind a prefix is asked there, and both of Pinot's parts see the same credentials."""
     connection = connect(
         "127.0.0.1",
-        fake_pinot.server.server_port,
+        urlsplit(fake_pinot.url).port or 0,
         path="/behind/a/proxy/query/sql",
         controller=fake_pinot.url,
         username="ana",
