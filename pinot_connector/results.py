@@ -96,12 +96,14 @@ class Row:
 class PrivateResult:
     """A release that has been paid for.
 
-    `rows` are ranked. If `ended_in_bottom`, nothing below may be shown, and `bottom` is the noisy threshold where the
-    mechanism releases one. `cost` is what the release costs, `charged` what it took from the budget this time: nothing
-    if this account had paid for it. `data_version` is keyed and verifies no guess about the data.
+    `rows` are ranked. `count_alias` is what a question in SQL calls their counts, None where it gives no name. If
+    `ended_in_bottom`, nothing below may be shown, and `bottom` is the noisy threshold where the mechanism releases
+    one. `cost` is what the release costs, `charged` what it took from the budget this time: nothing if this account
+    had paid for it. `data_version` is keyed and verifies no guess about the data.
     """
 
     columns: tuple[ExpectedColumn, ...]
+    count_alias: str | None
     rows: tuple[Row, ...]
     ended_in_bottom: bool
     bottom: int | None
@@ -170,7 +172,9 @@ _CONSISTENCIES = {
 }
 
 
-def prepared(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> Callable[[Charge], PrivateResult]:
+def prepared(
+    columns: tuple[ExpectedColumn, ...], count_alias: str | None, noisy: Noisy
+) -> Callable[[Charge], PrivateResult]:
     """Makes of a release all that can fail, and returns what completes the result once it is paid for.
 
     A release that cannot be shown must not be charged, so nothing is left to fail after the charge.
@@ -186,6 +190,7 @@ def prepared(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> Callable[[Cha
     def completed(charge: Charge) -> PrivateResult:
         return PrivateResult(
             columns=columns,
+            count_alias=count_alias,
             rows=rows,
             ended_in_bottom=release.ended_in_bottom,
             bottom=release.bottom if release.HasField("bottom") else None,

@@ -126,7 +126,7 @@ class Steps:
             answer = checked(query, answer)
             confirming = self._on_engine(lambda: self._engine.confirm(query, answer))
             noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
-            completed = prepared(query.columns, noisy)
+            completed = prepared(query.columns, translation.count_alias or None, noisy)
             charge = await reservation.charge(noisy.release)
         return completed(charge)
 

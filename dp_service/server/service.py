@@ -121,13 +121,11 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             case _:
                 raise RequestError("question", "expected one of structured, sql")
 
-    def _resolve(self, question: question_pb2.Question) -> Resolution:
-        return resolve(self._query(question), self._policy)
-
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
             raise RequestError("data_version", f"expected 1 to {DATA_VERSION_CHARACTERS} characters")
-        resolution = self._resolve(request.question)
+        query = self._query(request.question)
+        resolution = resolve(query, self._policy)
         moment = Moment(self._outside.now(), self._outside.entropy(FRESH_BYTES))
         plan = plan_for(resolution, request.data_version, self._keys.current, moment)
         worst = mechanism_of(plan.parameters).worst_case_cost()
@@ -141,12 +139,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             query_id=plan.query_id,
             parameters=parameters_message(plan.parameters, count_noise_scale(plan.parameters)),
             reserve_first=resolution.reserve_first,
+            count_alias=query.count_alias,
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
-        resolution = self._resolve(request.question)
+        resolution = resolve(self._query(request.question), self._policy)
         parameters = parameters_of(resolution)
         worst = mechanism_of(parameters).worst_case_cost()
         message = parameters_message(parameters, count_noise_scale(parameters))

@@ -240,3 +240,21 @@ async def test_a_hundred_thousand_elements_pass_both_ways(dp: Any) -> None:
     assert len(responses) > 2
     assert max(response.ByteSize() for response in responses) <= 2**20
     assert size == sum(len(response.chunk.noisy_counts) for response in responses[:-1])
+
+
+@pytest.mark.parametrize(
+    ("sql", "alias"),
+    [
+        ("SELECT article, COUNT(*) AS opinions FROM engagement GROUP BY article LIMIT 2", "opinions"),
+        ('SELECT article, COUNT(*) "n" FROM engagement GROUP BY article LIMIT 2', "n"),
+        ("SELECT article, COUNT(*) FROM engagement GROUP BY article LIMIT 2", ""),
+        ("SELECT article FROM engagement GROUP BY article ORDER BY COUNT(*) DESC LIMIT 2", ""),
+    ],
+)
+async def test_translation_tells_what_sql_calls_the_counts(dp: Any, sql: str, alias: str) -> None:
+    """The alias comes back as written, and the question is the same one without it."""
+    plan = await translated(dp, question_pb2.Question(sql=sql))
+    plain = await translated(
+        dp, question_pb2.Question(sql=sql.replace(" AS opinions", "").replace(' "n"', ""))
+    )
+    assert (alias, plain.query_id) == (plan.count_alias, plan.query_id)
