@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit bench-path bench-noise bench-mechanisms bench-timing clean
+.PHONY: help demo test check format protos audit chaos bench-path bench-noise bench-mechanisms bench-timing clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -60,6 +60,9 @@ protos: $(VENV)/.dev ## write protos/generated
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.audit
+
+chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
+	$(BIN)/python -m tests.chaos $(CHAOS)
 
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
 	$(BIN)/python -m bench.path --engine $(ENGINE)
