@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 CHUNK_BYTES = 65536
+LAST_SECONDS = 0.05
 
 
 @dataclass(eq=False)
@@ -45,10 +46,10 @@ class Proxy:
             yield self
         finally:
             server.close()
-            self.cut()
-            for handler in self._handlers:
-                handler.cancel()
-            await asyncio.gather(*self._handlers, return_exceptions=True)
+            # Not cancelled: asyncio's server of Python 3.11 complains in the log of handlers that were.
+            while self._handlers:
+                self.cut()
+                await asyncio.wait(self._handlers, timeout=LAST_SECONDS)
 
     def cut(self) -> None:
         """Break every connection."""
