@@ -10,7 +10,7 @@
       - path: [acme, "*"]
         limit: {information: 3000, calls: 30}
         mode: enforce                   # or track
-        window: month                   # day, week, month or never
+        window: month                   # day, week, month, never, or sliding with `days`
         zone: Europe/Berlin             # an IANA name; default UTC
 
 Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
@@ -30,7 +30,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError, LevelLimit, Limit, Mode
-from budget_service.ledger.windows import Period, WindowRule
+from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule
 
 ANY = "*"
 INTEGER_TAG = "tag:yaml.org,2002:int"
@@ -67,7 +67,8 @@ class AccountEntry(_Strict):
     path: list[str]
     limit: _Maximum
     mode: Literal["enforce", "track"] = "enforce"
-    window: Literal["day", "week", "month", "never"] = "month"
+    window: Literal["day", "week", "month", "never", "sliding"] = "month"
+    days: int | None = Field(None, ge=MIN_SLIDING_DAYS, le=MAX_SLIDING_DAYS)
     zone: str = "UTC"
 
     @field_validator("path")
@@ -88,6 +89,12 @@ class AccountEntry(_Strict):
             raise ValueError(f"{zone!r} is not the name of an IANA time zone") from None
         return zone
 
+    @model_validator(mode="after")
+    def _only_a_sliding_window_has_days(self) -> AccountEntry:
+        if (self.window == "sliding") != (self.days is not None):
+            raise ValueError("a sliding window, and no other, has days")
+        return self
+
     @property
     def has_wildcard(self) -> bool:
         """Tell whether the entry matches more than one path."""
@@ -100,7 +107,7 @@ class AccountEntry(_Strict):
 
     def to_limit(self) -> Limit:
         """Return the limit as the rules know it."""
-        rule = WindowRule(Period(self.window), self.zone)
+        rule = WindowRule(Period(self.window), self.zone, self.days or 0)
         return Limit(Cost(self.limit.information, self.limit.calls), Mode(self.mode), rule)
 
 

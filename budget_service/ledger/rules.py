@@ -102,7 +102,7 @@ def _charge(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
         return refusal
     holds = draft.holds()
     draft.spend(_entry(EntryKind.DIRECT, draft, request, request.query_id, holds=holds))
-    _note_payment(draft, request, request.query_id)
+    _note_payment(draft, request, request.query_id, draft.leaf.window.start)
     return Charged(request.cost, False, draft.statuses())
 
 
@@ -120,8 +120,9 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
     draft.end(reservation)
     # The charge counts in the windows that admitted it, even if a new one has begun since: it was bounded there.
     draft.spend(_entry(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds))
-    if draft.is_open(reservation.account, reservation.holds[-1]):
-        _note_payment(draft, request, reservation.query_id)
+    span = draft.payment_span(reservation.account, reservation.holds[-1])
+    if span is not None:
+        _note_payment(draft, request, reservation.query_id, span)
     return Charged(request.cost, False, draft.statuses())
 
 
@@ -163,13 +164,13 @@ def _open_reservation(snapshot: Snapshot, draft: Draft) -> Reservation | None:
 
 
 def _recorded_release(snapshot: Snapshot, draft: Draft) -> str:
-    """Return the release that the question was paid for as in the account's window; empty: none."""
+    """Return the release that the question was paid for as in a span that counts; empty: none."""
     paid = snapshot.query_paid
-    return paid.release_id if paid is not None and paid.window_start == draft.leaf_window.start else ""
+    return paid.release_id if paid is not None and draft.leaf.counts(paid.window_start) else ""
 
 
 def _release_is_paid(snapshot: Snapshot, draft: Draft) -> bool:
-    return snapshot.release_paid_in is not None and snapshot.release_paid_in == draft.leaf_window.start
+    return snapshot.release_paid_in is not None and draft.leaf.counts(snapshot.release_paid_in)
 
 
 def _contradicts(request: Charge, recorded: str) -> bool:
@@ -193,11 +194,11 @@ def _entry(
     )
 
 
-def _note_payment(draft: Draft, request: Charge, query_id: str) -> None:
+def _note_payment(draft: Draft, request: Charge, query_id: str, span: Microseconds) -> None:
     if request.release_id:
-        window = draft.leaf_window
-        keep_until = None if window.end is None else window.end + RETENTION
-        draft.payment = Payment(request.release_id, query_id, window.start, keep_until)
+        end = draft.leaf.last_end
+        keep_until = None if end is None else end + RETENTION
+        draft.payment = Payment(request.release_id, query_id, span, keep_until)
 
 
 def _change(draft: Draft, request: Request, outcome: Outcome) -> Change:
@@ -216,4 +217,4 @@ def _kept_until(draft: Draft, outcome: Outcome) -> Microseconds:
     if isinstance(outcome, Refused | Exhausted):
         return draft.now + REFUSAL_RETENTION
     # A budget that is never refreshed has no end to count from: its outcomes are kept from now on.
-    return (draft.leaf_window.end or draft.now) + RETENTION
+    return (draft.leaf.last_end or draft.now) + RETENTION

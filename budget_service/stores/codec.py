@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
+from budget_service.ledger.balances import Day
 from budget_service.ledger.outcomes import (
     Charged,
     Exhausted,
@@ -60,6 +62,17 @@ def encode_end(end: int | None) -> str:
 def decode_end(text: str) -> int | None:
     """Return the end of a window from its text."""
     return None if text == NEVER else int(text)
+
+
+def encode_days(days: Iterable[Day]) -> str:
+    """Return the text of the earlier days of a sliding window, `start,leaves at,information,calls;` for each."""
+    return "".join(f"{day.start},{day.leaves_at},{day.spent.information},{day.spent.calls};" for day in days)
+
+
+def decode_days(text: str) -> tuple[Day, ...]:
+    """Return the days of a text made by `encode_days`."""
+    parts = (day.split(",") for day in text.split(";")[:-1])
+    return tuple(Day(int(start), int(leaves_at), _cost(*spent)) for start, leaves_at, *spent in parts)
 
 
 def _outcome_parts(outcome: Outcome) -> list[Any]:

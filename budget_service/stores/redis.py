@@ -32,8 +32,8 @@ from budget_service.stores.interface import (
     StoreUnusableError,
     system_clock,
 )
+from budget_service.stores.redis_schema import bring_up
 
-SCHEMA_VERSION = 2
 MAX_CONNECTIONS = 32
 CONNECT_TIMEOUT_SECONDS = 1.0
 ANSWER_TIMEOUT_SECONDS = 2.0
@@ -96,7 +96,7 @@ class RedisStore:
         store = RedisStore(_pool(address), allow_volatile=allow_volatile, clock=clock)
         try:
             await store.check()
-            await store._check_schema()
+            await bring_up(store._client)
             await store._warn_of_losses()
         except BaseException:
             await store.close()
@@ -151,16 +151,6 @@ class RedisStore:
     async def close(self) -> None:
         """Close every connection."""
         await self._pool.disconnect()
-
-    async def _check_schema(self) -> None:
-        await self._reading(self._exchange("SET", text.SCHEMA_KEY, str(SCHEMA_VERSION), "NX"))
-        found = int(await self._reading(self._exchange("GET", text.SCHEMA_KEY)))
-        if found > SCHEMA_VERSION:
-            raise StoreUnusableError(
-                f"this Redis has schema {found}, newer than this program's {SCHEMA_VERSION}"
-            )
-        if found < SCHEMA_VERSION:
-            await self._reading(self._exchange("SET", text.SCHEMA_KEY, str(SCHEMA_VERSION)))
 
     async def _warn_of_losses(self) -> None:
         loss = LOSSES.get(await self._setting("appendfsync"), "what a power failure loses is unknown")

@@ -3,11 +3,13 @@
 All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot:
 
     gris:{ROOT}:root           hash     unit_id, last_time
-    gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved
+    gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
+                                        reserved since:leaves at:earlier days
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
-    gris:{ROOT}:paid:PAYER     hash     window; release:ID, query:ID -> release id; of one window
+    gris:{ROOT}:paid:PAYER//release//ID   string   start of the span in which the release was paid for
+    gris:{ROOT}:paid:PAYER//query//ID     string   the same, a colon, and the id of the release
     gris:{ROOT}:request:ID     hash     keep_until, fingerprint, outcome
 """
 
@@ -17,15 +19,15 @@ import json
 from collections.abc import Iterable
 from urllib.parse import quote
 
+from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import Answer, Reason, Refused
 from budget_service.ledger.requests import Charge, Release, Request, Reserve, payer_of
 from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Balance, Hold, Reservation, RootRecord, Snapshot
+from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
-from budget_service.stores.codec import decode_end, decode_outcome, encode_end
+from budget_service.stores.codec import decode_days, decode_end, decode_outcome, encode_end
 
-SCHEMA_KEY = "gris:schema"
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
@@ -120,16 +122,20 @@ def _cost_fields(cost: Cost, unit_id: str) -> dict[str, str]:
 
 
 def _level(each: LevelLimit, guess: Microseconds) -> list[str]:
-    limit, window = each.limit, each.limit.window.around(guess)
+    limit, span = each.limit, each.limit.window.around(guess)
     maximum = [str(limit.maximum.information), str(limit.maximum.calls)]
-    bounds = [str(window.start), encode_end(window.end)]
-    return [each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds]
+    bounds = [str(span.window.start), encode_end(span.window.end)]
+    days = [str(span.counts_from), encode_end(span.leaves_at)]
+    return [each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds, *days]
 
 
 def _balance(text: str) -> Balance:
-    start, end, *used = text.split(":")
-    spent, reserved = Cost(int(used[0]), int(used[1])), Cost(int(used[2]), int(used[3]))
-    return Balance(Window(int(start), decode_end(end)), spent, reserved)
+    start, end, *rest = text.split(":")
+    spent, reserved = Cost(int(rest[0]), int(rest[1])), Cost(int(rest[2]), int(rest[3]))
+    # Up to schema 2 only calendar windows were known.
+    since, leaves_at, earlier = rest[4:] or (start, "", "")
+    window = Window(int(start), decode_end(end))
+    return Balance(window, spent, reserved, int(since), decode_end(leaves_at), decode_days(earlier))
 
 
 def _account(text: str) -> Account:

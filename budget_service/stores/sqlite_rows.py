@@ -10,10 +10,10 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
+from budget_service.ledger.balances import Balance
 from budget_service.ledger.requests import Charge, Request, Reserve, payer_of
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
-    Balance,
     Change,
     Hold,
     JournalEntry,
@@ -26,16 +26,17 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
-from budget_service.stores.codec import decode_outcome, encode_outcome
+from budget_service.stores.codec import decode_days, decode_outcome, encode_days, encode_outcome
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL) WITHOUT ROWID",
     """CREATE TABLE balances (
         level TEXT PRIMARY KEY, window_start INTEGER NOT NULL, window_end INTEGER,
         spent_information INTEGER NOT NULL, spent_calls INTEGER NOT NULL,
-        reserved_information INTEGER NOT NULL, reserved_calls INTEGER NOT NULL) WITHOUT ROWID""",
+        reserved_information INTEGER NOT NULL, reserved_calls INTEGER NOT NULL,
+        reserved_since INTEGER NOT NULL, leaves_at INTEGER, earlier TEXT NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE reservations (
         root TEXT NOT NULL, reservation_id TEXT NOT NULL, account TEXT NOT NULL, request_id TEXT NOT NULL,
         query_id TEXT NOT NULL, information INTEGER NOT NULL, calls INTEGER NOT NULL, expires_at INTEGER NOT NULL,
@@ -66,7 +67,14 @@ MIGRATIONS = {
         "ALTER TABLE reservations ADD COLUMN unit_id TEXT NOT NULL DEFAULT ''",
         # A reservation used to fix the currency of its root.
         "UPDATE reservations SET unit_id = (SELECT unit_id FROM roots WHERE roots.root = reservations.root)",
-    )
+    ),
+    2: (
+        "ALTER TABLE balances ADD COLUMN reserved_since INTEGER NOT NULL DEFAULT 0",
+        # Only calendar windows were known.
+        "UPDATE balances SET reserved_since = window_start",
+        "ALTER TABLE balances ADD COLUMN leaves_at INTEGER",
+        "ALTER TABLE balances ADD COLUMN earlier TEXT NOT NULL DEFAULT ''",
+    ),
 }
 
 # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
@@ -137,7 +145,7 @@ def write_change(connection: sqlite3.Connection, request: Request, change: Chang
         "INSERT OR REPLACE INTO roots VALUES (?, ?, ?)", (root, record.unit_id, record.last_time)
     )
     rows = [_balance_row(level, balance) for level, balance in change.balances.items()]
-    connection.executemany("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     ended = [(root, id_) for id_ in change.ended]
     connection.executemany("DELETE FROM reservations WHERE root = ? AND reservation_id = ?", ended)
     opened = () if change.opened is None else (change.opened,)
@@ -234,14 +242,18 @@ def _held_levels(reservations: Iterable[Reservation]) -> list[Account]:
     return [each.account.level(hold.depth) for each in reservations for hold in each.holds]
 
 
-def _balance(_level: str, start: int, end: int | None, *used: int) -> Balance:
-    return Balance(Window(start, end), Cost(*used[:2]), Cost(*used[2:]))
+def _balance(_level: str, start: int, end: int | None, *rest: Any) -> Balance:
+    *used, reserved_since, leaves_at, earlier = rest
+    return Balance(
+        Window(start, end), Cost(*used[:2]), Cost(*used[2:]), reserved_since, leaves_at, decode_days(earlier)
+    )
 
 
 def _balance_row(level: Account, balance: Balance) -> tuple[Any, ...]:
     window, spent, reserved = balance.window, balance.spent, balance.reserved
     amounts = (spent.information, spent.calls, reserved.information, reserved.calls)
-    return (level.text, window.start, window.end, *amounts)
+    days = (balance.reserved_since, balance.leaves_at, encode_days(balance.earlier))
+    return (level.text, window.start, window.end, *amounts, *days)
 
 
 def _reservation(*row: Any) -> Reservation:

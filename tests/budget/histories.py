@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from budget_service.ledger.requests import Charge, Release, Request, Reserve
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Mode
-from budget_service.ledger.windows import DAY, SECOND, Period
+from budget_service.ledger.windows import DAY, SECOND, Period, WindowRule
 from budget_service.stores.interface import Store
 from tests.budget.samples import ANALYST, OTHER_UNIT, UNIT, SteppedClock, charge, limit, release, reserve
 
@@ -17,6 +17,14 @@ from tests.budget.samples import ANALYST, OTHER_UNIT, UNIT, SteppedClock, charge
 OWN = limit(12, 6, period=Period.DAY)
 ABOVE = limit(50, 25)
 TRACKED = limit(5, 2, mode=Mode.TRACK, period=Period.DAY)
+# The windows an analyst and the company may have instead.
+RULES = (
+    WindowRule(Period.DAY, "UTC"),
+    WindowRule(Period.SLIDING, "UTC", 2),
+    WindowRule(Period.SLIDING, "Asia/Kolkata", 4),
+    WindowRule(Period.MONTH, "UTC"),
+    WindowRule(Period.NEVER, "UTC"),
+)
 NAMES = ("ann", "bob", "{eve}")
 
 
@@ -31,6 +39,7 @@ class Act(Enum):
     REUSE = "reuse"
     FOREIGN = "foreign currency"
     RELEVEL = "add or remove a level"
+    REWINDOW = "change a window"
     EVENING = "wait until just before midnight"
     WAIT = "wait"
 
@@ -85,10 +94,15 @@ HISTORIES = st.lists(st.one_of(QUESTIONS, STEPS.map(lambda step: [step])), min_s
 
 @dataclass
 class Player:
-    """Turns steps into requests for the accounts of one root."""
+    """Turns steps into requests for the accounts of one root.
+
+    `rules` are the windows of the company and of its analysts; they change if `rewindows`.
+    """
 
     root: str
     clock: SteppedClock
+    rules: tuple[WindowRule, WindowRule] = (ABOVE.window, OWN.window)
+    rewindows: bool = False
     made: list[Request] = field(default_factory=list)
     depths: tuple[int, ...] = (1, 2)
 
@@ -98,8 +112,9 @@ class Player:
 
     def levels(self, account: Account) -> tuple[LevelLimit, ...]:
         """Return the limits of an account as they are now."""
-        own = TRACKED if account.path[1] == NAMES[2] else OWN
-        both = (LevelLimit(account.level(1), ABOVE), LevelLimit(account, own))
+        own = replace(TRACKED if account.path[1] == NAMES[2] else OWN, window=self.rules[1])
+        above = replace(ABOVE, window=self.rules[0])
+        both = (LevelLimit(account.level(1), above), LevelLimit(account, own))
         return tuple(each for each in both if each.level.depth in self.depths)
 
     def play(self, step: Step) -> Request | None:
@@ -111,6 +126,10 @@ class Player:
                 self.clock.now += DAY - 10 * SECOND - self.clock.now % DAY
             case Act.RELEVEL:
                 self.depths = ((1, 2), (1,), (2,))[step.pick % 3]
+            case Act.REWINDOW:
+                rule = RULES[step.pick % len(RULES)]
+                rules = (rule, self.rules[1]) if step.who == 0 else (self.rules[0], rule)
+                self.rules = rules if self.rewindows else self.rules
             case _:
                 request = self._request(step)
                 self.made += [] if request is None else [request]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Charge, Request, Reserve, payer_of
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
-    Balance,
     Change,
     JournalEntry,
     PaidQuery,

@@ -54,6 +54,13 @@ def test_an_account_that_no_entry_matches_in_full_does_not_exist(path: tuple[str
         load_configuration(EXAMPLE).limits_of(Account(path))
 
 
+def test_a_window_may_slide(tmp_path: Path) -> None:
+    """Over the last days of its zone, with today."""
+    more = "    window: sliding\n    days: 400\n    zone: Asia/Tokyo\n"
+    found = load(tmp_path, "accounts:\n" + entry("[a]", more)).limits_of(account("a"))
+    assert WindowRule(Period.SLIDING, "Asia/Tokyo", 400) == found[0].limit.window
+
+
 def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
     """Without creation at first use they limit only the levels of accounts that are written out."""
     text = "accounts:\n" + entry("['*']") + entry("[acme, ann]") + entry("[acme, '*']")
@@ -76,6 +83,10 @@ def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
         ("accounts:\n" + entry("[a]", "    modus: track\n"), "accounts.0.modus"),
         ("accounts:\n" + entry("[a]", "    mode: tracking\n"), "accounts.0.mode"),
         ("accounts:\n" + entry("[a]", "    window: fortnight\n"), "accounts.0.window"),
+        ("accounts:\n" + entry("[a]", "    window: sliding\n"), "accounts.0: Value error, a sliding window"),
+        ("accounts:\n" + entry("[a]", "    window: week\n    days: 7\n"), "a sliding window, and no other"),
+        ("accounts:\n" + entry("[a]", "    window: sliding\n    days: 1\n"), "accounts.0.days"),
+        ("accounts:\n" + entry("[a]", "    window: sliding\n    days: 401\n"), "accounts.0.days"),
         ("accounts:\n" + entry("[a]", "    zone: Berlin\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a]", "    zone: ../etc/passwd\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a, 7]"), "accounts.0.path.1"),

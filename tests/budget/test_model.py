@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from budget_service.ledger.outcomes import Answer, Charged, Exhausted, Outcome, Refused, Released, Reserved
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import Mode
-from tests.budget.histories import HISTORIES, Player, Step
+from budget_service.ledger.windows import WindowRule
+from tests.budget.histories import HISTORIES, RULES, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.model import Model, Told
 from tests.budget.samples import SteppedClock
@@ -28,12 +30,14 @@ def told(answer: Answer) -> Told:
             return (found.reason.value,)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(HISTORIES)
-async def test_the_rules_do_what_the_model_does(history: list[Step]) -> None:
-    """Every answer and every balance is the model's, though levels come and go."""
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(HISTORIES, st.tuples(st.sampled_from(RULES), st.sampled_from(RULES)))
+async def test_the_rules_do_what_the_model_does(
+    history: list[Step], rules: tuple[WindowRule, WindowRule]
+) -> None:
+    """Every answer and every balance is the model's, with windows of all kinds, though levels come and go."""
     clock = SteppedClock()
-    player, store, model = Player("acme", clock), MemoryStore(clock), Model()
+    player, store, model = Player("acme", clock, rules), MemoryStore(clock), Model()
     for step in history:
         request = player.play(step)
         if request is not None:

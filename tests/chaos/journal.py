@@ -8,16 +8,23 @@ from collections.abc import Iterable
 from contextlib import closing
 from typing import Any
 
+import psycopg
 from redis import Redis
 
 from tests.chaos.history import Amount, Entry
 
 COLUMNS = ("request_id", "account", "information", "calls", "holds")
 
+POSTGRES_JOURNAL = """
+SELECT request_id, account, information, calls,
+       (SELECT json_agg(json_build_array(level, window_start))::text FROM unnest(holds))
+FROM gris.journal
+"""
+
 
 def read_journal(address: str) -> tuple[Entry, ...]:
     """Return every line of the journal of a store that is named as for budget_service."""
-    reader = _from_sqlite if address.startswith("sqlite:") else _from_redis
+    reader = READERS[address.partition(":")[0]]
     return tuple(_entry(*line) for line in reader(address))
 
 
@@ -35,6 +42,14 @@ def _from_redis(address: str) -> Iterable[Any]:
                 yield tuple(fields[column] for column in COLUMNS)
 
 
+def _from_postgres(address: str) -> Iterable[Any]:
+    with closing(psycopg.connect(address)) as connection:
+        return connection.execute(POSTGRES_JOURNAL).fetchall()
+
+
+READERS = {"sqlite": _from_sqlite, "redis": _from_redis, "postgresql": _from_postgres}
+
+
 def _entry(request_id: str, account: str, information: str, calls: str, holds: str) -> Entry:
     path = tuple(account.split("/"))
     depths = tuple(_depth(level) for level, _ in json.loads(holds))
@@ -42,5 +57,5 @@ def _entry(request_id: str, account: str, information: str, calls: str, holds: s
 
 
 def _depth(level: int | str) -> int:
-    # SQLite keeps the depth of a level, Redis its path.
+    # SQLite keeps the depth of a level, the others its path.
     return level if isinstance(level, int) else len(level.split("/"))

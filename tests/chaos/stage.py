@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from tests.budget.postgres_server import postgres_server
 from tests.budget.redis_server import redis_server
 from tests.chaos.accounts import configuration
 from tests.chaos.proxy import Proxy
@@ -119,7 +120,15 @@ async def redis_stage(folder: Path) -> AsyncIterator[Stage]:
             yield stage
 
 
-STAGES = {"sqlite": sqlite_stage, "redis": redis_stage}
+@asynccontextmanager
+async def postgres_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run two services on a PostgreSQL with its own defaults, with a proxy between."""
+    with postgres_server() as postgres:
+        async with _remote(folder, postgres) as stage:
+            yield stage
+
+
+STAGES = {"sqlite": sqlite_stage, "redis": redis_stage, "postgres": postgres_stage}
 
 
 @asynccontextmanager
