@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit chaos bench-path bench-noise bench-mechanisms bench-timing clean
+.PHONY: help demo test check format protos audit chaos bench-path bench-noise bench-mechanisms bench-timing bench-budget clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -75,6 +75,9 @@ bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere
 
 bench-timing: $(VENV)/.dev ## the time of a release over flat, Zipf and tied histograms
 	$(BIN)/python -m bench.timing
+
+bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo on the same server; BENCH="--store sqlite"
+	$(BIN)/python -m bench.budget $(BENCH)
 
 clean: ## remove what make has set up
 	rm -rf $(VENV) node_modules .gris

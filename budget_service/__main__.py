@@ -2,6 +2,8 @@
 
     python -m budget_service --config budget.yaml --store sqlite:ledger.db --listen 127.0.0.1:0
 
+With `--workers N` it runs N processes behind one port, for a store that several processes may write.
+
 When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`; its log goes
 to stderr. It exits with 2 if it is told something it cannot do, with 1 if the store cannot be reached.
 """
@@ -17,13 +19,15 @@ import sys
 from pathlib import Path
 
 from budget_service.configuration import Configuration, ConfigurationError, load_configuration
-from budget_service.hosting import ListenError, serving
+from budget_service.hosting import ListenError, new_server, serving
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.tickets import TicketKeyError, TicketVerifier
+from budget_service.workers import stop_with_supervisor, supervise
 
 EXIT_UNREACHABLE = 1
 EXIT_MISCONFIGURED = 2
+MAX_WORKERS = 64
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,6 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
         tickets = _tickets(configuration)
         if options.validate:
             return 0
+        if options.workers > 1:
+            return asyncio.run(_supervise(options))
         asyncio.run(_run(options, configuration, tickets))
     except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError) as error:
         return _fail(error, EXIT_MISCONFIGURED)
@@ -49,17 +55,39 @@ async def _run(
     options: argparse.Namespace, configuration: Configuration, tickets: TicketVerifier | None
 ) -> None:
     stop = _stop_event()
+    if options.worker:
+        stop_with_supervisor(stop)
     store = await open_store(options.store, allow_volatile=configuration.allow_volatile)
     try:
         async with serving(
-            store, configuration, tickets, options.listen, with_reflection=options.reflection
+            store,
+            configuration,
+            tickets,
+            options.listen,
+            with_reflection=options.reflection,
+            server=new_server(shares_port=options.worker),
         ) as address:
-            # The promise to whoever started the process: this line, and only this, on stdout.
-            sys.stdout.write(json.dumps({"service": "budget_service", "address": address}) + "\n")
-            sys.stdout.flush()
+            _say_ready(address)
             await stop.wait()
     finally:
         await store.close()
+
+
+async def _supervise(options: argparse.Namespace) -> int:
+    if options.store.startswith("sqlite:"):
+        raise StoreUnusableError(
+            "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
+        )
+    arguments = ["--config", str(options.config), "--store", options.store]
+    if options.reflection:
+        arguments.append("--reflection")
+    return await supervise(arguments, options.listen, options.workers, _stop_event(), _say_ready)
+
+
+def _say_ready(address: str) -> None:
+    # The promise to whoever started the process: this line, and only this, on stdout.
+    sys.stdout.write(json.dumps({"service": "budget_service", "address": address}) + "\n")
+    sys.stdout.flush()
 
 
 def _stop_event() -> asyncio.Event:
@@ -86,9 +114,19 @@ def _parser() -> argparse.ArgumentParser:
         "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis://... or rediss://..."
     )
     parser.add_argument("--listen", default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one")
+    parser.add_argument(
+        "--workers", type=_positive, default=1, help="processes behind one port; SQLite takes exactly one"
+    )
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
+
+
+def _positive(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= MAX_WORKERS):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_WORKERS}")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -57,9 +57,9 @@ def command(folder: Path, store: str, *more: str, configuration: str = CONFIGURA
 
 
 @contextmanager
-def service(folder: Path, store: str, *more: str) -> Iterator[Service]:
+def service(folder: Path, store: str, *more: str, configuration: str = CONFIGURATION) -> Iterator[Service]:
     """Run a service and wait until it says that it is ready."""
-    arguments = command(folder, store, *more)
+    arguments = command(folder, store, *more, configuration=configuration)
     with (folder / "log").open("a") as log:
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
     assert process.stdout is not None
@@ -111,6 +111,14 @@ async def test_a_service_serves_says_so_and_ends_when_told(tmp_path: Path, how: 
         async with connected(running.address) as stub:
             assert (await stub.UpdateBudget(charging())).charged == cost()
         assert running.end(how) == 0
+
+
+def test_a_service_that_has_just_begun_ends_when_told(tmp_path: Path) -> None:
+    """Its first look at Redis is interrupted, at another moment each time."""
+    with redis_server(tmp_path) as redis:
+        for _ in range(3):
+            with service(tmp_path, redis.address) as running:
+                assert running.end(signal.SIGTERM) == 0
 
 
 @pytest.mark.parametrize("wanted", [True, False])
