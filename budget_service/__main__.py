@@ -4,8 +4,9 @@
 
 With `--workers N` it runs N processes behind one port, for a store that several processes may write.
 
-When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`; its log goes
-to stderr. It exits with 2 if it is told something it cannot do, with 1 if the store cannot be reached.
+When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
+`admin_address` if `--admin-listen` asks for the administrator's service; its log goes to stderr. It exits with 2 if it
+is told something it cannot do, with 1 if the store cannot be reached.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import json
 import logging
 import signal
 import sys
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from budget_service.configuration import Configuration, ConfigurationError, load_configuration
-from budget_service.hosting import ListenError, new_server, serving
+from budget_service.hosting import ListenError, administering, new_server, serving
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.tickets import TicketKeyError, TicketVerifier
@@ -59,15 +62,23 @@ async def _run(
         stop_with_supervisor(stop)
     store = await open_store(options.store, allow_volatile=configuration.allow_volatile)
     try:
-        async with serving(
-            store,
-            configuration,
-            tickets,
-            options.listen,
-            with_reflection=options.reflection,
-            server=new_server(shares_port=options.worker),
-        ) as address:
-            _say_ready(address)
+        async with AsyncExitStack() as servers:
+            started = {}
+            if options.admin_listen is not None:
+                administering_ = administering(
+                    store, options.admin_listen, server=new_server(shares_port=options.worker)
+                )
+                started["admin_address"] = await servers.enter_async_context(administering_)
+            serving_ = serving(
+                store,
+                configuration,
+                tickets,
+                options.listen,
+                with_reflection=options.reflection,
+                server=new_server(shares_port=options.worker),
+            )
+            started["address"] = await servers.enter_async_context(serving_)
+            _say_ready(started)
             await stop.wait()
     finally:
         await store.close()
@@ -81,12 +92,15 @@ async def _supervise(options: argparse.Namespace) -> int:
     arguments = ["--config", str(options.config), "--store", options.store]
     if options.reflection:
         arguments.append("--reflection")
-    return await supervise(arguments, options.listen, options.workers, _stop_event(), _say_ready)
+    wanted = {"address": options.listen}
+    if options.admin_listen is not None:
+        wanted["admin_address"] = options.admin_listen
+    return await supervise(arguments, wanted, options.workers, _stop_event(), _say_ready)
 
 
-def _say_ready(address: str) -> None:
+def _say_ready(addresses: Mapping[str, str]) -> None:
     # The promise to whoever started the process: this line, and only this, on stdout.
-    sys.stdout.write(json.dumps({"service": "budget_service", "address": address}) + "\n")
+    sys.stdout.write(json.dumps({"service": "budget_service", **addresses}) + "\n")
     sys.stdout.flush()
 
 
@@ -118,6 +132,9 @@ def _parser() -> argparse.ArgumentParser:
         "--workers", type=_positive, default=1, help="processes behind one port; SQLite takes exactly one"
     )
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
+    )
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser

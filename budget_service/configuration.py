@@ -21,6 +21,7 @@ if `create_at_first_use` says so, and otherwise only limits levels of accounts t
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
@@ -138,22 +139,25 @@ class Configuration(_Strict):
         """What becomes of the budget of a reservation that lapsed."""
         return Expired(self.expired_reservations)
 
-    def limits_of(self, account: Account) -> tuple[LevelLimit, ...]:
+    def limits_of(self, account: Account, stored: Mapping[Account, Limit]) -> tuple[LevelLimit, ...]:
         """Return the levels of an account that have a limit, from the widest; the last one is the account itself.
 
+        A limit that is `stored` in the ledger comes before those of this file, and makes its account.
         Raises AccountUnknownError.
         """
-        if not any(entry.matches(account) and self._makes(entry) for entry in self.accounts):
+        if account not in stored and not any(
+            entry.matches(account) and self._makes(entry) for entry in self.accounts
+        ):
             raise AccountUnknownError
         levels = (account.level(depth) for depth in range(1, account.depth + 1))
-        found = ((level, self._entry_of(level)) for level in levels)
-        return tuple(LevelLimit(level, entry.to_limit()) for level, entry in found if entry is not None)
+        found = ((level, stored.get(level) or self._limit_of(level)) for level in levels)
+        return tuple(LevelLimit(level, limit) for level, limit in found if limit is not None)
 
     def _makes(self, entry: AccountEntry) -> bool:
         return self.create_at_first_use or not entry.has_wildcard
 
-    def _entry_of(self, level: Account) -> AccountEntry | None:
-        return next((entry for entry in self.accounts if entry.matches(level)), None)
+    def _limit_of(self, level: Account) -> Limit | None:
+        return next((entry.to_limit() for entry in self.accounts if entry.matches(level)), None)
 
 
 def load_configuration(path: Path) -> Configuration:

@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import grpc
-from gris.budget.v1 import budget_pb2_grpc
+from gris.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health
 from grpc_reflection.v1alpha import reflection
 
+from budget_service.admin import BudgetAdminService
+from budget_service.calls import Calls
 from budget_service.configuration import Configuration
 from budget_service.health import OVERALL, watch
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
@@ -53,11 +55,13 @@ async def serving(
     """Serve `store` on `listen` (HOST:PORT, port 0: any free one) and give the address; raises ListenError.
 
     `server` is one that has not been started, by default a `new_server`.
+
     On leaving, no new calls are taken, those that have begun get GRACE_SECONDS, and every commit is finished. The
     store stays open.
     """
     server = server or new_server()
-    service = BudgetService(store, configuration, tickets)
+    calls = Calls()
+    service = BudgetService(store, configuration, tickets, calls)
     health_service = health.HealthServicer()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
@@ -74,7 +78,24 @@ async def serving(
         await _stop(watching)
         await health_service.enter_graceful_shutdown()
         await server.stop(GRACE_SECONDS)
-        await service.finish()
+        await calls.finish()
+
+
+@asynccontextmanager
+async def administering(
+    store: Store, listen: str, *, server: grpc.aio.Server | None = None
+) -> AsyncIterator[str]:
+    """Serve the administrator's service for `store` on an address of its own, as `serving` does the other."""
+    server = server or new_server()
+    calls = Calls()
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls), server)
+    address = _bind(server, listen)
+    await server.start()
+    try:
+        yield address
+    finally:
+        await server.stop(GRACE_SECONDS)
+        await calls.finish()
 
 
 def split_address(listen: str) -> tuple[str, int]:

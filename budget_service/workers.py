@@ -12,28 +12,38 @@ import os
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 
 from budget_service.hosting import ListenError, split_address
 
 DIED = 1
 
 
-async def supervise(
-    arguments: Sequence[str], listen: str, count: int, stop: asyncio.Event, ready: Callable[[str], None]
-) -> int:
-    """Run `count` workers on `listen` until `stop` is set or one of them ends; the result is the exit code.
+# What a ready worker says of each address, and how it is told of it.
+FLAGS = {"address": "--listen", "admin_address": "--admin-listen"}
 
-    `arguments` are the command line of one worker, but for its address. `ready` is told the address once all of them
-    serve. Raises ListenError.
+
+async def supervise(
+    arguments: Sequence[str],
+    wanted: Mapping[str, str],
+    count: int,
+    stop: asyncio.Event,
+    ready: Callable[[Mapping[str, str]], None],
+) -> int:
+    """Run `count` workers until `stop` is set or one of them ends; the result is the exit code.
+
+    `arguments` are the command line of one worker, but for its addresses, which are `wanted` (by the names of FLAGS,
+    HOST:PORT, port 0: any free one). `ready` is told the addresses once all workers serve. Raises ListenError.
     """
-    with _reserved(listen) as address:
-        async with _workers(arguments, address, count) as workers:
+    with ExitStack() as held:
+        addresses = {name: held.enter_context(_reserved(listen)) for name, listen in wanted.items()}
+        flags = [word for name, address in addresses.items() for word in (FLAGS[name], address)]
+        async with _workers((*arguments, *flags), count) as workers:
             for worker in workers:
                 if not await _is_ready(worker):
                     return await worker.wait() or DIED
-            ready(address)
+            ready(addresses)
             return await _first_end(workers, stop)
 
 
@@ -76,8 +86,8 @@ def _bound(host: str, port: int, option: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def _workers(arguments: Sequence[str], address: str, count: int) -> AsyncIterator[list[Process]]:
-    command = (sys.executable, "-m", "budget_service", *arguments, "--listen", address, "--worker")
+async def _workers(arguments: Sequence[str], count: int) -> AsyncIterator[list[Process]]:
+    command = (sys.executable, "-m", "budget_service", *arguments, "--worker")
     workers: list[Process] = []
     try:
         for _ in range(count):

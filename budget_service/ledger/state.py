@@ -8,7 +8,7 @@ from enum import Enum
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import Answer, Outcome
-from budget_service.ledger.values import Account, Cost, Fingerprint
+from budget_service.ledger.values import Account, Cost, Fingerprint, Limit
 from budget_service.ledger.windows import Microseconds
 
 # One request ends at most this many lapsed reservations; the others count as held until the next one, which can only
@@ -18,10 +18,14 @@ MAX_EXPIRED_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class RootRecord:
-    """What is kept once for a root account: its currency (empty: nothing is charged yet) and the last time recorded."""
+    """What is kept once for a root account.
+
+    Its currency (empty: nothing is charged yet), the last time recorded, and how often its stored limits have changed.
+    """
 
     unit_id: str = ""
     last_time: Microseconds = 0
+    limits_version: int = 0
 
     def now(self, clock: Microseconds) -> Microseconds:
         """Return the ledger's time: the store's clock, or the last time recorded if the clock went back."""
@@ -102,7 +106,8 @@ class Snapshot:
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
     `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them; `reservation` is the one
     that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
-    span in which the request's release was last paid for, are those of the request's payer (`requests.payer_of`).
+    span in which the request's release was last paid for, are those of the request's payer (`requests.payer_of`);
+    `stored_limits` is how many limits the root has stored, needed only to set some.
     """
 
     root: RootRecord = RootRecord()
@@ -112,6 +117,7 @@ class Snapshot:
     remembered: Remembered | None = None
     query_paid: PaidQuery | None = None
     release_paid_in: Microseconds | None = None
+    stored_limits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,7 @@ class Change:
     ended: tuple[str, ...]
     journal: tuple[JournalEntry, ...]
     payment: Payment | None
+    limits: tuple[tuple[Account, Limit | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

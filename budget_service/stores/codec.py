@@ -14,6 +14,7 @@ from budget_service.ledger.outcomes import (
     Charged,
     Exhausted,
     LevelStatus,
+    LimitsSet,
     Outcome,
     Reason,
     Refused,
@@ -46,6 +47,8 @@ def decode_outcome(text: str | bytes) -> Outcome:
     if kind == "released":
         information, calls, unit_id = parts
         return Released(_cost(information, calls), unit_id)
+    if kind == "limits":
+        return LimitsSet(int(parts[0]))
     if kind == "exhausted":
         decided_at, missing = parts
         return Exhausted(int(decided_at), tuple(_shortfall(*each) for each in missing))
@@ -91,6 +94,8 @@ def _outcome_parts(outcome: Outcome) -> list[Any]:
             return ["charged", *_amounts(outcome.charged), _flag(outcome.already_paid), levels]
         case Released():
             return ["released", *_amounts(outcome.returned), outcome.unit_id]
+        case LimitsSet():
+            return ["limits", str(outcome.version)]
         case Exhausted():
             missing = [_shortfall_parts(each) for each in outcome.shortfalls]
             return ["exhausted", str(outcome.decided_at), missing]

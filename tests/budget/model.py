@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from budget_service.ledger.requests import Charge, Request, Reserve
+from budget_service.ledger.requests import BudgetRequest, Charge, Request, Reserve, SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span
 
@@ -39,6 +39,7 @@ class Model:
     used: dict[Account, Span] = field(default_factory=dict)
     paid: dict[tuple[Account, Account, str, str], tuple[Microseconds, str]] = field(default_factory=dict)
     told: dict[str, tuple[str, Told, Microseconds]] = field(default_factory=dict)
+    limits_version: int = 0
 
     def tell(self, request: Request, clock: Microseconds) -> Told:
         """Answer a request."""
@@ -46,6 +47,11 @@ class Model:
         if max(self.now, clock) < forgotten_at:
             return told if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
         self.advance(clock)
+        if isinstance(request, SetLimits):
+            self.limits_version += 1
+            told = ("limits", self.limits_version)
+            self.told[request.request_id] = (request.fingerprint(), told, self.now + ANSWERS_LAST)
+            return told
         self.used |= {each.level: each.limit.window.around(self.now) for each in request.levels}
         told = self._decide(request)
         granted = told[0] in {"reserved", "charged", "released"}
@@ -83,7 +89,7 @@ class Model:
     def _windows(self, levels: tuple[LevelLimit, ...]) -> Windows:
         return {each.level: each.limit.window.around(self.now).window.start for each in levels}
 
-    def _decide(self, request: Request) -> Told:
+    def _decide(self, request: BudgetRequest) -> Told:
         if isinstance(request, Reserve | Charge) and self.unit_id not in ("", request.unit_id):
             return ("UNIT_MISMATCH",)
         if isinstance(request, Reserve):

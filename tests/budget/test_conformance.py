@@ -8,6 +8,7 @@ import itertools
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused, Reserved
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import Period
@@ -46,6 +47,10 @@ async def test_a_store_answers_as_the_pure_rules(
         for account in player.accounts():
             on = player.levels(account)
             assert await rules.read(account, on) == await any_store.read(account, on)
+    for store in (rules, any_store):
+        found = Verification()
+        await verify(store, player.root, found)
+        assert (len(rules.entries), []) == (found.entries, found.differences)
 
 
 async def test_amounts_are_exact_up_to_64_bits(any_store: Store) -> None:

@@ -334,7 +334,7 @@ async def test_the_journal_is_that_of_the_rules(shared_redis: RedisServer, clock
     client = Redis.from_url(shared_redis.address, decode_responses=True)
     found = await client.xrange("gris:{acme}:journal") or []
     await client.aclose()
-    assert [_fields(entry) for entry in rules.journal] == [fields for _, fields in found]
+    assert [_fields(entry) for entry in rules.entries] == [fields for _, fields in found]
 
 
 def _fields(entry: JournalEntry) -> dict[str, str]:

@@ -148,7 +148,7 @@ async def test_the_limit_holds_over_any_days_that_follow_each_other(history: lis
     half_past_five = 11 * DAY // 48
     for account, maximum in ((("acme",), Cost(50, 25)), (("acme", "ann"), Cost(12, 6))):
         # A free reservation that is forfeited costs nothing, and counts nowhere.
-        held = [each for each in store.journal if each.holds]
+        held = [each for each in store.entries if each.holds]
         charges = [each for each in held if each.account.path[: len(account)] == account]
         for last in {admitted_on(each, half_past_five) for each in charges}:
             counted = (each for each in charges if last - days < admitted_on(each, half_past_five) <= last)

@@ -238,7 +238,7 @@ async def test_the_journal_is_that_of_the_rules(tmp_path: Path, clock: SteppedCl
         await play_all_kinds_of_charges(store, clock)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         found = connection.execute("SELECT * FROM journal ORDER BY entry").fetchall()
-    assert [_row(number, entry) for number, entry in enumerate(rules.journal, 1)] == found
+    assert [_row(number, entry) for number, entry in enumerate(rules.entries, 1)] == found
 
 
 def _row(number: int, entry: JournalEntry) -> tuple[object, ...]:

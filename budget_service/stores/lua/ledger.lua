@@ -5,11 +5,12 @@
 --   account       the path, joined by slashes
 --   levels        {level, depth, maximum information, maximum calls, mode, window start, window end or '',
 --                 counts from, leaves at or ''} each
+--   limits_version  of the root's stored limits that the levels were found with; empty: they do not matter
 --   fingerprint   of the request; the other fields are the request's own
 -- Times are microseconds, exact in a double until the year 2255. Nothing is written before everything is decided,
 -- because Redis does not take back what a script wrote before it failed.
 
-local root_key, balances_key, reservations_key, ends_key, journal_key, paid_key, outcome_key = unpack(KEYS)
+local root_key, balances_key, reservations_key, ends_key, journal_key, paid_key, outcome_key, limits_key = unpack(KEYS)
 local request = cjson.decode(ARGV[1])
 
 -- Amounts are 64-bit integers, which a double cannot hold: {high, low} stands for high * 10^9 + low.
@@ -63,7 +64,8 @@ local function clock()
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
-local root = redis.call('HMGET', root_key, 'unit_id', 'last_time')
+local root = redis.call('HMGET', root_key, 'unit_id', 'last_time', 'limits_version')
+local limits_version = root[3] or '0'
 local unit_id = root[1] or ''
 local now = math.max(clock(), tonumber(root[2] or '0'))
 
@@ -72,6 +74,8 @@ if remembered[1] and now < tonumber(remembered[1]) then
   if remembered[2] ~= request.fingerprint then return {'reused', ''} end
   return {'replayed', remembered[3]}
 end
+
+if request.limits_version ~= '' and request.limits_version ~= limits_version then return {'limits', ''} end
 
 local levels = {}
 for index, each in ipairs(request.levels) do
@@ -274,7 +278,7 @@ local due = redis.call('ZRANGEBYSCORE', ends_key, '-inf', time_text(now), 'LIMIT
 for _, id in ipairs(due) do expire(id) end
 for _, each in ipairs(levels) do refresh(each) end
 
-local leaf = balances[levels[#levels].level]
+local leaf = #levels > 0 and balances[levels[#levels].level] or {}
 
 -- What the rules ask of the draft.
 
@@ -408,7 +412,7 @@ local function finish(outcome, payment)
   local ends = leaf.leaves or leaf.last
   local keep_paid = (ends or now) + tonumber(request.retention)
   local keep_until = is_refusal and now + tonumber(request.refusal_retention) or keep_paid
-  redis.call('HSET', root_key, 'unit_id', unit_id, 'last_time', time_text(now))
+  redis.call('HSET', root_key, 'unit_id', unit_id, 'last_time', time_text(now), 'limits_version', limits_version)
   for level, balance in pairs(balances) do
     if balance then redis.call('HSET', balances_key, level, balance_text(balance)) end
   end
