@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit pinot-stream bench-path bench-noise bench-mechanisms bench-timing clean
+.PHONY: help demo test check format protos audit chaos pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -64,6 +64,9 @@ audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 tim
 pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions
 	$(BIN)/python -m tests.pinot.stream
 
+chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
+	$(BIN)/python -m tests.chaos $(CHAOS)
+
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
 	$(BIN)/python -m bench.path --engine $(ENGINE)
 
@@ -75,6 +78,9 @@ bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere
 
 bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf and huge histograms, as ratios
 	$(BIN)/python -m bench.timing
+
+bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo on the same server; BENCH="--store sqlite"
+	$(BIN)/python -m bench.budget $(BENCH)
 
 clean: ## remove what make has set up
 	rm -rf $(VENV) node_modules .gris

@@ -103,8 +103,10 @@ class PostgresServer:
             self._signal(signal.SIGCONT, family)
 
     def _family(self) -> list[int]:
+        """Return all processes of the server, the first of which is stopped, so that it starts no others meanwhile."""
         assert self.process is not None
         parent = self.process.pid
+        self._signal(signal.SIGSTOP, [parent])
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         return [parent, *map(int, children)]
 

@@ -123,6 +123,14 @@ async def test_a_service_serves_says_so_and_ends_when_told(tmp_path: Path, how: 
         assert running.end(how) == 0
 
 
+def test_a_service_that_has_just_begun_ends_when_told(tmp_path: Path) -> None:
+    """Its first look at Redis is interrupted, at another moment each time."""
+    with redis_server(tmp_path) as redis:
+        for _ in range(3):
+            with service(tmp_path, redis.address) as running:
+                assert running.end(signal.SIGTERM) == 0
+
+
 @pytest.mark.parametrize("wanted", [True, False])
 async def test_reflection_is_there_only_if_wanted(tmp_path: Path, wanted: bool) -> None:
     """Tools may ask for the interface where the operator allows it."""

@@ -95,6 +95,7 @@ async def relayed(world: World) -> AsyncIterator[Relay]:
     channels = {
         "gris.dp.v1.DpService": grpc.aio.insecure_channel(world.dp, options=options),
         "gris.budget.v1.BudgetService": grpc.aio.insecure_channel(world.budget, options=options),
+        "grpc.health.v1.Health": grpc.aio.insecure_channel(world.budget, options=options),
     }
     server = grpc.aio.server(options=options)
     server.add_generic_rpc_handlers((_Handler(relay, channels),))
