@@ -14,7 +14,13 @@ from pydantic import ValidationError
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy_document import Document, KeyPath, read_document
-from dp_service.queries.policy_schema import ColumnSchema, PolicySchema, TableSchema, TimeSchema
+from dp_service.queries.policy_schema import (
+    DEFAULT_DELAY_MINUTES,
+    ColumnSchema,
+    PolicySchema,
+    TableSchema,
+    TimeSchema,
+)
 from dp_service.queries.structured import INT64_MINIMUM, ColumnType, Value, fault_of, type_of
 from dp_service.queries.tables import (
     Column,
@@ -25,9 +31,8 @@ from dp_service.queries.tables import (
     Operator,
     Policy,
     Table,
-    TimeColumn,
-    TimeUnit,
 )
+from dp_service.queries.times import ClosedPeriods, TimeColumn, TimeUnit
 
 __all__ = ["Consistency", "CountNoise", "Currency", "Policy", "load_policy", "parse_policy"]
 
@@ -112,7 +117,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Fault) -> Tabl
     return Table(
         name=name,
         member=schema.member,
-        time=None if schema.time is None else TimeColumn(schema.time.column, _time_unit(schema.time)),
+        time=None if schema.time is None else _time(schema.time),
         data_version=schema.data_version,
         consistency=schema.consistency,
         d_bar=schema.d_bar,
@@ -137,15 +142,23 @@ def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, f
     column_type = ColumnType(schema.type)
     if (schema.unit is None) != (column_type is ColumnType.DATE):
         fault((*path, "unit"), "expected a unit for an int64 column and none for a date column")
+    if schema.refresh is None and schema.delay_minutes is not None:
+        fault((*path, "delay_minutes"), "expected a refresh period beside it")
     listed = [column for column in columns if column.name == schema.column]
     if not listed:
         columns.append(_column(schema.column, ColumnSchema(type=column_type), path, fault))
     elif listed[0].type is not column_type:
         fault((*path, "type"), "expected the type that the table's columns give")
+    elif schema.refresh is not None and listed[0].nulls is Nulls.KEEP:
+        # Rows without a time belong to no period: they would come and go inside the closed ones.
+        fault((*path, "refresh"), "expected a time column whose NULLs are dropped")
 
 
-def _time_unit(schema: TimeSchema) -> TimeUnit:
-    return TimeUnit.DAYS if schema.unit is None else _TIME_UNITS[schema.unit]
+def _time(schema: TimeSchema) -> TimeColumn:
+    unit = TimeUnit.DAYS if schema.unit is None else _TIME_UNITS[schema.unit]
+    delay = DEFAULT_DELAY_MINUTES if schema.delay_minutes is None else schema.delay_minutes
+    closed = None if schema.refresh is None else ClosedPeriods(schema.refresh, delay)
+    return TimeColumn(schema.column, unit, schema.zone, closed)
 
 
 def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Fault) -> Column:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from fractions import Fraction
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.structured import ColumnType, Measure, Value
+from dp_service.queries.times import TimeColumn
 
 _UNIT_ID_CHARACTERS = 32
 
@@ -41,14 +42,6 @@ class Nulls(StrEnum):
 
     DROP = "drop"
     KEEP = "keep"
-
-
-class TimeUnit(Enum):
-    """What one step of the time column's values is, in microseconds, counted from 1970-01-01T00:00Z."""
-
-    MILLISECONDS = 1_000
-    SECONDS = 1_000_000
-    DAYS = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -88,14 +81,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class TimeColumn:
-    """The column that time ranges restrict, and what its values count."""
-
-    name: str
-    unit: TimeUnit
-
-
-@dataclass(frozen=True)
 class Table:
     """A table that the policy lists.
 
@@ -123,11 +108,11 @@ class Table:
         """Return what the policy says of the member column, if it says anything."""
         return next((column for column in self.columns if column.name == self.member), None)
 
-    def time_column(self) -> tuple[Column, TimeUnit]:
-        """Return the time column with its unit, or raise RefusedByPolicyError if there is none."""
+    def time_column(self) -> Column:
+        """Return the time column, or raise RefusedByPolicyError if there is none."""
         if self.time is None:
             raise RefusedByPolicyError(Rule.TIME_COLUMN)
-        return self._listed(self.time.name), self.time.unit
+        return self._listed(self.time.name)
 
     def tau(self, measure: Measure) -> int:
         """Return by how much one member changes a count, or raise RefusedByPolicyError if it is not offered."""

@@ -109,7 +109,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
                 raise RequestError("question", "expected one of structured, sql")
 
     def _resolve(self, question: question_pb2.Question) -> Resolution:
-        return resolve(self._query(question), self._policy)
+        return resolve(self._query(question), self._policy, now=self._outside.now())
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
@@ -139,7 +139,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return dp_pb2.EstimateCostResponse(
             worst_case_cost=cost_message(worst, resolution.currency.unit_id),
             parameters=message,
-            explanation=explanation([name for name, _ in resolution.columns], message, worst),
+            explanation=explanation(resolution, message, worst),
             engine_queries=_engine_queries(resolution),
         )
 

@@ -44,13 +44,14 @@ tables:
       item: {type: string, group_by: true}
 """
 POLICY: Policy = parse_policy(POLICY_TEXT)
+NOW = 1_600_000_000
 
 
 def resolved(sql: str, policy: Policy = POLICY) -> Resolution:
     """Return what a question in SQL resolves to."""
-    return resolve(parse_sql(sql, policy), policy)
+    return resolve(parse_sql(sql, policy), policy, now=NOW)
 
 
 def fingerprint(query: HistogramQuery, policy: Policy = POLICY) -> bytes:
     """Return the canonical bytes of a structured question."""
-    return canonical_bytes(canonicalise(query, policy.table(query.table)))
+    return canonical_bytes(canonicalise(query, policy.table(query.table), closed_before=None))

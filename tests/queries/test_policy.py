@@ -9,7 +9,8 @@ import pytest
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Currency, load_policy, parse_policy
 from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, Nulls, Operator, TimeColumn, TimeUnit
+from dp_service.queries.tables import Consistency, Nulls, Operator
+from dp_service.queries.times import TimeColumn, TimeUnit
 
 from .policies import POLICY
 
@@ -60,7 +61,7 @@ def test_everything_that_is_stated_is_read() -> None:
     assert (engagement.data_version, engagement.events_tau) == ("v1", 5)
     assert (clicks.consistency, clicks.d_bar) == (Consistency.FRESH, 50)
     assert clicks.time == TimeColumn("at", TimeUnit.SECONDS)
-    assert clicks.time_column()[0].type is ColumnType.INT64
+    assert clicks.time_column().type is ColumnType.INT64
 
 
 def test_plain_yaml_words_mean_what_they_say() -> None:
@@ -218,6 +219,24 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ),
         ("time: {column: c, type: date}", "time.type: expected the type that the table's columns give"),
         ("time: {column: m, type: date}", "time.column: expected a column other than the member column"),
+        (
+            "time: {column: day, type: date, zone: Europe/Bärlin}",
+            "policy:8: tables.t.time.zone: expected the name of an IANA time zone",
+        ),
+        ("time: {column: day, type: date, zone: ../UTC}", "time.zone: expected the name of an IANA"),
+        ("time: {column: day, type: date, zone: Europe}", "time.zone: expected the name of an IANA"),
+        (
+            "time: {column: day, type: date, refresh: hour}",
+            "refresh: Input should be 'day', 'week' or 'month'",
+        ),
+        (
+            "time: {column: day, type: date, delay_minutes: 1}",
+            "time.delay_minutes: expected a refresh period beside it",
+        ),
+        (
+            "time: {column: day, type: date, refresh: day, delay_minutes: -1}",
+            "delay_minutes: Input should be greater than or equal to 0",
+        ),
         ("d_bar: 9", "d_bar: Input should be greater than or equal to 10"),
         ("d_bar: 100001", "d_bar: Input should be less than or equal to 100000"),
         ("data_version: ''", "data_version: String should have at least 1 character"),
