@@ -76,6 +76,7 @@ Restriction = TextRestriction | OrdinalRestriction
 class CanonicalQuery:
     """What a question means: complete, so that an engine's query can be written from it without the policy.
 
+    `clip` is how many events of one member count in one element at most; None: all, or members are counted.
     `restrictions` has at most one for each column and is sorted by the column's name.
     """
 
@@ -83,6 +84,7 @@ class CanonicalQuery:
     member: str
     dimensions: tuple[QueryColumn, ...]
     measure: Measure
+    clip: int | None
     restrictions: tuple[Restriction, ...]
 
     def end_of(self, column: str) -> int:
@@ -115,6 +117,7 @@ def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | No
         member=table.member,
         dimensions=tuple(_query_column(column) for column in dimensions),
         measure=query.measure,
+        clip=table.clip(query.measure),
         restrictions=tuple(each for each in restrictions if each is not None),
     )
 
@@ -238,10 +241,14 @@ def canonical_bytes(query: CanonicalQuery) -> bytes:
         b"gris/question/v1",
         query.table.encode(),
         query.member.encode(),
-        query.measure.encode(),
+        _measure_bytes(query.measure, query.clip),
         length_prefixed(*map(_column_bytes, query.dimensions)),
         length_prefixed(*map(_restriction_bytes, query.restrictions)),
     )
+
+
+def _measure_bytes(measure: Measure, clip: int | None) -> bytes:
+    return measure.encode() if clip is None else length_prefixed(measure.encode(), str(clip).encode())
 
 
 def _column_bytes(column: QueryColumn) -> bytes:

@@ -17,6 +17,7 @@ from dp_service.queries.policy_document import Document, KeyPath, read_document
 from dp_service.queries.policy_schema import (
     DEFAULT_DELAY_MINUTES,
     ColumnSchema,
+    EventsSchema,
     PolicySchema,
     TableSchema,
     TimeSchema,
@@ -27,6 +28,7 @@ from dp_service.queries.tables import (
     Consistency,
     CountNoise,
     Currency,
+    Events,
     Nulls,
     Operator,
     Policy,
@@ -122,9 +124,13 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Fault) -> Tabl
         consistency=schema.consistency,
         d_bar=schema.d_bar,
         distinct_members=schema.measures.distinct_members,
-        events_tau=None if schema.measures.events is None else schema.measures.events.tau,
+        events=_events(schema.measures.events),
         columns=tuple(columns),
     )
+
+
+def _events(schema: EventsSchema | None) -> Events | None:
+    return None if schema is None else Events(schema.tau, schema.tau_is)
 
 
 def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: _Fault) -> None:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, CountNoise, Nulls, Operator
+from dp_service.queries.tables import Consistency, CountNoise, Nulls, Operator, TauIs
 from dp_service.queries.times import Refresh
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -21,6 +21,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECIMAL = re.compile(r"[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
 
 COUNT_COLUMN = "gris_count"
+MEMBER_COUNT_COLUMN = "gris_member_count"
 MAXIMUM_EPSILON_PER = 10
 MAXIMUM_DOMAIN_SIZE = 100_000
 DEFAULT_DELAY_MINUTES = 5
@@ -31,7 +32,7 @@ def _identifier(name: str) -> str:
     """Return a name that can be quoted for any engine without a thought."""
     if not _IDENTIFIER.fullmatch(name):
         raise ValueError("expected a name of ASCII letters, digits and underscores that starts with no digit")
-    if name.casefold() == COUNT_COLUMN:
+    if name.casefold() in (COUNT_COLUMN, MEMBER_COUNT_COLUMN):
         raise ValueError("expected another name: this one belongs to the counts of an answer")
     return name
 
@@ -84,10 +85,10 @@ class TimeSchema(_Strict):
 
 
 class EventsSchema(_Strict):
-    """Counting events: tau is a promise of the policy's author, and the file has to call it that."""
+    """Counting events: the file has to say whether tau is a promise of its author or ensured by the query."""
 
     tau: Annotated[int, Field(gt=0, le=1_000_000)]
-    tau_is: Literal["assumed"]
+    tau_is: Annotated[TauIs, Field(strict=False)]
 
 
 class MeasuresSchema(_Strict):

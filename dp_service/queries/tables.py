@@ -44,6 +44,25 @@ class Nulls(StrEnum):
     KEEP = "keep"
 
 
+class TauIs(StrEnum):
+    """Why no member changes a count of events by more than tau.
+
+    ASSUMED: the policy's author promises it; nothing checks it, and if it is false the guarantee is. CLIPPED: the query
+    itself counts no member more often than that in one element.
+    """
+
+    ASSUMED = "assumed"
+    CLIPPED = "clipped"
+
+
+@dataclass(frozen=True)
+class Events:
+    """Rows may be counted, and by how much one member changes a count."""
+
+    tau: int
+    tau_is: TauIs
+
+
 @dataclass(frozen=True)
 class Currency:
     """The money of a deployment: what one information unit and one call are worth."""
@@ -84,8 +103,7 @@ class Column:
 class Table:
     """A table that the policy lists.
 
-    `events_tau` is the policy author's promise that no member has more events than that in one element; nothing
-    checks it, and if it is false the guarantee is. `d_bar` None: the default for the mechanism.
+    `events` None: only members may be counted. `d_bar` None: the default for the mechanism.
     """
 
     name: str
@@ -95,7 +113,7 @@ class Table:
     consistency: Consistency
     d_bar: int | None
     distinct_members: bool
-    events_tau: int | None
+    events: Events | None
     columns: tuple[Column, ...]
 
     def column(self, name: str) -> Column:
@@ -118,9 +136,15 @@ class Table:
         """Return by how much one member changes a count, or raise RefusedByPolicyError if it is not offered."""
         if measure is Measure.DISTINCT_MEMBERS and self.distinct_members:
             return 1
-        if measure is Measure.EVENTS and self.events_tau is not None:
-            return self.events_tau
+        if measure is Measure.EVENTS and self.events is not None:
+            return self.events.tau
         raise RefusedByPolicyError(Rule.MEASURE)
+
+    def clip(self, measure: Measure) -> int | None:
+        """Return how often one member counts in one element at most; None: as often as it is there."""
+        if measure is Measure.EVENTS and self.events is not None and self.events.tau_is is TauIs.CLIPPED:
+            return self.events.tau
+        return None
 
     def _listed(self, name: str) -> Column:
         for column in self.columns:

@@ -12,7 +12,7 @@ import grpc
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.queries.policy import Policy
-from dp_service.queries.render import render
+from dp_service.queries.render import render, required_feature
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
@@ -26,7 +26,13 @@ from dp_service.releases.translation import FRESH_BYTES, Moment, plan_for
 from dp_service.server import answers
 from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import explanation
-from dp_service.server.messages import cost_message, expected_columns, parameters_message, structured_question
+from dp_service.server.messages import (
+    cost_message,
+    engine_features,
+    expected_columns,
+    parameters_message,
+    structured_question,
+)
 from dp_service.server.reception import Reception, begin, drain, receive_stream
 
 DATA_VERSION_CHARACTERS = 256
@@ -168,7 +174,14 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
 
 
 def _engine_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:
-    return [dp_pb2.EngineQuery(dialect=dialect, sql=render(resolution, dialect)) for dialect in DIALECTS]
+    return [
+        dp_pb2.EngineQuery(
+            dialect=dialect,
+            sql=render(resolution, dialect),
+            requires=engine_features(required_feature(resolution, dialect)),
+        )
+        for dialect in DIALECTS
+    ]
 
 
 async def _in_thread(context: Context, work: Callable[[], _Answer]) -> _Answer:

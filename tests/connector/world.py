@@ -59,6 +59,12 @@ tables:
     columns:
       member_id: {type: int64}
       element: {type: string, group_by: true, delta: 1}
+  orders:
+    member: member_id
+    measures: {events: {tau: 3, tau_is: clipped}}
+    columns:
+      member_id: {type: int64}
+      element: {type: string, group_by: true, delta: 1}
   pinned:
     member: member_id
     data_version: promised never to change

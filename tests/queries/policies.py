@@ -37,6 +37,13 @@ tables:
       user: {type: int64}
       item: {type: int64, group_by: true, filter: [in, not_in, range]}
       kind: {type: string, group_by: true, delta: 3}
+  orders:
+    member: customer
+    time: {column: at, type: int64, unit: milliseconds, refresh: day, delay_minutes: 0}
+    measures: {events: {tau: 3, tau_is: clipped}}
+    columns:
+      item: {type: string, group_by: true, filter: [in, not_in]}
+      channel: {type: string, group_by: true, nulls: keep, null_value: unknown, domain: [shop, unknown, web], delta: 2}
   views:
     member: user
     measures: {distinct_members: true}

@@ -2,7 +2,7 @@
 
 import datetime
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 from dp_service.queries.resolution import resolve
@@ -42,13 +42,19 @@ def answer(query: HistogramQuery, policy: Policy, rows: list[Row]) -> list[tuple
             members[tuple(_value(row, table.column(name)) for name in query.dimensions)].append(row.member)
     domain = _domain(query, table)
     counts = {
-        element: len(set(found)) if query.measure is Measure.DISTINCT_MEMBERS else len(found)
+        element: len(set(found)) if query.measure is Measure.DISTINCT_MEMBERS else _events(found, table)
         for element, found in members.items()
         if domain is None or element in domain
     }
     ordered = sorted(counts, key=lambda element: (-counts[element], element))
     limit = resolve(query, policy, now=0).row_limit
     return [(*element, counts[element]) for element in ordered[:limit]]
+
+
+def _events(members: list[str | None], table: Table) -> int:
+    """Return how many events are counted, given the member of each."""
+    clip = table.clip(Measure.EVENTS)
+    return sum(count if clip is None else min(count, clip) for count in Counter(members).values())
 
 
 def _counts(row: Row, query: HistogramQuery, table: Table) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Currency, load_policy, parse_policy
 from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, Nulls, Operator
+from dp_service.queries.tables import Consistency, Events, Nulls, Operator, TauIs
 from dp_service.queries.times import TimeColumn, TimeUnit
 
 from .policies import POLICY
@@ -58,7 +58,7 @@ def test_everything_that_is_stated_is_read() -> None:
     engagement, clicks = POLICY.table("engagement"), POLICY.table("clicks")
     assert engagement.column("score").domain == (-1, 0, 1)
     assert engagement.column("score").operators == {Operator.IN, Operator.NOT_IN, Operator.RANGE}
-    assert (engagement.data_version, engagement.events_tau) == ("v1", 5)
+    assert (engagement.data_version, engagement.events) == ("v1", Events(5, TauIs.ASSUMED))
     assert (clicks.consistency, clicks.d_bar) == (Consistency.FRESH, 50)
     assert clicks.time == TimeColumn("at", TimeUnit.SECONDS)
     assert clicks.time_column().type is ColumnType.INT64
@@ -150,6 +150,10 @@ FAULTS = {
     "name with a quote": (TABLE + "      'a\"b': {type: string}\n", "expected a name of ASCII letters"),
     "look-alike name": (TABLE + "      \u0441ol: {type: string}\n", "expected a name of ASCII letters"),
     "name of the counts": (TABLE + "      Gris_Count: {type: string}\n", "belongs to the counts"),
+    "name of the counts of members": (
+        TABLE + "      gris_member_count: {type: string}\n",
+        "belongs to the counts",
+    ),
     "names that differ in case": (
         TABLE + "      a: {type: string}\n      A: {type: string}\n",
         "expected names that differ in more than case",
@@ -209,7 +213,7 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
     [
         ("measures: {}", "t.measures: expected at least one measure"),
         ("measures: {events: {tau: 3}}", "measures.events.tau_is: Field required"),
-        ("measures: {events: {tau: 3, tau_is: hoped}}", "tau_is: Input should be 'assumed'"),
+        ("measures: {events: {tau: 3, tau_is: hoped}}", "tau_is: Input should be 'assumed' or 'clipped'"),
         ("measures: {events: {tau: 0, tau_is: assumed}}", "tau: Input should be greater than 0"),
         ("time: {column: day, type: string}", "time.type: Input should be 'date' or 'int64'"),
         ("time: {column: at, type: int64}", "time.unit: expected a unit for an int64 column"),

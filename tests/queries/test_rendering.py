@@ -104,6 +104,12 @@ def plain(value: Value) -> str | int | bool:
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
+def events() -> st.SearchStrategy[dict[str, object]]:
+    """Return what a policy says of counting events."""
+    clipped = st.builds(lambda tau: {"tau": tau, "tau_is": "clipped"}, st.integers(1, 3))
+    return st.just({"tau": 9, "tau_is": "assumed"}) | clipped
+
+
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
     """Draw a policy for the small table."""
@@ -113,7 +119,7 @@ def policies(draw: st.DrawFn) -> Policy:
     table = {
         "member": "member",
         "time": {"column": "day", "type": "date"},
-        "measures": {"distinct_members": True, "events": {"tau": 9, "tau_is": "assumed"}},
+        "measures": {"distinct_members": True, "events": draw(events())},
         "d_bar": 10,
         "columns": columns,
     }
