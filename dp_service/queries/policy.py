@@ -8,11 +8,12 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from dp_service.queries.errors import PolicyError
+from dp_service.queries.errors import PolicyError, Problem
 from dp_service.queries.policy_document import Document, KeyPath, read_document
 from dp_service.queries.policy_schema import (
     DEFAULT_DELAY_MINUTES,
@@ -36,7 +37,16 @@ from dp_service.queries.tables import (
 )
 from dp_service.queries.times import ClosedPeriods, TimeColumn, TimeUnit
 
-__all__ = ["Consistency", "CountNoise", "Currency", "Policy", "load_policy", "parse_policy"]
+__all__ = [
+    "Consistency",
+    "CountNoise",
+    "Currency",
+    "Policy",
+    "PolicyFile",
+    "load_policy",
+    "parse_policy",
+    "read_policy",
+]
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -57,23 +67,37 @@ _TIME_UNITS = {
 _Fault = Callable[[KeyPath, str], None]
 
 
+@dataclass(frozen=True)
+class PolicyFile:
+    """A policy and the file that says it: which keys are written down, and on which lines."""
+
+    policy: Policy
+    schema: PolicySchema
+    document: Document
+
+
 def load_policy(path: Path) -> Policy:
     """Read the policy file at `path`. Raises PolicyError that names line, key and what was expected of each fault."""
+    return read_policy(path.read_bytes(), source=str(path)).policy
+
+
+def parse_policy(text: str) -> Policy:
+    """Read the text of a policy. Raises PolicyError as load_policy does."""
+    return read_policy(text.encode(), source="policy").policy
+
+
+def read_policy(content: bytes, source: str) -> PolicyFile:
+    """Read the content of a policy file; `source` names it in errors. Raises PolicyError as load_policy does."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = content.decode()
     except UnicodeDecodeError:
-        raise PolicyError((f"{path}:1: expected a text in UTF-8",)) from None
-    return parse_policy(text, source=str(path))
-
-
-def parse_policy(text: str, source: str = "policy") -> Policy:
-    """Read the text of a policy; `source` names it in errors. Raises PolicyError as load_policy does."""
+        raise PolicyError((Problem(source, 1, "", "expected a text in UTF-8"),)) from None
     document = read_document(text, source)
     try:
         schema = PolicySchema.model_validate(document.content)
     except ValidationError as error:
         raise PolicyError(tuple(_shape_problems(document, error))) from None
-    problems: list[str] = []
+    problems: list[Problem] = []
 
     def fault(path: KeyPath, message: str) -> None:
         problems.append(document.problem(path, message))
@@ -84,10 +108,11 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
     )
     if problems:
         raise PolicyError(tuple(problems))
-    return Policy(Currency(schema.epsilon_per, schema.delta), tables, schema.count_noise)
+    policy = Policy(Currency(schema.epsilon_per, schema.delta), tables, schema.count_noise)
+    return PolicyFile(policy, schema, document)
 
 
-def _shape_problems(document: Document, error: ValidationError) -> Iterable[str]:
+def _shape_problems(document: Document, error: ValidationError) -> Iterable[Problem]:
     for each in error.errors(include_url=False, include_input=False):
         yield document.problem(each["loc"], each["msg"].removeprefix("Value error, "))
 
@@ -184,8 +209,8 @@ def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Fault) -> Co
         fault(
             (*path, "filter"), "range: expected a column of type int64 or date, whose order engines agree on"
         )
-    if column.domain is not None and column.delta is not None and column.delta > len(column.domain):
-        fault((*path, "delta"), f"expected at most {len(column.domain)}, the size of the domain")
+    if schema.domain is not None and schema.delta is not None and schema.delta > len(schema.domain):
+        fault((*path, "delta"), f"expected at most {len(schema.domain)}, the size of the domain")
     return column
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -88,7 +89,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     tau = table.tau(query.measure)
     delta_l0 = _delta_l0(dimensions)
     domain = _domain(dimensions)
-    mechanism = _mechanism(restricted=delta_l0 is not None, known=domain is not None)
+    mechanism = mechanism_for(dimensions)
     d_bar = _d_bar(table, mechanism, query.k) if domain is None else None
     _check_k(query.k, mechanism, largest=d_bar if domain is None else len(domain))
     closed_before = None if table.time is None else table.time.closed_before(now)
@@ -180,8 +181,10 @@ def _domain(dimensions: list[Column]) -> tuple[Element, ...] | None:
     return tuple(itertools.product(*domains))
 
 
-def _mechanism(*, restricted: bool, known: bool) -> MechanismKind:
-    if known:
+def mechanism_for(dimensions: Sequence[Column]) -> MechanismKind:
+    """Return the mechanism that follows from what the policy says of the group-by columns."""
+    restricted = all(column.delta is not None for column in dimensions)
+    if all(column.domain is not None for column in dimensions):
         return MechanismKind.KNOWN_LAP if restricted else MechanismKind.KNOWN_GUMB
     return MechanismKind.UNK_LAP if restricted else MechanismKind.UNK_GUMB
 

@@ -100,6 +100,15 @@ class Column:
 
 
 @dataclass(frozen=True)
+class OfferedMeasure:
+    """What may be counted, by how much a member changes a count, and why (None: each member counts once)."""
+
+    measure: Measure
+    tau: int
+    tau_is: TauIs | None
+
+
+@dataclass(frozen=True)
 class Table:
     """A table that the policy lists.
 
@@ -132,12 +141,19 @@ class Table:
             raise RefusedByPolicyError(Rule.TIME_COLUMN)
         return self._listed(self.time.name)
 
+    @property
+    def measures(self) -> tuple[OfferedMeasure, ...]:
+        """All that may be counted."""
+        members = [OfferedMeasure(Measure.DISTINCT_MEMBERS, 1, None)] if self.distinct_members else []
+        events = self.events
+        rows = [] if events is None else [OfferedMeasure(Measure.EVENTS, events.tau, events.tau_is)]
+        return (*members, *rows)
+
     def tau(self, measure: Measure) -> int:
         """Return by how much one member changes a count, or raise RefusedByPolicyError if it is not offered."""
-        if measure is Measure.DISTINCT_MEMBERS and self.distinct_members:
-            return 1
-        if measure is Measure.EVENTS and self.events is not None:
-            return self.events.tau
+        for offered in self.measures:
+            if offered.measure is measure:
+                return offered.tau
         raise RefusedByPolicyError(Rule.MEASURE)
 
     def clip(self, measure: Measure) -> int | None:
