@@ -9,7 +9,6 @@ import datetime
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -43,7 +42,6 @@ __all__ = [
     "Currency",
     "Policy",
     "PolicyFile",
-    "load_policy",
     "parse_policy",
     "read_policy",
 ]
@@ -76,18 +74,16 @@ class PolicyFile:
     document: Document
 
 
-def load_policy(path: Path) -> Policy:
-    """Read the policy file at `path`. Raises PolicyError that names line, key and what was expected of each fault."""
-    return read_policy(path.read_bytes(), source=str(path)).policy
-
-
 def parse_policy(text: str) -> Policy:
-    """Read the text of a policy. Raises PolicyError as load_policy does."""
+    """Read the text of a policy. Raises PolicyError as read_policy does."""
     return read_policy(text.encode(), source="policy").policy
 
 
 def read_policy(content: bytes, source: str) -> PolicyFile:
-    """Read the content of a policy file; `source` names it in errors. Raises PolicyError as load_policy does."""
+    """Read the content of a policy file; `source` names it in errors.
+
+    Raises PolicyError that names line, key and what was expected of each fault.
+    """
     try:
         text = content.decode()
     except UnicodeDecodeError:

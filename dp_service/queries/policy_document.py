@@ -67,6 +67,8 @@ def read_document(text: str, source: str) -> Document:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise PolicyError((Problem(source, line, "", str(error.problem)),)) from None
+    except RecursionError:
+        raise PolicyError((Problem(source, 1, "", "expected less nesting"),)) from None
     except yaml.YAMLError:
         raise PolicyError((Problem(source, 1, "", "expected a YAML text of printable characters"),)) from None
     return document

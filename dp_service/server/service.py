@@ -34,6 +34,7 @@ from dp_service.server.messages import (
     structured_question,
 )
 from dp_service.server.reception import Reception, begin, drain, receive_stream
+from dp_service.server.served_policy import ServedPolicy
 
 DATA_VERSION_CHARACTERS = 256
 
@@ -58,11 +59,12 @@ class Outside:
 class DpServicer(dp_pb2_grpc.DpServiceServicer):
     """Stateless: everything that a call needs is in its request, the policy and the keys.
 
-    Plans are made under the current key; a plan is priced and released under the key that sealed it.
+    A call reads the policy once, for it may be replaced at any moment. Plans are made under the current key; a plan is
+    priced and released under the key that sealed it.
     """
 
-    def __init__(self, policy: Policy, keys: KeySet, outside: Outside) -> None:
-        self._policy = policy
+    def __init__(self, served: ServedPolicy, keys: KeySet, outside: Outside) -> None:
+        self._served = served
         self._keys = keys
         self._outside = outside
 
@@ -105,17 +107,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         end = answers.release_message(reception.plan, released, reception.confidence, reception.key)
         yield dp_pb2.AddNoiseResponse(end=end)
 
-    def _query(self, question: question_pb2.Question) -> HistogramQuery:
-        match question.WhichOneof("form"):
-            case "structured":
-                return structured_question(question.structured)
-            case "sql":
-                return parse_sql(question.sql, self._policy)
-            case _:
-                raise RequestError("question", "expected one of structured, sql")
-
     def _resolve(self, question: question_pb2.Question) -> Resolution:
-        return resolve(self._query(question), self._policy, now=self._outside.now())
+        policy = self._served.content.policy
+        return resolve(_query(question, policy), policy, now=self._outside.now())
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
@@ -171,6 +165,16 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     def _release(self, reception: Reception) -> Released:
         histogram = reception.histogram()
         return release(reception.plan, histogram, reception.key, confidence=reception.confidence)
+
+
+def _query(question: question_pb2.Question, policy: Policy) -> HistogramQuery:
+    match question.WhichOneof("form"):
+        case "structured":
+            return structured_question(question.structured)
+        case "sql":
+            return parse_sql(question.sql, policy)
+        case _:
+            raise RequestError("question", "expected one of structured, sql")
 
 
 def _engine_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:

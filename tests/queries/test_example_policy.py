@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dp_service.queries.policy import Policy, load_policy
+from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import MechanismKind
 
@@ -26,7 +26,7 @@ ENGINE_TYPES = {"string": "VARCHAR", "int64": "BIGINT", "date": "DATE"}
 @pytest.fixture(scope="module")
 def policy() -> Policy:
     """Return the policy of the examples."""
-    return load_policy(EXAMPLES / "policy.yaml")
+    return read_policy((EXAMPLES / "policy.yaml").read_bytes(), "policy.yaml").policy
 
 
 @pytest.fixture(scope="module")

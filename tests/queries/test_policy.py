@@ -2,12 +2,11 @@
 
 import datetime
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from dp_service.queries.errors import PolicyError
-from dp_service.queries.policy import Currency, load_policy, parse_policy
+from dp_service.queries.policy import Currency, parse_policy, read_policy
 from dp_service.queries.structured import ColumnType
 from dp_service.queries.tables import Consistency, Events, Nulls, Operator, TauIs
 from dp_service.queries.times import TimeColumn, TimeUnit
@@ -86,6 +85,7 @@ FAULTS = {
     "empty file": ("", "policy:1: the file: "),
     "not a mapping": ("- a", "policy:1: the file: "),
     "broken YAML": ("epsilon_per: [", "policy:1: "),
+    "nested without end": ("[" * 5000, "policy:1: expected less nesting"),
     "unprintable": ("a: \x01", "policy:1: expected a YAML text"),
     "duplicate key": (with_column("{type: string, type: string}"), "policy:8: the key 'type' is repeated"),
     "alias": ("a: &x 1\nb: *x", "policy:2: aliases are not allowed"),
@@ -264,17 +264,13 @@ def test_all_faults_are_told_at_once() -> None:
     assert len(refusal.value.problems) == 2
 
 
-def test_a_file_is_named_in_its_faults(tmp_path: Path) -> None:
+def test_a_file_is_named_in_its_faults() -> None:
     """Several policies can be told apart by the path in the message."""
-    path = tmp_path / "broken.yaml"
-    path.write_text("delta: 1e-10\n")
     with pytest.raises(PolicyError, match=r"broken\.yaml:1: epsilon_per: Field required"):
-        load_policy(path)
+        read_policy(b"delta: 1e-10\n", "broken.yaml")
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_refused() -> None:
     """Bytes that are not UTF-8 are a fault of the policy, not of the program."""
-    path = tmp_path / "broken.yaml"
-    path.write_bytes(b"\xff\xfe")
     with pytest.raises(PolicyError, match="expected a text in UTF-8"):
-        load_policy(path)
+        read_policy(b"\xff\xfe", "policy")
