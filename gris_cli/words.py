@@ -10,6 +10,7 @@ from fractions import Fraction
 from gris_cli.worth import Worth
 from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.errors import Shortfall
+from pinot_connector.guarantees import Bound
 from pinot_connector.results import CountNoise, IntervalKind, Mechanism, Parameters, PrivateResult
 
 _MECHANISMS = {
@@ -17,6 +18,12 @@ _MECHANISMS = {
     Mechanism.KNOWN_GUMB: "the exponential mechanism over a known domain, once for each place",
     Mechanism.UNK_LAP: "Laplace noise and a noisy threshold; the domain is not known",
     Mechanism.UNK_GUMB: "the exponential mechanism with a private threshold; the domain is not known",
+}
+_BOUNDS = {
+    Bound.BASIC: "basic composition",
+    Bound.DONG_DURFEE_ROGERS: "bounded-range composition",
+    Bound.DURFEE_ROGERS: "composition of the kind of Durfee and Rogers",
+    Bound.ZCDP: "zero-concentrated composition",
 }
 _COUNT_NOISES = {
     CountNoise.NONE: "no noise",
@@ -96,7 +103,7 @@ def worth_words(worth: Worth) -> str:
     epsilon = math.ceil(worth.epsilon * 100) / 100
     return (
         f"all that {worth.account} is shown for {budget} is "
-        f"({epsilon:.2f}, {worth.delta:.1g})-differentially private for every member"
+        f"({epsilon:.2f}, {worth.delta:.1g})-differentially private for every member, by {_BOUNDS[worth.bound]}"
     )
 
 

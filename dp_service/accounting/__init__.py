@@ -1,1 +1,4 @@
-"""What a budget is worth: composition of what the mechanisms promise. Pure functions; guarantees are rounded up."""
+"""What a budget is worth, and which budget is worth what is wanted: composition of what the mechanisms promise.
+
+Pure functions. What bounds privacy loss is computed in interval arithmetic and rounded up, to the next float.
+"""

@@ -5,64 +5,120 @@ A budget of k information units and l calls pays for at most k epsilon_per-bound
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
-from mpmath import mp
+from dp_service.accounting.bounds import Portion, basic, dong_durfee_rogers, durfee_rogers, rho_of
+from dp_service.accounting.checks import require_epsilon, require_probability, require_units
+from dp_service.accounting.rounding import fraction_up, rounded_up
+from dp_service.accounting.zcdp import epsilon_of_zcdp
 
-# Fifty digits leave no error that the last rounding, upwards to the next float, does not cover.
-_DECIMAL_DIGITS = 50
+
+class Bound(StrEnum):
+    """How an epsilon was found."""
+
+    BASIC = "basic"
+    DONG_DURFEE_ROGERS = "dong_durfee_rogers"
+    DURFEE_ROGERS = "durfee_rogers"
+    ZCDP = "zcdp"
+
+
+@dataclass(frozen=True)
+class PublishedDomain:
+    """What one publication of a domain costs whoever sees it: it is delta-approximate rho-zCDP."""
+
+    rho: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        require_epsilon("rho", self.rho)
+        require_probability("delta", self.delta)
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """(epsilon, delta)-differential privacy for every member; both are upper bounds."""
+    """(epsilon, delta)-differential privacy for every member; both are upper bounds. `bound` says whose epsilon."""
 
     epsilon: float
     delta: float
+    bound: Bound
 
 
 def guarantee(
-    epsilon_per: Fraction, delta: Fraction, *, information: int, calls: int, slack: Fraction
+    epsilon_per: Fraction,
+    delta: Fraction,
+    *,
+    information: int,
+    calls: int,
+    slack: Fraction,
+    gaussian: bool = False,
+    domains: Sequence[PublishedDomain] = (),
 ) -> Guarantee:
-    """Return the guarantee of everything that one budget pays for, rounded up.
+    """Return the guarantee of everything that one budget pays for, rounded up: the best of `guarantees`.
 
-    `slack` is the part of delta that buys the better composition (delta' in the papers), strictly between 0 and 1.
-    epsilon is the smaller of basic and bounded-range composition, delta is 2 calls delta + slack.
-
-    Source: Rogers et al. 2020, theorem 2. Raises ValueError, naming the argument, for values out of range.
+    Arguments and errors are those of `guarantees`.
     """
-    _require(epsilon_per > 0, "epsilon_per must be positive")
-    _require(0 < delta < 1, "delta must lie strictly between 0 and 1")
-    _require(information >= 0, "information must not be negative")
-    _require(calls >= 0, "calls must not be negative")
-    _require(0 < slack < 1, "slack must lie strictly between 0 and 1")
-    with mp.workdps(_DECIMAL_DIGITS):
-        basic = information * _real(epsilon_per)
-        epsilon = min(basic, bounded_range_epsilon(_real(epsilon_per), information, _real(slack)))
-        return Guarantee(_rounded_up(epsilon), _rounded_up(_real(2 * calls * delta + slack)))
+    found = guarantees(
+        epsilon_per,
+        delta,
+        information=information,
+        calls=calls,
+        slack=slack,
+        gaussian=gaussian,
+        domains=domains,
+    )
+    return min(found, key=lambda each: each.epsilon)
 
 
-def bounded_range_epsilon(epsilon_per: mp.mpf, count: int, slack: mp.mpf) -> mp.mpf:
-    """Return count (x - 1 - ln x) + e sqrt(count / 2 ln(1 / slack)) with x = e / (1 - exp(-e)).
+def guarantees(
+    epsilon_per: Fraction,
+    delta: Fraction,
+    *,
+    information: int,
+    calls: int,
+    slack: Fraction,
+    gaussian: bool = False,
+    domains: Sequence[PublishedDomain] = (),
+) -> tuple[Guarantee, ...]:
+    """Return what one budget is worth by each bound that may be used, rounded up; every one of them holds.
 
-    That is the epsilon of `count` adaptively chosen e-bounded-range mechanisms (Dong, Durfee and Rogers 2020; lemma 2.1
-    of Rogers et al. 2020). Theorem 2 of the latter prints exp(+e); then x is negative and has no logarithm.
+    Args:
+        epsilon_per: what one information unit buys is epsilon_per-bounded-range; at most 10.
+        delta: what one call may add.
+        information: the units that may be spent, all questions together.
+        calls: the calls that may be spent.
+        slack: the part of delta that buys the better composition (delta' in the papers).
+        gaussian: whether the policy permits Gaussian noise anywhere. Then only zCDP covers it, for every account.
+        domains: the published domains that the account can see, over all columns and refreshes in the window.
+            A domain is approximate zCDP and nothing else, so with any of them, too, zCDP is the only bound.
+
+    delta is 2 calls delta + slack + the domains' deltas: a call fails with probability delta under either neighbour
+    (Rogers et al. 2020, theorem 2; Durfee and Rogers 2019, lemmas 7.2 and 7.3).
+
+    Raises:
+        ValueError: an argument out of range, with its name and what was expected.
     """
-    ratio = epsilon_per / (1 - mp.exp(-epsilon_per))
-    drift = count * (ratio - 1 - mp.log(ratio))
-    return drift + epsilon_per * mp.sqrt(mp.mpf(count) / 2 * mp.log(1 / slack))
+    portion = Portion(epsilon_per, information)
+    require_probability("delta", delta)
+    require_units("calls", calls)
+    require_probability("slack", slack)
+    total_delta = fraction_up(2 * calls * delta + slack + sum(each.delta for each in domains))
+    epsilons = {Bound.ZCDP: _zcdp_epsilon(portion, slack, domains)}
+    if not gaussian and not domains:
+        epsilons |= _bounded_range_epsilons(portion, slack)
+    return tuple(Guarantee(epsilons[bound], total_delta, bound) for bound in Bound if bound in epsilons)
 
 
-def _real(number: Fraction) -> mp.mpf:
-    return mp.mpf(number.numerator) / number.denominator
+def _bounded_range_epsilons(portion: Portion, slack: Fraction) -> dict[Bound, float]:
+    return {
+        Bound.BASIC: rounded_up(basic(portion)),
+        Bound.DONG_DURFEE_ROGERS: rounded_up(dong_durfee_rogers(portion, slack)),
+        Bound.DURFEE_ROGERS: durfee_rogers([portion], slack),
+    }
 
 
-def _rounded_up(number: mp.mpf) -> float:
-    return math.nextafter(float(number), math.inf) if number else 0.0
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
+def _zcdp_epsilon(portion: Portion, slack: Fraction, domains: Sequence[PublishedDomain]) -> float:
+    rho = rho_of(portion) + sum(each.rho for each in domains)
+    return epsilon_of_zcdp(rho, slack).value if rho else 0.0

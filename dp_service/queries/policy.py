@@ -147,6 +147,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Fault) -> Tabl
         distinct_members=schema.measures.distinct_members,
         events=_events(schema.measures.events),
         columns=tuple(columns),
+        reserve_first=schema.reserve_first,
     )
 
 

@@ -114,6 +114,8 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
         yield "consistency", table.consistency
     if "d_bar" not in stated:
         yield "d_bar", "max(10 k, 1000), or 1000 where the price does not depend on k"
+    if "reserve_first" not in stated:
+        yield "reserve_first", "false"
     if table.time is not None and schema.time is not None:
         if "zone" not in schema.time.model_fields_set:
             yield "time.zone", table.time.zone

@@ -37,7 +37,7 @@ def _identifier(name: str) -> str:
     return name
 
 
-def _exact(value: object) -> Fraction:
+def exact_decimal(value: object) -> Fraction:
     """Return the number that a decimal text denotes, exactly; it never becomes a float on the way."""
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
@@ -54,7 +54,7 @@ def _zone(name: str) -> str:
 
 
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
-Exact = Annotated[Fraction, BeforeValidator(_exact)]
+Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
 
 
 class _Strict(BaseModel):
@@ -106,6 +106,7 @@ class TableSchema(_Strict):
     data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
     d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
+    reserve_first: bool = False
     measures: MeasuresSchema
     columns: dict[Identifier, ColumnSchema]
 

@@ -65,6 +65,7 @@ class Resolution:
     fixed_data_version: str | None
     row_limit: int
     window: str | None
+    reserve_first: bool
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -109,6 +110,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         fixed_data_version=_fixed_data_version(table, canonical),
         row_limit=d_bar + 1 if d_bar is not None else len(domain or ()),
         window=_window(table, closed_before),
+        reserve_first=table.reserve_first,
     )
 
 

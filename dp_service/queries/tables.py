@@ -112,7 +112,8 @@ class OfferedMeasure:
 class Table:
     """A table that the policy lists.
 
-    `events` None: only members may be counted. `d_bar` None: the default for the mechanism.
+    `events` None: only members may be counted. `d_bar` None: the default for the mechanism. `reserve_first`: the engine
+    is to be spared questions that the budget refuses.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Table:
     distinct_members: bool
     events: Events | None
     columns: tuple[Column, ...]
+    reserve_first: bool = False
 
     def column(self, name: str) -> Column:
         """Return a column that a question names, or raise RefusedByPolicyError."""

@@ -26,6 +26,8 @@ class IncompleteParametersError(Exception):
 class UnusableParametersError(Exception):
     """Parameters of the policy for which no noise can be drawn: a scale too large or too small, or a tiny delta."""
 
+    reason = "POLICY_UNUSABLE"
+
     def __init__(self) -> None:
         super().__init__(
             "the policy's epsilon_per, delta, tau and Delta leave no noise that can be drawn here"

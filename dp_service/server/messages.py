@@ -43,7 +43,7 @@ _CONSISTENCIES = {
     Consistency.KEYED: dp_pb2.CONSISTENCY_KEYED,
     Consistency.FRESH: dp_pb2.CONSISTENCY_FRESH,
 }
-_COUNT_NOISES = {
+COUNT_NOISES = {
     CountNoise.LAPLACE: dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
     CountNoise.GAUSSIAN: dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN,
 }
@@ -198,7 +198,7 @@ def parameters_message(
         d_bar=parameters.d_bar or 0,
         k=parameters.k or 0,
         domain_size=len(parameters.domain or ()),
-        count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else _COUNT_NOISES[parameters.count_noise],
+        count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else COUNT_NOISES[parameters.count_noise],
         noise_scale="" if noise_scale is None else str(noise_scale),
         consistency=_CONSISTENCIES[parameters.consistency],
     )

@@ -26,6 +26,7 @@ from dp_service.releases.translation import FRESH_BYTES, Moment, plan_for
 from dp_service.server import answers
 from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import explanation
+from dp_service.server.guarantees import describe_guarantee, solve_parameters
 from dp_service.server.messages import (
     cost_message,
     engine_features,
@@ -86,6 +87,18 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         """Tell the price of an outcome."""
         return await _in_thread(context, lambda: self._compute_cost(request))
 
+    async def DescribeGuarantee(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.DescribeGuaranteeRequest, context: Context
+    ) -> dp_pb2.DescribeGuaranteeResponse:
+        """Tell what a budget is worth."""
+        return await _in_thread(context, lambda: describe_guarantee(request, self._served.content.policy))
+
+    async def SolveParameters(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.SolveParametersRequest, context: Context
+    ) -> dp_pb2.SolveParametersResponse:
+        """Tell which currency or budget is worth a guarantee."""
+        return await _in_thread(context, lambda: solve_parameters(request, self._served.content.policy))
+
     async def AddNoiseUnary(  # noqa: N802 - the contract's name
         self, request: dp_pb2.AddNoiseUnaryRequest, context: Context
     ) -> dp_pb2.AddNoiseUnaryResponse:
@@ -127,6 +140,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             worst_case_cost=cost_message(worst, plan.unit_id),
             query_id=plan.query_id,
             parameters=parameters_message(plan.parameters, count_noise_scale(plan.parameters)),
+            reserve_first=resolution.reserve_first,
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response

@@ -1,4 +1,4 @@
-"""What a budget is worth: the paper's number for the default parameters, and no other."""
+"""What a budget is worth: the published numbers, which bounds may be used, and rounding that never promises more."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from mpmath import mp
 
-from dp_service.accounting.composition import Guarantee, bounded_range_epsilon, guarantee
+from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantee, guarantees
 
 DEFAULTS: dict[str, Any] = {
     "epsilon_per": Fraction("0.15"),
@@ -18,6 +17,7 @@ DEFAULTS: dict[str, Any] = {
     "calls": 30,
     "slack": Fraction("1e-9"),
 }
+DOMAIN = PublishedDomain(rho=Fraction("0.1"), delta=Fraction("1e-9"))
 
 
 def of(**changes: Any) -> Guarantee:
@@ -26,65 +26,126 @@ def of(**changes: Any) -> Guarantee:
     return guarantee(values.pop("epsilon_per"), values.pop("delta"), **values)
 
 
-def test_the_default_budget_is_worth_what_the_paper_says() -> None:
+def by_bound(**changes: Any) -> dict[Bound, Guarantee]:
+    """Return what each bound says of the default budget with some parameters changed."""
+    values = DEFAULTS | changes
+    found = guarantees(values.pop("epsilon_per"), values.pop("delta"), **values)
+    return {each.bound: each for each in found}
+
+
+def test_the_papers_bound_gives_the_papers_number() -> None:
     """(34.9, 7e-9), from theorem 2 with the sign that its lemma has."""
-    found = of()
+    found = by_bound()[Bound.DONG_DURFEE_ROGERS]
     assert 34.9 == round(found.epsilon, 1)
     assert 34.88 == round(found.epsilon, 2)
     assert math.isclose(7e-9, found.delta, rel_tol=1e-12)
 
 
-def test_the_sign_that_the_paper_prints_gives_no_number() -> None:
-    """With exp(+e) the logarithm of theorem 2 would be that of a negative number."""
-    e = 0.15
-    with pytest.raises(ValueError, match="math domain error"):
-        math.log(e / (1 - math.exp(e)))
+def test_the_default_budget_is_worth_33_78_by_zcdp() -> None:
+    """Of the four bounds zCDP is the smallest for the defaults, so it is the guarantee."""
+    found = of()
+    assert Bound.ZCDP is found.bound
+    assert 33.78 == round(found.epsilon, 2)
+    assert math.isclose(7e-9, found.delta, rel_tol=1e-12)
 
 
-def test_the_sign_decides_the_drift() -> None:
-    """x - 1 - ln x with x = e / (1 - exp(-e)) is close to e^2 / 8; a wrong sign anywhere in it is not."""
-    with mp.workdps(50):
-        e = mp.mpf("0.01")
-        drift = bounded_range_epsilon(e, 1, mp.mpf(1))
-    assert math.isclose(float(e) ** 2 / 8, float(drift), rel_tol=0.02)
-
-
-@pytest.mark.parametrize(("count", "expected"), [(100, 2.753), (1000, 9.561)])
-def test_published_values_come_out(count: int, expected: float) -> None:
-    """At e = 0.1 and slack 1e-6 bounded-range composition gives 2.753 for 100 units and 9.561 for 1000."""
-    found = of(epsilon_per=Fraction("0.1"), information=count, slack=Fraction("1e-6"))
-    assert expected == round(found.epsilon, 3)
+@pytest.mark.parametrize(
+    ("count", "bound", "expected"),
+    [
+        (100, Bound.BASIC, 10.0),
+        (100, Bound.DURFEE_ROGERS, 3.13),
+        (100, Bound.DONG_DURFEE_ROGERS, 2.75),
+        (100, Bound.ZCDP, 2.42),
+        (1000, Bound.DONG_DURFEE_ROGERS, 9.56),
+        (1000, Bound.ZCDP, 8.85),
+    ],
+)
+def test_published_values_come_out(count: int, bound: Bound, expected: float) -> None:
+    """The known values at e = 0.1 and slack 1e-6."""
+    found = by_bound(epsilon_per=Fraction("0.1"), information=count, slack=Fraction("1e-6"))
+    assert expected == round(found[bound].epsilon, 2)
 
 
 def test_a_small_budget_composes_best_by_adding_up() -> None:
     """Where sums are smaller, they are the guarantee."""
-    assert math.isclose(0.15, of(information=1).epsilon, rel_tol=1e-12)
+    found = of(information=1)
+    assert Bound.BASIC is found.bound
+    assert math.isclose(0.15, found.epsilon, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("information", [1, 3, 30, 3000])
+def test_the_guarantee_is_the_smallest_of_its_bounds(information: int) -> None:
+    """No bound that may be used says less."""
+    smallest = min(each.epsilon for each in by_bound(information=information).values())
+    assert smallest == of(information=information).epsilon
+
+
+@pytest.mark.parametrize("changes", [{"gaussian": True}, {"domains": [DOMAIN]}])
+@pytest.mark.parametrize("information", [1, 3000])
+def test_gaussian_noise_and_domains_leave_zcdp_alone(changes: dict[str, Any], information: int) -> None:
+    """The bounds for bounded range do not cover Gaussian noise, however small their number."""
+    assert {Bound.ZCDP} == set(by_bound(information=information, **changes))
+    assert Bound.ZCDP is of(information=information, **changes).bound
+    # One unit alone: adding up would have promised 0.15.
+    if information == 1:
+        assert of(information=1, **changes).epsilon > 0.15
+
+
+def test_domains_add_their_rho_and_their_delta() -> None:
+    """Two domains of rho 0.1 weigh as much as the 0.2 / (e^2 / 8) units that have the same rho."""
+    units = Fraction("0.2") / (DEFAULTS["epsilon_per"] ** 2 / 8)
+    with_domains = of(domains=[DOMAIN, DOMAIN])
+    bracket = [of(gaussian=True, information=3000 + math.floor(units) + more).epsilon for more in (0, 1)]
+    assert bracket[0] <= with_domains.epsilon <= bracket[1]
+    assert math.isclose(9e-9, with_domains.delta, rel_tol=1e-12)
+
+
+def test_a_domain_costs_even_without_a_budget() -> None:
+    """Who may ask nothing still sees the domain; rho + 2 sqrt(rho ln(1/delta)) is the well-known looser conversion."""
+    found = of(information=0, calls=0, domains=[DOMAIN])
+    looser = 0.1 + 2 * math.sqrt(0.1 * math.log(1e9))
+    assert 0.8 * looser < found.epsilon < looser
 
 
 def test_guarantees_are_rounded_up() -> None:
     """A float below the true epsilon would promise too much."""
     assert Fraction(of(information=1).epsilon) > Fraction("0.15")
-    assert Fraction(of().delta) > Fraction("7e-9")
+    assert Fraction(of().delta) >= Fraction("7e-9")
 
 
 def test_an_empty_budget_is_worth_nothing_but_the_slack() -> None:
-    """Without units there is no epsilon."""
-    assert 0 == of(information=0, calls=0).epsilon
+    """Without units there is no epsilon, by any bound."""
+    found = by_bound(information=0, calls=0)
+    assert {0.0} == {each.epsilon for each in found.values()}
+    assert math.isclose(1e-9, found[Bound.ZCDP].delta, rel_tol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("argument", "value"),
     [
         ("epsilon_per", Fraction(0)),
+        ("epsilon_per", Fraction(101, 10)),
+        ("epsilon_per", 0.15),
         ("delta", Fraction(0)),
         ("delta", Fraction(1)),
+        ("delta", 1e-10),
         ("information", -1),
+        ("information", 2**53 + 1),
+        ("information", True),
+        ("information", 1.0),
         ("calls", -1),
         ("slack", Fraction(0)),
         ("slack", Fraction(1)),
     ],
 )
 def test_values_out_of_range_are_named(argument: str, value: Any) -> None:
-    """Each argument is checked at the boundary."""
-    with pytest.raises(ValueError, match=argument):
+    """Each argument is checked at the boundary, and a float is never taken for a decimal number."""
+    with pytest.raises(ValueError, match=f"^{argument} must be"):
         of(**{argument: value})
+
+
+@pytest.mark.parametrize(("argument", "value"), [("rho", Fraction(0)), ("delta", Fraction(1)), ("delta", 0)])
+def test_a_domains_price_is_checked(argument: str, value: Any) -> None:
+    """A domain that costs nothing does not exist."""
+    with pytest.raises(ValueError, match=f"^{argument} must be"):
+        PublishedDomain(**({"rho": Fraction(1), "delta": Fraction("1e-9")} | {argument: value}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -12,7 +11,7 @@ from pinot_connector.engines.base import EngineQuery, Feature
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
-from tests.pinot.test_engine_http import FakePinot
+from tests.pinot.fake import FakePinot
 
 from .asking import asking_client, translation_of, untouched
 from .lines import relayed
@@ -44,12 +43,8 @@ def old_pinot() -> Iterator[FakePinot]:
         "/segments/orders_OFFLINE/crc": {"s": "1"},
         "/segments/orders_OFFLINE/s/metadata": {"segment.crc": "1", "segment.total.docs": "7"},
     }
-    thread = Thread(target=fake.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield fake
-    fake.server.shutdown()
-    thread.join()
-    fake.server.server_close()
+    with fake.serving():
+        yield fake
 
 
 async def test_an_old_pinot_is_not_asked_and_nothing_is_reserved(world: World, old_pinot: FakePinot) -> None:

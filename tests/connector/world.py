@@ -48,6 +48,7 @@ tables:
       element: {type: string, group_by: true, delta: 1}
   small:
     member: member_id
+    reserve_first: true
     measures: {distinct_members: true}
     columns:
       member_id: {type: int64}

@@ -94,13 +94,14 @@ def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> No
         "count_noise": "laplace",
         "tables.t.consistency": "keyed",
         "tables.t.d_bar": "max(10 k, 1000), or 1000 where the price does not depend on k",
+        "tables.t.reserve_first": "false",
         "tables.t.columns.c.domain": "unknown",
         "tables.t.columns.c.delta": "any number",
         "tables.t.columns.c.nulls": "drop",
         "tables.t.columns.c.null_value": "'null'",
     }
     stated = SOUND.replace("tables:", "count_noise: laplace\ntables:").replace(
-        "    measures", "    d_bar: 1000\n    consistency: keyed\n    measures"
+        "    measures", "    d_bar: 1000\n    reserve_first: false\n    consistency: keyed\n    measures"
     )
     stated = stated.replace(
         "group_by: true", "group_by: true, domain: [a], delta: 1, nulls: keep, null_value: a"

@@ -1,0 +1,87 @@
+"""What a question can be expected to find, before it is asked and without looking at data.
+
+Everything is a function of parameters, and of counts that somebody supposes. Nothing here bounds privacy loss; floats
+are right to at least nine digits.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
+from dp_service.noise.distribution import laplace_difference_tail
+
+# Below it an exponential is no float any more.
+_SMALLEST_EXPONENT = -700
+
+
+@dataclass(frozen=True)
+class GumbelThreshold:
+    """The noisy threshold of UnkGumb at a threshold index, `index` (k_bar), from k to d_bar.
+
+    An element that is h above the count at rank index + 1, and alone with bottom, is met before it with probability
+    1 / (1 + exp(-(h - height) epsilon_per / tau)), the logistic law of the difference of two Gumbel draws.
+    """
+
+    epsilon_per: Fraction
+    delta: Fraction
+    tau: int
+    index: int
+
+    def __post_init__(self) -> None:
+        require_epsilon("epsilon_per", self.epsilon_per, at_most=MAX_EPSILON_PER)
+        require_probability("delta", self.delta)
+        require_units("tau", self.tau, at_least=1)
+        require_units("index", self.index, at_least=1)
+
+    @property
+    def height(self) -> float:
+        """How far bottom lies above the count at rank index + 1: tau (1 + ln(index / delta) / epsilon_per)."""
+        return self.tau * (1 + math.log(self.index / self.delta) / float(self.epsilon_per))
+
+    def chance(self, above: int) -> float:
+        """Return the probability that an element beats bottom whose count is `above` that at rank index + 1."""
+        if above <= 0:
+            # Candidates are strictly above.
+            return 0.0
+        return _logistic((above - self.height) * float(self.epsilon_per) / self.tau)
+
+    def needed(self, probability: Fraction) -> int:
+        """Return how far a count must lie above that at rank index + 1 to beat bottom with this probability."""
+        return _smallest_above(self.chance, probability)
+
+
+@dataclass(frozen=True)
+class LaplaceThreshold:
+    """The noisy threshold of UnkLap: `shift` (C) above the count at rank d_bar + 1, and noise in both.
+
+    `inverse_scale` is epsilon_per / (2 tau Delta).
+    """
+
+    inverse_scale: Fraction
+    shift: int
+
+    def chance(self, above: int) -> float:
+        """Return Pr[Z1 - Z2 > shift - above]: a count so far above that at rank d_bar + 1 beats the threshold."""
+        return float(laplace_difference_tail(self.inverse_scale, self.shift - above + 1).mid)
+
+    def needed(self, probability: Fraction) -> int:
+        """Return how far a count must lie above that at rank d_bar + 1 to be shown with this probability."""
+        return _smallest_above(self.chance, probability)
+
+
+def _smallest_above(chance: Callable[[int], float], probability: Fraction) -> int:
+    """Return the smallest number from 0 on whose chance, which grows, is at least `probability`."""
+    require_probability("probability", probability)
+    high = 1
+    while chance(high) < probability:
+        high *= 2
+    return bisect.bisect_left(range(high), True, key=lambda above: chance(above) >= probability)
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x > _SMALLEST_EXPONENT else 0.0

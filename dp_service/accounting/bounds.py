@@ -1,0 +1,92 @@
+"""Bounds on the epsilon of many bounded-range (BR) mechanisms together, at a given delta.
+
+An e-BR mechanism's privacy loss lies, for any two neighbours, in an interval of length e that holds 0. So it is e-DP,
+and by Hoeffding's lemma (e^2 / 8)-zCDP. All bounds hold for mechanisms chosen by the results so far; each is returned
+as an interval, whose upper end is the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
+from dp_service.accounting.rounding import INTERVALS, interval, rounded_up
+from dp_service.noise.exact import Interval
+
+# Below this the drift's three terms cancel in too many digits, and e^2 / 8 is too large by less than one part in 10^19.
+_SMALL_EPSILON = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True)
+class Portion:
+    """`information` mechanisms, each `epsilon_per`-bounded-range."""
+
+    epsilon_per: Fraction
+    information: int
+
+    def __post_init__(self) -> None:
+        require_epsilon("epsilon_per", self.epsilon_per, at_most=MAX_EPSILON_PER)
+        require_units("information", self.information)
+
+
+def basic(portion: Portion) -> Interval:
+    """Return k e: privacy losses add up. It needs no delta, and holds for what is bounded-range only."""
+    return interval(portion.information * portion.epsilon_per)
+
+
+def dong_durfee_rogers(portion: Portion, slack: Fraction) -> Interval:
+    """Return k (x - 1 - ln x) + e sqrt(k / 2 ln(1 / slack)) with x = e / (1 - exp(-e)).
+
+    The first term bounds the expected privacy loss, the second its deviation with probability 1 - slack.
+
+    Source: Dong, Durfee and Rogers 2020; lemma 2.1 of Rogers et al. 2020. Theorem 2 of the latter prints exp(+e); then
+    x is negative and has no logarithm.
+    """
+    deviation = _deviation(interval(portion.information * portion.epsilon_per**2), slack)
+    return portion.information * _drift(portion.epsilon_per) + deviation
+
+
+def durfee_rogers(portions: Sequence[Portion], slack: Fraction) -> float:
+    """Return the epsilon of lemma 4.4 of Durfee and Rogers 2019, rounded up; the mechanisms' epsilons may differ.
+
+    It is the smaller of sum e_i and sum e_i tanh(e_i / 2) + sqrt(sum e_i^2 / 2 ln(1 / slack)). The lemma's third
+    expression, with e_i^2 / 2 in place of e_i tanh(e_i / 2), is never smaller.
+
+    Raises ValueError unless `slack` is a Fraction strictly between 0 and 1.
+    """
+    require_probability("slack", slack)
+    adding = sum(each.information * each.epsilon_per for each in portions)
+    squares = sum(each.information * each.epsilon_per**2 for each in portions)
+    drift = sum((each.information * _tanh_drift(each.epsilon_per) for each in portions), interval(0))
+    return min(rounded_up(interval(adding)), rounded_up(drift + _deviation(interval(squares), slack)))
+
+
+def rho_of(portion: Portion) -> Fraction:
+    """Return the rho of the zCDP that the mechanisms have together: k e^2 / 8, exactly.
+
+    Laplace noise, the exponential mechanism, and Gaussian noise of variance 4 tau^2 / e^2 all keep it.
+    """
+    return portion.information * portion.epsilon_per**2 / 8
+
+
+def _drift(epsilon_per: Fraction) -> Interval:
+    """Return x - 1 - ln x, the largest expected privacy loss of an e-BR mechanism; at most e^2 / 8."""
+    if epsilon_per < _SMALL_EPSILON:
+        return interval(epsilon_per**2 / 8)
+    e = interval(epsilon_per)
+    ratio = e / (1 - INTERVALS.exp(-e))
+    return ratio - 1 - INTERVALS.log(ratio)
+
+
+def _tanh_drift(epsilon_per: Fraction) -> Interval:
+    """Return e (exp(e) - 1) / (exp(e) + 1), the largest expected privacy loss of an e-DP mechanism."""
+    e = interval(epsilon_per)
+    grown = INTERVALS.exp(e)
+    return e * (grown - 1) / (grown + 1)
+
+
+def _deviation(sum_of_squares: Interval, slack: Fraction) -> Interval:
+    """Return sqrt(sum e_i^2 / 2 ln(1 / slack)): Azuma and Hoeffding's bound for steps of lengths e_i."""
+    return INTERVALS.sqrt(-sum_of_squares / 2 * INTERVALS.log(interval(slack)))
