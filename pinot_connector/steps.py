@@ -24,7 +24,14 @@ from gris.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.channels import Timeouts
-from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, EngineQuery, ExpectedColumn
+from pinot_connector.engines.base import (
+    ColumnType,
+    Engine,
+    EngineAnswer,
+    EngineQuery,
+    ExpectedColumn,
+    Feature,
+)
 from pinot_connector.errors import (
     DataChanged,
     EngineRefused,
@@ -51,6 +58,7 @@ _COLUMN_TYPES = {
     histogram_pb2.COLUMN_TYPE_BOOL: ColumnType.BOOL,
     histogram_pb2.COLUMN_TYPE_DATE: ColumnType.DATE,
 }
+_FEATURES = {dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE}
 _Answer = TypeVar("_Answer")
 _Beside = TypeVar("_Beside")
 
@@ -118,6 +126,8 @@ class Steps:
     async def _ask_once(self, question: question_pb2.Question) -> PrivateResult:
         translation, data_version = await self._translate(question)
         query = _engine_query(translation, self._engine.dialect)
+        if query.requires:
+            await self._on_engine(lambda: self._engine.check(query))
         async with Reservation(self._budget, translation) as reservation:
             if translation.reserve_first:
                 await reservation.made()
@@ -181,11 +191,18 @@ async def _together(one: Awaitable[_Answer], other: Awaitable[_Beside]) -> tuple
 
 
 def _engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> EngineQuery:
-    texts = [query.sql for query in translation.engine_queries if query.dialect == dialect]
-    if len(texts) != 1:
+    found = [query for query in translation.engine_queries if query.dialect == dialect]
+    if len(found) != 1:
         raise EngineRefused("this engine cannot answer the question")
     columns = tuple(_expected(column) for column in translation.columns)
-    return EngineQuery(translation.table, texts[0], columns, translation.row_limit)
+    requires = frozenset(_required(feature) for feature in found[0].requires)
+    return EngineQuery(translation.table, found[0].sql, columns, translation.row_limit, requires)
+
+
+def _required(feature: dp_pb2.EngineFeature) -> Feature:
+    if feature not in _FEATURES:
+        raise EngineRefused("the query requires something of the engine that this version does not know")
+    return _FEATURES[feature]
 
 
 def _expected(column: histogram_pb2.Column) -> ExpectedColumn:

@@ -65,7 +65,7 @@ def require_usable(policy: Policy) -> None:
     currency = policy.currency
     for table in policy.tables:
         deltas = [column.delta for column in table.columns if column.delta is not None]
-        for tau in (1, table.events_tau or 1):
+        for tau in (1, table.events.tau if table.events else 1):
             try:
                 UnkLap(Currency(currency.epsilon_per, currency.delta), max(deltas, default=1), 1, tau)
             except ValueError as error:

@@ -15,6 +15,7 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Consistency, CountNoise
+from dp_service.queries.render import Feature
 from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType
 from dp_service.releases.histogram import Element, HistogramError, Scalar
@@ -46,6 +47,7 @@ COUNT_NOISES = {
     CountNoise.LAPLACE: dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
     CountNoise.GAUSSIAN: dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN,
 }
+_FEATURES = {Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE}
 
 
 def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
@@ -165,6 +167,11 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
         case _:
             assert_never(kind)
     return column
+
+
+def engine_features(required: Feature | None) -> list[dp_pb2.EngineFeature]:
+    """Return what an engine needs to run a query."""
+    return [] if required is None else [_FEATURES[required]]
 
 
 def expected_columns(columns: Sequence[tuple[str, ColumnType]]) -> list[histogram_pb2.Column]:

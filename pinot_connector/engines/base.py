@@ -21,6 +21,12 @@ class ColumnType(Enum):
     DATE = "date"
 
 
+class Feature(Enum):
+    """What an engine must have, beyond its dialect, to run a query."""
+
+    PINOT_MULTISTAGE = "Pinot's multi-stage engine"
+
+
 @dataclass(frozen=True)
 class ExpectedColumn:
     """A column of the answer: the name under which dp_service selected it, and its type in the policy."""
@@ -34,13 +40,14 @@ class EngineQuery:
     """A query that dp_service rendered for one engine.
 
     `table` is the engine's name of the table. The answer of `sql` has `columns`, in that order, and then
-    `gris_count`. A whole answer has at most `row_limit` rows.
+    `gris_count`. A whole answer has at most `row_limit` rows. `requires` is what the engine must have to run it.
     """
 
     table: str
     sql: str
     columns: tuple[ExpectedColumn, ...]
     row_limit: int
+    requires: frozenset[Feature] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,15 @@ class Engine(Protocol):
         Raises:
             EngineUnavailable: the engine cannot be reached, or took too long.
             EngineRefused: it does not know the table, or its configuration is not safe.
+        """
+        ...
+
+    def check(self, query: EngineQuery) -> None:
+        """Makes sure that it can run a query that requires something; called before anything is reserved for it.
+
+        Raises:
+            EngineRefused: it lacks what the query requires.
+            EngineUnavailable: what it has cannot be told.
         """
         ...
 

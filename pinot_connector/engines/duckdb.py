@@ -60,6 +60,11 @@ class DuckDBEngine:
         """Returns `sha256:` and the hash of the table's file; see `Engine.data_version`."""
         return self._file(table).version()
 
+    def check(self, query: EngineQuery) -> None:
+        """Refuses whatever is required: every query for DuckDB runs on every DuckDB."""
+        if query.requires:
+            raise EngineRefused("DuckDB has nothing of what this query requires")
+
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answers a query on this version of the file; see `Engine.run`."""
         file = self._file(query.table)

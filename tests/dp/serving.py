@@ -9,8 +9,8 @@ from typing import Any
 import grpc
 from gris.dp.v1 import dp_pb2_grpc
 
-from dp_service.queries.policy import parse_policy
 from dp_service.releases.keys import KeySet
+from dp_service.server.served_policy import ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Outside
 from tests.dp.asking import KEY, Clock, Entropy
 
@@ -19,7 +19,8 @@ _LIMITS = [("grpc.max_receive_message_length", 16 * 2**20)]
 
 def servicer_of(policy: str, keys: KeySet | None = None, clock: Clock | None = None) -> DpServicer:
     """Return a servicer of a policy with the tests' key, clock and entropy unless others are given."""
-    return DpServicer(parse_policy(policy), keys or KeySet(KEY), Outside(clock or Clock(), Entropy()))
+    served = ServedPolicy(usable_policy(policy.encode(), "policy"))
+    return DpServicer(served, keys or KeySet(KEY), Outside(clock or Clock(), Entropy()))
 
 
 @asynccontextmanager

@@ -222,7 +222,7 @@ def test_a_list_that_was_cut_does_not_end_in_bottom() -> None:
 def test_the_policy_gives_every_parameter_of_a_release() -> None:
     """tau, Delta, d_bar, k and the domain reach the parameters as the policy and the question say."""
     query = HistogramQuery("engagement", ("score",), Measure.EVENTS, k=2, omit_counts=True)
-    found = parameters_of(resolve(query, parse_policy(POLICY)))
+    found = parameters_of(resolve(query, parse_policy(POLICY), now=0))
     expected = ReleaseParameters(
         mechanism=MechanismKind.KNOWN_GUMB,
         epsilon_per=Fraction(1),
@@ -242,7 +242,7 @@ def test_the_policy_gives_every_parameter_of_a_release() -> None:
 def test_a_plan_speaks_of_the_running_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mechanism that draws in another way makes other releases of the same question."""
     resolution = resolve(
-        HistogramQuery("engagement", ("cohort",), Measure.DISTINCT_MEMBERS), parse_policy(POLICY)
+        HistogramQuery("engagement", ("cohort",), Measure.DISTINCT_MEMBERS), parse_policy(POLICY), now=0
     )
     before = plan_for(resolution, "v", KEY, Moment(0, b""))
     monkeypatch.setattr(UnkLap, "version", UnkLap.version + 1)

@@ -13,6 +13,7 @@ from gris.dp.v1 import dp_pb2, question_pb2
 from tests.dp.asking import (
     ALL_COLUMNS,
     POLICY,
+    Clock,
     answer_of,
     error_of,
     header,
@@ -216,6 +217,41 @@ async def test_an_absent_element_of_a_known_domain_is_shown(dp: Any) -> None:
     """Nobody used one app: noise decides what is shown of it, not its absence."""
     release = await released(dp, question("app"), "app")
     assert {"line", "web"} == set(release.elements.columns[0].strings.values)
+
+
+CLOSED = (
+    "measures: {distinct_members: true}\n    time: {column: day, type: date, refresh: day, delay_minutes: 0}"
+)
+
+
+async def test_a_closed_period_has_one_version_whatever_the_engine_says(clock: Clock) -> None:
+    """Rows that arrive change the engine's version and no release; at midnight on this clock the question changes."""
+    policy = POLICY.replace("consistency: fresh\n    measures: {distinct_members: true}", CLOSED)
+    asked = question(table="drawn_anew")
+    clock.seconds = 86_400.0 * 12
+    async with serving(servicer_of(policy, clock=clock)) as dp:
+        requests = [
+            dp_pb2.TranslateQueryRequest(question=asked, data_version=version) for version in ("v1", "v2")
+        ]
+        first, second = [await dp.TranslateQuery(request) for request in requests]
+        clock.seconds += 86_399
+        third = await dp.TranslateQuery(requests[0])
+        estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=asked))
+        clock.seconds += 1
+        tomorrow = await dp.TranslateQuery(requests[0])
+        releases = [
+            (
+                await dp.AddNoiseUnary(
+                    dp_pb2.AddNoiseUnaryRequest(header=header(plan, version), histogram=answer_of("article"))
+                )
+            ).release
+            for plan, version in ((third, "v1"), (tomorrow, "v1"))
+        ]
+    assert first.query_id == second.query_id == third.query_id != tomorrow.query_id
+    assert first.engine_queries == third.engine_queries != tomorrow.engine_queries
+    assert "Only closed periods count: rows with day before 1970-01-13." in estimate.explanation
+    assert releases[0].release_id != releases[1].release_id
+    assert releases[0].data_version != releases[1].data_version
 
 
 async def test_a_hundred_thousand_elements_pass_both_ways(dp: Any) -> None:

@@ -20,6 +20,7 @@ from pinot_connector.engines.pinot.configuration import (
     require_exact_cluster,
     require_exact_table,
     require_known_version,
+    require_multistage_version,
 )
 from pinot_connector.engines.pinot.state import Segment, TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
@@ -106,6 +107,11 @@ class Controller:
             require_exact_cluster(cluster)
             require_exact_table(tables)
         self._checked_at[table] = time.monotonic()
+
+    def require_multistage(self) -> None:
+        """Refuse a cluster whose multi-stage engine is too old."""
+        with _only_our_errors():
+            require_multistage_version(self._read("/version"))
 
     def _seconds_to_settle(self, table: str, state: TableState) -> float:
         now, version = time.monotonic(), state.data_version

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pinotdb
 
-from pinot_connector.engines.base import EngineAnswer, EngineQuery
+from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
 from pinot_connector.engines.pinot.answer import Coverage, judge, require_whole
 from pinot_connector.engines.pinot.controller import Controller
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
@@ -87,6 +87,16 @@ class PinotEngine:
         """
         self._controller.require_exact_counts(table)
         return self._controller.settled_state(table).data_version
+
+    def check(self, query: EngineQuery) -> None:
+        """Refuse a query that needs the multi-stage engine where the cluster is too old to have it.
+
+        Raises:
+            EngineRefused: the cluster lacks it.
+            EngineUnavailable: the controller cannot be reached, or took too long.
+        """
+        if Feature.PINOT_MULTISTAGE in query.requires:
+            self._controller.require_multistage()
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answer a query on the given version, which `data_version` has returned before.

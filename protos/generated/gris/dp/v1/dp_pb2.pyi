@@ -32,6 +32,11 @@ class Consistency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CONSISTENCY_KEYED: _ClassVar[Consistency]
     CONSISTENCY_FRESH: _ClassVar[Consistency]
 
+class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ENGINE_FEATURE_UNSPECIFIED: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_PINOT_MULTISTAGE: _ClassVar[EngineFeature]
+
 class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     INTERVAL_KIND_UNSPECIFIED: _ClassVar[IntervalKind]
@@ -58,6 +63,8 @@ COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise
 CONSISTENCY_UNSPECIFIED: Consistency
 CONSISTENCY_KEYED: Consistency
 CONSISTENCY_FRESH: Consistency
+ENGINE_FEATURE_UNSPECIFIED: EngineFeature
+ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
 INTERVAL_KIND_UNSPECIFIED: IntervalKind
 INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
@@ -103,12 +110,14 @@ class TranslateQueryRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ...) -> None: ...
 
 class EngineQuery(_message.Message):
-    __slots__ = ("dialect", "sql")
+    __slots__ = ("dialect", "sql", "requires")
     DIALECT_FIELD_NUMBER: _ClassVar[int]
     SQL_FIELD_NUMBER: _ClassVar[int]
+    REQUIRES_FIELD_NUMBER: _ClassVar[int]
     dialect: str
     sql: str
-    def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
+    requires: _containers.RepeatedScalarFieldContainer[EngineFeature]
+    def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ..., requires: _Optional[_Iterable[_Union[EngineFeature, str]]] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
     __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias")
