@@ -97,6 +97,9 @@ class _TimedEngine:
     def data_version(self, table: str) -> str:
         return self._timed("data version", lambda: self._engine.data_version(table))
 
+    def check(self, query: EngineQuery) -> None:
+        self._engine.check(query)
+
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         return self._timed("engine", lambda: self._engine.run(query, data_version))
 

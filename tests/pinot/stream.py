@@ -69,6 +69,10 @@ class Witness:
         """See `Engine.data_version`."""
         return self._engine.data_version(table)
 
+    def check(self, query: EngineQuery) -> None:
+        """See `Engine.check`."""
+        self._engine.check(query)
+
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """See `Engine.run`."""
         return self._engine.run(query, data_version)

@@ -38,6 +38,9 @@ class _Wavering:
     def data_version(self, table: str) -> str:
         return table
 
+    def check(self, query: EngineQuery) -> None:
+        """Be able to do anything."""
+
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         return EngineAnswer((["x"],), next(self._counts), data_version)
 
