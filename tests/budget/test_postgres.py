@@ -226,7 +226,7 @@ async def test_the_journal_is_that_of_the_rules(shared_postgres: PostgresServer,
         "SELECT kind, account, information, calls, unit_id, request_id, release_id, query_id, time, "
         "to_json(holds) FROM gris.journal ORDER BY entry"
     )
-    assert [_row(entry) for entry in rules.journal] == found
+    assert [_row(entry) for entry in rules.entries] == found
 
 
 def _row(entry: JournalEntry) -> tuple[object, ...]:
