@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
+
+import pytest
 
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
-from budget_service.ledger.values import Account, Cost, LevelLimit, Limit
+from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, Period
 from budget_service.stores.interface import Store
 from tests.budget.memory_store import MemoryStore
@@ -80,11 +83,12 @@ async def test_what_is_settled_where_a_level_was_added_is_paid_for_in_its_span(
         at_midnight(clock)
 
 
+@pytest.mark.parametrize("days_between", [0, 1, 2])
 async def test_a_day_counts_as_long_as_the_rule_it_was_charged_under(
-    any_store: Store, clock: SteppedClock
+    any_store: Store, clock: SteppedClock, days_between: int
 ) -> None:
-    """Each window is changed into each other one on the day of a charge, and the days after it are compared."""
-    rules: list[Limit] = [
+    """Each window is changed into each other one some days after a charge, and the days after that are compared."""
+    rules = [
         limit(9, 9, days=2),
         limit(9, 9, days=4),
         limit(9, 9, period=Period.DAY),
@@ -92,16 +96,20 @@ async def test_a_day_counts_as_long_as_the_rule_it_was_charged_under(
         limit(9, 9, period=Period.NEVER),
     ]
     both = Both(any_store, clock)
-    pairs = [(before, after) for before in rules for after in rules]
-    for index, (before, after) in enumerate(pairs):
-        account = Account((ACCOUNT.root, f"a{index}"))
-        for step, own in enumerate((before, after)):
-            asked = charge(f"{index} {step}", Cost(2, 1), account=account, on=levels(account, own=own))
-            await both.apply(asked)
-    for _ in range(6):
-        at_midnight(clock)
-        for index, (_, after) in enumerate(pairs):
-            account = Account((ACCOUNT.root, f"a{index}"))
-            on = levels(account, own=after)
+    changes = {
+        Account((ACCOUNT.root, f"a{index}")): pair
+        for index, pair in enumerate(itertools.product(rules, rules))
+    }
+    # One unit at a time, so that each is seen to count by itself.
+    costs = itertools.cycle([Cost(2, 1), Cost(0, 1), Cost(1, 0)])
+    for day in range(6 + days_between):
+        for account, (before, after) in changes.items():
+            on = levels(account, own=before if day < days_between else after)
+            if day == 0:
+                first = charge(
+                    f"{account.text} first", Cost(2, 1), account=account, on=levels(account, own=before)
+                )
+                await both.apply(first)
+            await both.apply(charge(f"{account.text} {day}", next(costs), account=account, on=on))
             assert await both.rules.read(account, on) == await any_store.read(account, on)
-            await both.apply(charge(f"{clock.now} {index}", Cost(1, 0), account=account, on=on))
+        at_midnight(clock)
