@@ -40,7 +40,7 @@ else
 	@$(BIN)/gris demo --engine $(ENGINE)
 endif
 
-test: $(VENV)/.dev ## run the tests; parts that need Redis, Java or Docker say what to install
+test: $(VENV)/.dev ## run the tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos

@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("budget_service", description="A strict ledger of privacy budgets.")
     parser.add_argument("--config", type=Path, required=True, help="budget.yaml")
     parser.add_argument(
-        "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis://... or rediss://..."
+        "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis[s]://... or postgresql://..."
     )
     parser.add_argument("--listen", default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one")
     parser.add_argument(

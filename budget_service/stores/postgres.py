@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from psycopg import sql
 
+from budget_service.ledger.limits import LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
@@ -37,6 +38,10 @@ MAX_TOGETHER = 64
 _RULES = sql.Identifier(RULES)
 _APPLY = sql.SQL("SELECT kind, outcome FROM {}.apply_all(%s)").format(_RULES)
 _READ = sql.SQL("SELECT {}.read(%s::bigint, %s, %s::text[], %s)").format(_RULES)
+_LIMITS = sql.SQL(
+    "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
+    "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s AND level = ANY(%s::text[])"
+)
 _QUESTION = sql.SQL(
     "SELECT query_id FROM gris.reservations WHERE root = %s AND reservation_id = %s AND account = %s"
 )
@@ -84,6 +89,8 @@ class PostgresStore:
         for _ in range(MAX_GUESSES):
             told = text.argument(request, guess, self._told_clock())
             kind, answer = await self._in_turn(request.account.root, told)
+            if kind == "limits":
+                raise LimitsChangedError
             if kind != "clock":
                 return text.parse_answer(kind, answer)
             guess = int(answer)
@@ -96,6 +103,12 @@ class PostgresStore:
         ((found,),) = await self._reading(_READ, self._told_clock(), account.root, names, MAX_EXPIRED_AT_ONCE)
         snapshot, now = text.parse_reading(found)
         return statement(snapshot, levels, now)
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Return the limits that are set on the levels of an account; see `Store`."""
+        names = [account.level(depth).text for depth in range(1, account.depth + 1)]
+        ((version, limits),) = await self._reading(_LIMITS, account.root, account.root, names)
+        return text.parse_limits(version, limits)
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

@@ -39,9 +39,9 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
-    """What a connection is made with; it is never shown, as it may hold a password."""
+    """What a connection is made with, for each host in turn; it is never shown, as it may hold a password."""
 
-    conninfo: str
+    conninfos: tuple[str, ...]
     connect_timeout_seconds: float
 
 
@@ -54,6 +54,11 @@ def parse_address(address: str) -> Address:
         seconds = float(parts.pop("connect_timeout", None) or CONNECT_TIMEOUT_SECONDS)
     except (psycopg.Error, ValueError):
         raise StoreUnusableError(UNREADABLE) from None
-    settings = f"{parts.pop('options', None) or ''} {SETTINGS}"
-    name = {"fallback_application_name": "gris budget_service"}
-    return Address(make_conninfo("", **parts, **name, client_encoding="UTF8", options=settings), seconds)
+    parts["options"] = f"{parts.get('options') or ''} {SETTINGS}"
+    parts |= {"fallback_application_name": "gris budget_service", "client_encoding": "UTF8"}
+    hosts = str(parts.pop("host")).split(",")
+    ports = str(parts.pop("port", "")).split(",")
+    # One port may stand for all hosts; libpq's own time-out for each would be two seconds at least.
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    each = (parts | {"host": host, "port": port} for host, port in zip(hosts, ports, strict=True))
+    return Address(tuple(make_conninfo("", **those) for those in each), seconds)

@@ -7,9 +7,10 @@ keeps callers waiting for a server that is gone, and later for its next attempt.
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -40,12 +41,15 @@ class Session:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether the connection can be used for another statement; a server that hung up is noticed here."""
-        try:
-            self.connection.pgconn.consume_input()
-        except psycopg.OperationalError:
-            return False
+        """Tell whether the connection can be used for another statement."""
         return self.connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+    @property
+    def was_ended(self) -> bool:
+        """Tell whether the server has said something unasked to an idle connection: most likely its farewell."""
+        poll = select.poll()
+        poll.register(self.connection.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     async def rows(self, query: sql.SQL | sql.Composed, *parameters: Any) -> list[Any]:
         """Return the rows of a statement.
@@ -146,7 +150,7 @@ class Connections:
     def _take_idle(self) -> Session | None:
         while self._idle:
             session = self._idle.pop()
-            if session.is_idle:
+            if not session.was_ended:
                 return session
             session.connection.pgconn.finish()
         return None
@@ -158,9 +162,16 @@ class Connections:
             await session.close()
 
     async def _connection(self) -> AsyncConnection[Any]:
+        *others, last = self._address.conninfos
+        for conninfo in others:
+            with suppress(StoreUnavailableError):
+                return await self._connection_to(conninfo)
+        return await self._connection_to(last)
+
+    async def _connection_to(self, conninfo: str) -> AsyncConnection[Any]:
         try:
             async with asyncio.timeout(self._address.connect_timeout_seconds):
-                return await AsyncConnection.connect(self._address.conninfo, autocommit=True)
+                return await AsyncConnection.connect(conninfo, autocommit=True)
         except TimeoutError:
             raise StoreUnavailableError("PostgreSQL does not answer") from None
         except psycopg.Error as error:

@@ -20,7 +20,7 @@ TABLES = (SQL / "tables.sql").read_bytes()
 PLACEHOLDER = "gris_rules"
 _FUNCTIONS = "\n".join(
     (SQL / f"{name}.sql").read_text(encoding="utf-8")
-    for name in ("ledger", "balances", "reserve", "charge", "release", "apply")
+    for name in ("ledger", "balances", "reserve", "charge", "release", "limits", "apply")
 )
 # Every program calls the functions it brought: another one beside it, with other rules, changes nothing for it.
 RULES = f"{PLACEHOLDER}_{hashlib.sha256(_FUNCTIONS.encode()).hexdigest()[:16]}"
@@ -79,6 +79,7 @@ async def install(session: Session) -> None:
 
 async def _install_tables(connection: AsyncConnection[Any]) -> None:
     if await _first(connection, "SELECT to_regclass('gris.schema') IS NULL"):
+        await _drop_functions(connection)
         await connection.execute(TABLES)
         await connection.execute("INSERT INTO gris.schema VALUES (%s)", (SCHEMA_VERSION,))
     found = await _first(connection, "SELECT version FROM gris.schema")
@@ -86,6 +87,13 @@ async def _install_tables(connection: AsyncConnection[Any]) -> None:
         raise StoreUnusableError(
             f"this PostgreSQL has schema {found}, newer than this program's {SCHEMA_VERSION}"
         )
+
+
+async def _drop_functions(connection: AsyncConnection[Any]) -> None:
+    """Drop the functions of every program: they are made for the tables that were there."""
+    names = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)"
+    for (name,) in await (await connection.execute(names, (f"{PLACEHOLDER}_",))).fetchall():
+        await connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
 
 
 async def _install_functions(connection: AsyncConnection[Any]) -> None:

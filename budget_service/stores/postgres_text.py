@@ -8,8 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from budget_service.ledger.balances import Balance, Day
+from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
 from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
-from budget_service.ledger.requests import Charge, Release, Request, Reserve, payer_of
+from budget_service.ledger.requests import (
+    BudgetRequest,
+    Charge,
+    Release,
+    Request,
+    Reserve,
+    SetLimits,
+    payer_of,
+)
 from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, LevelLimit
@@ -27,17 +36,14 @@ def argument(request: Request, guess: Microseconds, clock: Microseconds | None) 
         "clock": clock,
         "root": request.account.root,
         "account": request.account.text,
-        "payer": payer_of(request),
-        "levels": [_level(each, guess) for each in request.levels],
         "fingerprint": request.fingerprint(),
         "request_id": escaped(request.request_id),
-        "reservation_id": escaped(request.reservation_id),
-        "expired_at_once": MAX_EXPIRED_AT_ONCE,
         "purged_at_once": PURGED_AT_ONCE,
         "retention": RETENTION,
         "refusal_retention": REFUSAL_RETENTION,
     }
-    return json.dumps(told | _own_fields(request), ensure_ascii=False)
+    own = _limit_fields(request) if isinstance(request, SetLimits) else _budget_fields(request, guess)
+    return json.dumps(told | own, ensure_ascii=False)
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -53,11 +59,16 @@ def parse_answer(kind: str, text: str) -> Answer:
 def parse_reading(found: dict[str, Any]) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read` found, and its time."""
     snapshot = Snapshot(
-        root=RootRecord(found["unit_id"], found["last_time"]),
+        root=RootRecord(found["unit_id"], found["last_time"], found["limits_version"]),
         balances={_account(each["level"]): _balance(each) for each in found["balances"] or ()},
         due=tuple(_reservation(each) for each in found["due"] or ()),
     )
     return snapshot, found["now"]
+
+
+def parse_limits(version: int, limits: dict[str, str]) -> StoredLimits:
+    """Return the stored limits of an account from their texts by level."""
+    return StoredLimits(version, {_account(level): parse_limit(each) for level, each in limits.items()})
 
 
 def escaped(id_: str) -> str:
@@ -74,7 +85,26 @@ def unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
 
 
-def _own_fields(request: Request) -> dict[str, Any]:
+def _limit_fields(request: SetLimits) -> dict[str, Any]:
+    changes = [
+        {"level": level.text, "limit_text": None if limit is None else limit_text(limit)}
+        for level, limit in request.changes
+    ]
+    return {"operation": "set limits", "changes": changes, "most_limits": MAX_STORED_LIMITS}
+
+
+def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any]:
+    return {
+        "payer": payer_of(request),
+        "levels": [_level(each, guess) for each in request.levels],
+        "limits_version": request.limits_version,
+        "reservation_id": escaped(request.reservation_id),
+        "expired_at_once": MAX_EXPIRED_AT_ONCE,
+        **_own_fields(request),
+    }
+
+
+def _own_fields(request: BudgetRequest) -> dict[str, Any]:
     match request:
         case Reserve():
             own = {"operation": "reserve", "ttl": request.ttl, "forfeits": request.forfeits}

@@ -40,6 +40,21 @@ def shared_postgres() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def private_postgres() -> Iterator[PostgresServer]:
+    """Run one PostgreSQL for all tests that kill it or change its settings."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def own_postgres(private_postgres: PostgresServer) -> PostgresServer:
+    """Give a PostgreSQL without a ledger, as it was first set."""
+    private_postgres.restart()
+    private_postgres.forget()
+    return private_postgres
+
+
 @pytest_asyncio.fixture(params=["memory", "sqlite", "redis", "postgres"])
 async def any_store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, LiteralString
 
 import psycopg
 import pytest
@@ -38,12 +38,23 @@ class PostgresServer:
         """The address of its store; a busy machine may take longer to connect than a service would wait."""
         return f"postgresql://gris@127.0.0.1:{self.port}/postgres?connect_timeout=10"
 
+    def execute(self, query: LiteralString | sql.Composed, *parameters: object) -> list[Any]:
+        """Run one statement as an administrator and return its rows."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            cursor = connection.execute(query, parameters or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def hang_up(self) -> None:
+        """End every connection."""
+        self.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+
     def forget(self) -> None:
         """Drop every ledger that earlier tests have left."""
-        with psycopg.connect(self.address, autocommit=True) as connection:
-            found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^gris'").fetchall()
-            for (name,) in found:
-                connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+        for (name,) in self.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^gris'"):
+            self.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
 
     def start(self) -> None:
         """Start it and wait until it answers."""
@@ -65,15 +76,21 @@ class PostgresServer:
             self._signal(signal.SIGKILL, family)
             self.process.wait()
             self.process = None
-            while any(Path(f"/proc/{pid}").exists() for pid in family):
+            while any(_is_alive(pid) for pid in family):
                 time.sleep(0.01)
 
     def stop(self) -> None:
-        """End it in order, so that its files need no recovery."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait()
-        self.process = None
+        """End it in order, if it runs."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait()
+            self.process = None
+
+    def restart(self, *options: str) -> None:
+        """Start it anew with other settings."""
+        self.stop()
+        self.options = options
+        self.start()
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -103,6 +120,13 @@ class PostgresServer:
         return subprocess.run(question, check=False).returncode == 0
 
 
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @contextmanager
 def postgres_server(*options: str) -> Iterator[PostgresServer]:
     """Run a private server, or skip the test where there is none to run."""
@@ -117,16 +141,41 @@ def postgres_server(*options: str) -> Iterator[PostgresServer]:
             server.kill()
 
 
+@contextmanager
+def standby_of(primary: PostgresServer) -> Iterator[PostgresServer]:
+    """Run a server that follows another one until it is promoted."""
+    with tempfile.TemporaryDirectory(prefix="gris-postgres-") as parent:
+        Path(parent).chmod(0o755)
+        folder = _owned_folder(Path(parent))
+        source = ["-h", "127.0.0.1", "-p", str(primary.port), "-U", "gris", "-R", "--checkpoint=fast"]
+        _make(folder, "pg_basebackup", *source, "--no-sync")
+        server = PostgresServer(folder, free_port())
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
 def _new_database(parent: Path) -> Path:
+    folder = _owned_folder(parent)
+    _make(folder, "initdb", "-U", "gris", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+    return folder
+
+
+def _owned_folder(parent: Path) -> Path:
     folder = parent / "data"
     folder.mkdir(mode=0o700)
     if (user := _user()) is not None:
         shutil.chown(folder, user)
-    words = ["-U", "gris", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-    with (parent / "initdb.log").open("wb") as log:
-        made = _run_as_user([str(_program("initdb")), "-D", str(folder), *words], log).wait()
-    assert made == 0, (parent / "initdb.log").read_text()
     return folder
+
+
+def _make(folder: Path, program: str, *words: str) -> None:
+    log_path = folder.parent / f"{program}.log"
+    with log_path.open("wb") as log:
+        made = _run_as_user([str(_program(program)), "-D", str(folder), *words], log).wait()
+    assert made == 0, log_path.read_text()
 
 
 def _run_as_user(command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -21,7 +21,8 @@ BEGIN
 END $$;
 
 -- Decide a request and write the change: rules.decide. `kind` is decided, replayed, reused (the id has other content),
--- or clock: Python guessed the time to find the windows, guessed wrong and is told the time to ask again.
+-- limits (the levels were found with other ones than the root has now), or clock: Python guessed the time to find the
+-- windows, guessed wrong and is told the time to ask again.
 CREATE FUNCTION gris_rules.apply(told jsonb) RETURNS gris_rules.answer LANGUAGE plpgsql AS $$
 DECLARE
   asked gris_rules.request := jsonb_populate_record(NULL::gris_rules.request, told);
@@ -37,6 +38,12 @@ BEGIN
       RETURN ('reused', '')::gris_rules.answer;
     END IF;
     RETURN ('replayed', known.outcome)::gris_rules.answer;
+  END IF;
+  IF asked.operation = 'set limits' THEN
+    RETURN gris_rules.finish(gris_rules.set_limits(draft));
+  END IF;
+  IF asked.limits_version <> root.limits_version THEN
+    RETURN ('limits', '')::gris_rules.answer;
   END IF;
   IF EXISTS (
     SELECT FROM unnest(asked.levels) AS each WHERE draft.now < each.window_start OR each.window_end <= draft.now
@@ -60,7 +67,8 @@ END $$;
 CREATE FUNCTION gris_rules.read(clock bigint, wanted_root text, wanted_levels text[], expired_at_once integer)
 RETURNS json LANGUAGE sql STABLE AS $$
   WITH root AS (
-    SELECT coalesce(max(unit_id), '') AS unit_id, coalesce(max(last_time), 0) AS last_time
+    SELECT coalesce(max(unit_id), '') AS unit_id, coalesce(max(last_time), 0) AS last_time,
+      coalesce(max(limits_version), 0) AS limits_version
     FROM gris.roots WHERE root = wanted_root
   ), moment AS MATERIALIZED (
     SELECT *, gris_rules.now(clock, last_time) AS now FROM root
@@ -70,7 +78,7 @@ RETURNS json LANGUAGE sql STABLE AS $$
     ORDER BY expires_at, reservation_id LIMIT expired_at_once
   )
   SELECT json_build_object(
-    'now', now, 'unit_id', unit_id, 'last_time', last_time,
+    'now', now, 'unit_id', unit_id, 'last_time', last_time, 'limits_version', limits_version,
     'balances', (SELECT json_agg(balance) FROM gris.balances AS balance WHERE level = ANY (wanted_levels)),
     'due', (SELECT json_agg(each ORDER BY expires_at, reservation_id) FROM due AS each)
   ) FROM moment

@@ -10,12 +10,16 @@ CREATE TYPE gris_rules.level AS (
   counts_from bigint, leaves_at bigint
 );
 
--- `clock` is the time to use instead of PostgreSQL's own, NULL outside tests.
+-- A limit that is set, or removed if its text is NULL.
+CREATE TYPE gris_rules.limit_change AS (level text, limit_text text);
+
+-- `clock` is the time to use instead of PostgreSQL's own, NULL outside tests; `limits_version` that of the root's stored
+-- limits which the levels were found with.
 CREATE TYPE gris_rules.request AS (
   operation text, clock bigint, root text, account text, payer text, levels gris_rules.level[], fingerprint text,
   request_id text, reservation_id text, query_id text, release_id text, information bigint, calls bigint, unit_id text,
   ttl bigint, forfeits boolean, expired_at_once integer, purged_at_once integer, retention bigint,
-  refusal_retention bigint
+  refusal_retention bigint, limits_version bigint, changes gris_rules.limit_change[], most_limits bigint
 );
 
 -- `leaf` is the balance of the last level; a release that is now paid for is so in the leaf's span that began at
@@ -39,7 +43,7 @@ DECLARE
 BEGIN
   SELECT * INTO found_root FROM gris.roots WHERE root = wanted FOR UPDATE;
   IF NOT FOUND THEN
-    INSERT INTO gris.roots VALUES (wanted, '', 0) ON CONFLICT DO NOTHING;
+    INSERT INTO gris.roots VALUES (wanted, '', 0, 0) ON CONFLICT DO NOTHING;
     SELECT * INTO found_root FROM gris.roots WHERE root = wanted FOR UPDATE;
   END IF;
   RETURN found_root;

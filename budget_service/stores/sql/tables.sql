@@ -16,8 +16,17 @@ CREATE TYPE gris.day AS (start bigint, leaves_at bigint, information bigint, cal
 CREATE TABLE gris.roots (
   root text COLLATE "C" PRIMARY KEY,
   unit_id text NOT NULL,
-  last_time bigint NOT NULL
+  last_time bigint NOT NULL,
+  limits_version bigint NOT NULL
 ) WITH (fillfactor = 50);
+
+-- The limits that an administrator has set, written as limits.limit_text.
+CREATE TABLE gris.limits (
+  root text COLLATE "C" NOT NULL,
+  level text COLLATE "C" NOT NULL,
+  limit_text text NOT NULL,
+  PRIMARY KEY (root, level)
+);
 
 CREATE TABLE gris.balances (
   level text COLLATE "C" PRIMARY KEY,
