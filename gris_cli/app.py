@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from gris_cli import ask, demo, explain, policy, serve, ticket_key
+from gris_cli.budget import commands as budget
 from gris_cli.plan import commands as plan
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("ticket-key")(ticket_key.ticket_key)
+app.add_typer(budget.app, name="budget")
 app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")
 
