@@ -22,7 +22,12 @@ from budget_service.stores.interface import Store
 GRACE_SECONDS = 5.0
 HEALTH_SERVICE_NAME = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 
+# So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
+MAX_PENDING_CALLS = 100_000
+
 OPTIONS = (
+    ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
+    ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     # Two services on one port would share its calls by chance.

@@ -17,6 +17,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris.budget.v1 import budget_pb2 as pb
 from gris.budget.v1 import budget_pb2_grpc
 
+from budget_service import calls
 from budget_service.configuration import AccountEntry, Configuration
 from budget_service.hosting import ListenError, serving
 from budget_service.ledger.outcomes import Answer
@@ -373,6 +374,30 @@ async def test_a_store_in_trouble_is_never_an_allow(
         assert "acme" not in caplog.text
         store.trouble = None
         assert (await stub.ReserveBudget(reserving())).reservation_id
+
+
+async def test_thousands_of_calls_at_once_are_all_answered(stub: Stub) -> None:
+    """gRPC itself would cancel some of them without a reason."""
+    asked = [charging(cost(0, 0), path=("acme", str(index % 50))) for index in range(4000)]
+    answers = await asyncio.gather(*(stub.UpdateBudget(message) for message in asked))
+    assert all(answer.charged == cost(0, 0) for answer in answers)
+
+
+async def test_more_calls_than_may_run_are_told_so(
+    clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """UNAVAILABLE with a reason, and without an effect."""
+    monkeypatch.setattr(calls, "MAX_RUNNING", 1)
+    store = TroubledStore(clock, gate=asyncio.Event())
+    assert store.gate is not None
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+        first = asyncio.ensure_future(stub.UpdateBudget(charging()))
+        await store.started.wait()
+        error = await failure(stub.UpdateBudget(charging()))
+        assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
+        store.gate.set()
+        assert (await first).charged == cost(4, 1)
+    assert len(store.entries) == 1
 
 
 async def test_a_deadline_does_not_interrupt_a_commit(clock: SteppedClock) -> None:
