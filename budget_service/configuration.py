@@ -3,7 +3,7 @@
     create_at_first_use: true           # default false
     expired_reservations: return        # or forfeit
     allow_volatile: false               # true: accept a store that forgets charges when it dies, for tests
-    charge_tickets: {key_file: /run/secrets/gris-ticket-key}
+    charge_tickets: {key_file: /run/secrets/gris-ticket-key}    # previous_key_files: [...] during a rotation
     accounts:
       - path: [acme]
         limit: {information: 9000, calls: 90}
@@ -113,9 +113,10 @@ class AccountEntry(_Strict):
 
 
 class ChargeTickets(_Strict):
-    """Charges must carry dp_service's ticket, made with the key in this file."""
+    """Charges must carry dp_service's ticket, made with the key in `key_file` or, during a rotation, another one."""
 
     key_file: str
+    previous_key_files: list[str] = []
 
 
 class Configuration(_Strict):
