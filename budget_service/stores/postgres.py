@@ -123,7 +123,7 @@ class PostgresStore:
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
-        (found,) = await self._reading(audit.BALANCES, root, after, most)
+        (found,) = await self._reading(audit.BALANCES, *audit.balances_parameters(root, after, most))
         return audit.read_page(found, most)
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:

@@ -91,9 +91,12 @@ class Session:
             self._warnings.append(notice)
 
     def _hang_up(self) -> None:
-        if not self.connection.closed:
-            with socket.fromfd(self.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as other:
-                other.shutdown(socket.SHUT_RDWR)
+        # It may have ended by itself this very moment.
+        with (
+            suppress(OSError, psycopg.OperationalError),
+            socket.fromfd(self.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as other,
+        ):
+            other.shutdown(socket.SHUT_RDWR)
 
 
 class Connections:
