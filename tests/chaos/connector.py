@@ -46,9 +46,10 @@ class ConnectorClient:
         release_id, message = f"{CONNECTOR_RELEASE}{id_}", cost_message(cost)
         translation = dp_pb2.TranslateQueryResponse(worst_case_cost=message, query_id=id_)
         release = dp_pb2.Release(cost=message, release_id=release_id, query_id=id_)
-        fate, spent = Fate.ACKNOWLEDGED, cost
+        fate, spent, charging = Fate.ACKNOWLEDGED, cost, False
         try:
             async with Reservation(self.calls, translation) as reservation:
+                charging = True
                 await reservation.charge(release)
         except OutcomeUnknown:
             fate, spent = Fate.UNKNOWN, NOTHING
@@ -56,7 +57,9 @@ class ConnectorClient:
             fate, spent = Fate.REFUSED, NOTHING
         except GrisError:
             fate, spent = Fate.UNTOUCHED, NOTHING
-        self.load.record(Told(release_id, self.account, fate, most=cost, spent=spent))
+        # Without a reservation there was no charge; a line of the journal would be one that nobody asked for.
+        if charging:
+            self.load.record(Told(release_id, self.account, fate, most=cost, spent=spent))
 
 
 @asynccontextmanager
