@@ -16,11 +16,13 @@ from budget_service.ledger.limits import LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE
+from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import Microseconds
+from budget_service.stores import postgres_audit as audit
 from budget_service.stores import postgres_text as text
 from budget_service.stores.interface import (
+    BalancePage,
     Clock,
     OutcomeUnknownError,
     StoreUnavailableError,
@@ -109,6 +111,20 @@ class PostgresStore:
         names = [account.level(depth).text for depth in range(1, account.depth + 1)]
         ((version, limits),) = await self._reading(_LIMITS, account.root, account.root, names)
         return text.parse_limits(version, limits)
+
+    async def roots(self) -> list[str]:
+        """Return every root that was ever used; see `Store`."""
+        return [root for (root,) in await self._reading(audit.ROOTS)]
+
+    async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Return entries of a root; see `Store`."""
+        found = await self._reading(audit.JOURNAL, *audit.journal_parameters(root, after, until, most))
+        return [(str(number), audit.read_entry(entry)) for number, entry in found]
+
+    async def balances(self, root: str, after: str, most: int) -> BalancePage:
+        """Return balances of a root; see `Store`."""
+        (found,) = await self._reading(audit.BALANCES, root, after, most)
+        return audit.read_page(found, most)
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

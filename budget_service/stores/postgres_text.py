@@ -60,15 +60,15 @@ def parse_reading(found: dict[str, Any]) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read` found, and its time."""
     snapshot = Snapshot(
         root=RootRecord(found["unit_id"], found["last_time"], found["limits_version"]),
-        balances={_account(each["level"]): _balance(each) for each in found["balances"] or ()},
-        due=tuple(_reservation(each) for each in found["due"] or ()),
+        balances={read_account(each["level"]): read_balance(each) for each in found["balances"] or ()},
+        due=tuple(read_reservation(each) for each in found["due"] or ()),
     )
     return snapshot, found["now"]
 
 
 def parse_limits(version: int, limits: dict[str, str]) -> StoredLimits:
     """Return the stored limits of an account from their texts by level."""
-    return StoredLimits(version, {_account(level): parse_limit(each) for level, each in limits.items()})
+    return StoredLimits(version, {read_account(level): parse_limit(each) for level, each in limits.items()})
 
 
 def escaped(id_: str) -> str:
@@ -139,7 +139,8 @@ def _level(each: LevelLimit, guess: Microseconds) -> dict[str, Any]:
     }
 
 
-def _balance(row: dict[str, Any]) -> Balance:
+def read_balance(row: dict[str, Any]) -> Balance:
+    """Return the balance of a row of its table."""
     return Balance(
         Window(row["window_start"], row["window_end"]),
         spent=Cost(row["spent_information"], row["spent_calls"]),
@@ -150,14 +151,20 @@ def _balance(row: dict[str, Any]) -> Balance:
     )
 
 
+def read_holds(rows: list[dict[str, Any]]) -> tuple[Hold, ...]:
+    """Return the spans that something counts in."""
+    return tuple(Hold(read_account(each["level"]).depth, each["window_start"]) for each in rows)
+
+
 def _day(row: dict[str, Any]) -> Day:
     return Day(row["start"], row["leaves_at"], Cost(row["information"], row["calls"]))
 
 
-def _reservation(row: dict[str, Any]) -> Reservation:
+def read_reservation(row: dict[str, Any]) -> Reservation:
+    """Return the reservation of a row of its table."""
     return Reservation(
         reservation_id=unescaped(row["reservation_id"]),
-        account=_account(row["account"]),
+        account=read_account(row["account"]),
         request_id=unescaped(row["request_id"]),
         query_id=unescaped(row["query_id"]),
         held=Cost(row["information"], row["calls"]),
@@ -165,9 +172,10 @@ def _reservation(row: dict[str, Any]) -> Reservation:
         expires_at=row["expires_at"],
         paid_release_id=unescaped(row["paid_release_id"]),
         forfeits=row["forfeits"],
-        holds=tuple(Hold(_account(each["level"]).depth, each["window_start"]) for each in row["holds"]),
+        holds=read_holds(row["holds"]),
     )
 
 
-def _account(text: str) -> Account:
+def read_account(text: str) -> Account:
+    """Return an account from its path joined by slashes."""
     return Account(tuple(text.split("/")))

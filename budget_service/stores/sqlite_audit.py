@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from typing import Any
 
-from budget_service.ledger.state import EntryKind, Hold, JournalEntry
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.state import JournalEntry, Reservation
+from budget_service.ledger.values import Account
 from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.interface import BalancePage
 
@@ -28,7 +26,7 @@ def load_journal(
     query = f"SELECT * FROM journal WHERE {OF_ROOT} AND entry > ? AND entry <= ? ORDER BY entry LIMIT ?"  # noqa: S608
     last = int(until) if until else 2**63 - 1
     found = connection.execute(query, (root, int(after or 0), last, most))
-    return [(str(number), _entry(*fields)) for number, *fields in found]
+    return [(str(number), rows.read_entry(*fields)) for number, *fields in found]
 
 
 def load_balances(connection: sqlite3.Connection, root: str, after: str, most: int) -> BalancePage:
@@ -42,30 +40,20 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
     return BalancePage(
         position=_last_position(connection, root),
         balances=balances,
-        reservations=rows.load_reservations(connection, root),
+        reservations=_reservations(connection, root),
         after=below[-1][0] if len(below) == most else "",
     )
+
+
+def _reservations(connection: sqlite3.Connection, root: str) -> tuple[Reservation, ...]:
+    query = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ?"  # noqa: S608 - a constant
+    return tuple(rows.read_reservation(*row) for row in connection.execute(query, (root,)))
 
 
 def _last_position(connection: sqlite3.Connection, root: str) -> str:
     query = f"SELECT max(entry) FROM journal WHERE {OF_ROOT}"  # noqa: S608 - a constant
     (last,) = connection.execute(query, (root,)).fetchone()
     return "" if last is None else str(last)
-
-
-def _entry(kind: str, account: str, *fields: Any) -> JournalEntry:
-    information, calls, unit_id, request_id, release_id, query_id, time, holds = fields
-    return JournalEntry(
-        kind=EntryKind(kind),
-        account=_account(account),
-        cost=Cost(information, calls),
-        unit_id=unit_id,
-        request_id=request_id,
-        release_id=release_id,
-        query_id=query_id,
-        time=time,
-        holds=tuple(Hold(*each) for each in json.loads(holds)),
-    )
 
 
 def _account(text: str) -> Account:

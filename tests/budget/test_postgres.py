@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from typing import LiteralString
 
 import psycopg
 import pytest
 
+from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
@@ -22,7 +24,7 @@ from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
 from tests.budget.postgres_server import PostgresServer
-from tests.budget.samples import SteppedClock, charge, levels, limit, reserve
+from tests.budget.samples import ANALYST, COMPANY, SteppedClock, charge, levels, limit, reserve
 
 ACCOUNT = Account(("only-postgres", "ann"))
 OWN = levels(ACCOUNT)
@@ -226,7 +228,7 @@ async def test_the_journal_is_that_of_the_rules(shared_postgres: PostgresServer,
         "SELECT kind, account, information, calls, unit_id, request_id, release_id, query_id, time, "
         "to_json(holds) FROM gris.journal ORDER BY entry"
     )
-    assert [_row(entry) for entry in rules.journal] == found
+    assert [_row(entry) for entry in rules.entries] == found
 
 
 def _row(entry: JournalEntry) -> tuple[object, ...]:
@@ -251,7 +253,7 @@ def _row(entry: JournalEntry) -> tuple[object, ...]:
     "statement", ["UPDATE gris.journal SET calls = 0", "DELETE FROM gris.journal", "TRUNCATE gris.journal"]
 )
 async def test_the_journal_cannot_be_changed(
-    shared_postgres: PostgresServer, clock: SteppedClock, statement: str
+    shared_postgres: PostgresServer, clock: SteppedClock, statement: LiteralString
 ) -> None:
     """Not even by an administrator who does not mean it."""
     shared_postgres.forget()
@@ -259,3 +261,24 @@ async def test_the_journal_cannot_be_changed(
         await store.apply(charge("c"))
     with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
         shared_postgres.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("tamper", "level"),
+    [
+        ("UPDATE gris.balances SET spent_information = 0 WHERE level = 'acme/ann'", ANALYST),
+        ("UPDATE gris.balances SET reserved_calls = 7 WHERE level = 'acme'", COMPANY),
+        ("DELETE FROM gris.balances WHERE level = 'acme/ann'", ANALYST),
+    ],
+)
+async def test_a_tampered_balance_is_found(
+    shared_postgres: PostgresServer, clock: SteppedClock, tamper: LiteralString, level: Account
+) -> None:
+    """A sum that was lowered, a hold that was raised, a balance that is gone."""
+    shared_postgres.forget()
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        await play_all_kinds_of_charges(store, clock)
+        await verify(store, COMPANY.root, whole := Verification())
+        shared_postgres.execute(tamper)
+        await verify(store, COMPANY.root, found := Verification())
+    assert (0, {level}) == (whole.different, {each.level for each in found.differences})

@@ -16,11 +16,12 @@ import pytest
 
 from budget_service.ledger.outcomes import Charged, Released
 from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Cost
+from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite import SqliteStore
-from budget_service.stores.sqlite_rows import PURGED_AT_ONCE, SCHEMA_VERSION
+from budget_service.stores.sqlite_file import SCHEMA_VERSION
+from budget_service.stores.sqlite_view import PURGED_PER_REQUEST
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
@@ -216,17 +217,26 @@ async def test_a_file_that_cannot_be_written_is_unavailable(tmp_path: Path) -> N
 
 
 async def test_what_is_out_of_date_is_purged_little_by_little(tmp_path: Path, clock: SteppedClock) -> None:
-    """Outcomes and payments older than their window and 35 days go; the journal stays."""
+    """Outcomes and payments older than their window and 35 days go, even if only others come; the journal stays."""
     path = tmp_path / "ledger.db"
+    many, other = 3 * PURGED_PER_REQUEST, Account(("other", "eve"))
     async with closing(SqliteStore.open(path, clock)) as store:
-        for index in range(2 * PURGED_AT_ONCE):
+        for index in range(many):
             await store.apply(charge(f"c{index}", Cost(0, 0), release_id=f"rel{index}"))
         clock.step(days=80)
-        for index in range(3):
-            await store.apply(charge(f"late{index}", Cost(0, 0)))
+        await store.apply(charge("late", Cost(0, 0), account=other))
+    assert counts(path) == (many - PURGED_PER_REQUEST + 1, many - PURGED_PER_REQUEST, many + 1)
+    async with closing(SqliteStore.open(path, clock)) as store:
+        for index in range(2):
+            await store.apply(charge(f"late{index}", Cost(0, 0), account=other))
+    assert counts(path) == (3, 0, many + 3)
+
+
+def counts(path: Path) -> tuple[int, int, int]:
+    """Return how many outcomes, payments and entries a ledger holds."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        counts = connection.execute(COUNT).fetchone()
-    assert counts == (3, 0, 2 * PURGED_AT_ONCE + 3)
+        found: tuple[int, int, int] = connection.execute(COUNT).fetchone()
+    return found
 
 
 async def test_the_journal_is_that_of_the_rules(tmp_path: Path, clock: SteppedClock) -> None:

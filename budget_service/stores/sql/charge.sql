@@ -20,7 +20,7 @@ DECLARE
 BEGIN
   draft.unit_id := asked.unit_id;
   PERFORM gris_rules.spend((
-    NULL, kind, asked.account, asked.information, asked.calls, asked.unit_id, asked.request_id, asked.release_id,
+    asked.root, NULL, kind, asked.account, asked.information, asked.calls, asked.unit_id, asked.request_id, asked.release_id,
     question, draft.now, counts_in
   )::gris.journal);
   draft.outcome := gris_rules.charged(draft);

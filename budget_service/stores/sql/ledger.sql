@@ -67,9 +67,9 @@ END $$;
 CREATE FUNCTION gris_rules.spend(charge gris.journal) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO gris.journal (
-    kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds
+    root, kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds
   ) VALUES (
-    charge.kind, charge.account, charge.information, charge.calls, charge.unit_id, charge.request_id,
+    charge.root, charge.kind, charge.account, charge.information, charge.calls, charge.unit_id, charge.request_id,
     charge.release_id, charge.query_id, charge.time, charge.holds
   );
   UPDATE gris.balances AS balance
@@ -91,7 +91,7 @@ BEGIN
     IF lapsed.forfeits THEN
       draft.unit_id := coalesce(nullif(draft.unit_id, ''), lapsed.unit_id);
       PERFORM gris_rules.spend((
-        NULL, 'forfeited', lapsed.account, lapsed.information, lapsed.calls, lapsed.unit_id, lapsed.request_id, '',
+        lapsed.root, NULL, 'forfeited', lapsed.account, lapsed.information, lapsed.calls, lapsed.unit_id, lapsed.request_id, '',
         lapsed.query_id, lapsed.expires_at, lapsed.holds
       )::gris.journal);
     END IF;

@@ -80,8 +80,10 @@ CREATE TABLE gris.payments (
 );
 CREATE INDEX payments_by_age ON gris.payments (payer, keep_until);
 
+-- The entries of one root are numbered in the order they were written, since its row is locked while they are.
 CREATE TABLE gris.journal (
-  entry bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  root text COLLATE "C" NOT NULL,
+  entry bigint GENERATED ALWAYS AS IDENTITY,
   kind text NOT NULL,
   account text COLLATE "C" NOT NULL,
   information bigint NOT NULL,
@@ -91,7 +93,8 @@ CREATE TABLE gris.journal (
   release_id text COLLATE "C" NOT NULL,
   query_id text COLLATE "C" NOT NULL,
   time bigint NOT NULL,
-  holds gris.hold[] NOT NULL
+  holds gris.hold[] NOT NULL,
+  PRIMARY KEY (root, entry)
 );
 
 CREATE FUNCTION gris.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
