@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from dp_service.mechanisms import Currency, UnkGumb, UnkLap
+from dp_service.mechanisms import Currency, Histogram, UnkGumb, UnkLap
 from gris_cli.__main__ import main
 from gris_cli.expecting import Expectation, expectation_of
+from gris_cli.plan.histograms import NamedHistogram
 from gris_cli.plan.sheets import percent, plainly, upwards
+from gris_cli.plan.simulating import Draws, curve
 from pinot_connector.results import Consistency, Mechanism, Parameters
 
 FEEDBACK = Path(__file__).resolve().parents[2] / "examples" / "cofacts" / "feedback.parquet"
@@ -135,6 +137,37 @@ def test_elements_are_found_as_often_as_expected(capsys: pytest.CaptureFixture[s
     assert (rows[0]["element"], rows[0]["count"]) == ("2018-12", 3411)
 
 
+def test_what_lies_beyond_d_bar_raises_the_threshold(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Fetched are d_bar + 1 rows, and the chance counts from the last of them."""
+    counts = tmp_path / "counts.txt"
+    counts.write_text("\n".join(["1000", "900", "800", "600", "590"]))
+    flags = ("--delta-l0", "1", "--d-bar", "3", "--epsilon-per", "0.15", "--trials", "400", "--seed", "3")
+    rows = told(capsys, "found", "--counts", str(counts), *flags)["found"]
+    assert [1000, 900, 800] == [row["count"] for row in rows]
+    assert rows[0]["expected"] > 0.9
+    assert rows[1]["expected"] < 0.2
+    for row in rows:
+        deviation = (row["expected"] * (1 - row["expected"]) / 400) ** 0.5
+        assert row["share"] == pytest.approx(row["expected"], abs=5 * deviation + 1e-3)
+
+
+def test_a_curves_band_holds_the_middle_half_of_the_runs() -> None:
+    """A quarter of the same runs, made here one by one, lies at or below either end, as quantiles of samples do."""
+    named = NamedHistogram(tuple("abcdefgh"), Histogram.from_element_order([90, 80, 70, 60, 50, 40, 30, 20]))
+    mechanism = UnkGumb(Currency(Fraction("0.15"), Fraction("1e-3")), 6, 8, 1, with_counts=False)
+    (point,) = curve(named, [mechanism], Draws(5), trials=101, advance=lambda: None)
+    again = Draws(5)
+    sizes = sorted(
+        mechanism.run(named.histogram, again.noise("3/20", "8", str(trial))).indices.size
+        for trial in range(101)
+    )
+    assert (sizes[25], sizes[75]) == (point.lower, point.upper)
+    assert sizes[25] < sizes[75]
+    assert sum(sizes) / 101 == pytest.approx(point.mean)
+
+
 def test_without_data_only_the_closed_forms_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Which counts are found, and how exact they are."""
     found = told(capsys, "found", "--epsilon-per", "0.15")
@@ -250,5 +283,7 @@ def test_what_to_expect_of_a_resolved_question() -> None:
     gumbel, laplace = UnkGumb(currency, 10, 1000, 1), UnkLap(currency, 1, 1000, 1)
     assert Expectation(201, 221, 40) == expectation_of(parameters(gumbel, Mechanism.UNK_GUMB, k=10))
     assert Expectation(345, 389, 40) == expectation_of(parameters(laplace, Mechanism.UNK_LAP, delta_l0=1))
+    wide = UnkLap(currency, 3, 1000, 1)
+    assert Expectation(1075, 1206, 120) == expectation_of(parameters(wide, Mechanism.UNK_LAP, delta_l0=3))
     known = parameters(gumbel, Mechanism.KNOWN_GUMB, k=10, delta=None, d_bar=None, noise_scale=None)
     assert Expectation(None, None, None) == expectation_of(known)
