@@ -33,6 +33,16 @@ from gris_cli.plan.flags import (
     exact,
 )
 
+# typer copies a list before it hands it over.
+NO_DOMAINS: list[str] = []
+COMPOSED_EPSILONS = [Fraction("0.1")]
+COMPOSED_COUNTS = [100, 1000]
+CURVE_EPSILONS = [Fraction(each, 50) for each in range(1, 11)]
+CURVE_D_BARS = [100, 400, 1600]
+FOUND_EPSILONS = [EPSILON_PER]
+INFORMATION_LIMITS = [500, 1000, 2000, 3000, 5000]
+CALL_LIMITS = [10, 20, 30, 50]
+
 app = typer.Typer(
     help="What budgets are worth, which to choose, and what questions would find.", no_args_is_help=True
 )
@@ -56,7 +66,7 @@ def guarantee(
     calls: CallsFlag = CALLS,
     slack: SlackFlag = SLACK,
     gaussian: GaussianFlag = False,
-    domains: DomainsFlag = [],  # noqa: B006 - typer copies it
+    domains: DomainsFlag = NO_DOMAINS,
     as_json: JsonFlag = False,
 ) -> None:
     """Tell what a budget is worth, by each composition bound."""
@@ -93,7 +103,7 @@ def solve(
     ] = None,
     d_bar: DBarFlag = 1000,
     gaussian: GaussianFlag = False,
-    domains: DomainsFlag = [],  # noqa: B006 - typer copies it
+    domains: DomainsFlag = NO_DOMAINS,
     as_json: JsonFlag = False,
 ) -> None:
     """Find the largest epsilon_per for a guarantee and a budget; or, with --epsilon-per, the largest budget."""
@@ -159,11 +169,11 @@ def compose(
         typer.Option(
             "--epsilon-per", parser=exact, metavar="NUMBER", help="Of one mechanism; repeat it for several."
         ),
-    ] = [Fraction("0.1")],  # noqa: B006 - typer copies it
+    ] = COMPOSED_EPSILONS,
     counts: Annotated[
         list[int],
         typer.Option("--count", min=1, max=10**4, help="How many mechanisms; repeat it for several."),
-    ] = [100, 1000],  # noqa: B006
+    ] = COMPOSED_COUNTS,
     delta: Annotated[
         Fraction, typer.Option(parser=exact, metavar="NUMBER", show_default="1e-6", help="Of all together.")
     ] = Fraction("1e-6"),
@@ -177,7 +187,7 @@ def compose(
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    check_picture(out)
+    check_picture(out, curves=len(epsilons))
     with _named_errors():
         portions = [Portion(epsilon_per, count) for epsilon_per in epsilons for count in counts]
         with progress("composing", len(portions)) as advance:
@@ -214,10 +224,10 @@ def curve(
     by: _ByFlag = "",
     member: _MemberFlag = "",
     k: Annotated[int, typer.Option(help="How many elements are asked for.")] = 50,
-    epsilons: _EpsilonsFlag = [Fraction(each, 50) for each in range(1, 11)],  # noqa: B006
+    epsilons: _EpsilonsFlag = CURVE_EPSILONS,
     d_bars: Annotated[
         list[int], typer.Option("--d-bar", help="How many elements are fetched; repeat it for several.")
-    ] = [100, 400, 1600],  # noqa: B006
+    ] = CURVE_D_BARS,
     delta: DeltaFlag = DELTA,
     tau: TauFlag = 1,
     trials: TrialsFlag = 1000,
@@ -234,7 +244,7 @@ def curve(
     from gris_cli.plan.simulating import Draws, gumbel_mechanisms  # noqa: PLC0415
     from gris_cli.plan.simulating import curve as simulated  # noqa: PLC0415
 
-    check_picture(out)
+    check_picture(out, curves=len(d_bars))
     named = histogram_of(CountsFlags(counts, data, by, member))
     if named is None:
         raise typer.BadParameter("--counts, or --data with --by and --member, says which histogram")
@@ -257,7 +267,7 @@ def found(
     by: _ByFlag = "",
     member: _MemberFlag = "",
     k: Annotated[int, typer.Option(help="How many elements are asked for, and shown here.")] = 100,
-    epsilons: _EpsilonsFlag = [EPSILON_PER],  # noqa: B006
+    epsilons: _EpsilonsFlag = FOUND_EPSILONS,
     delta_l0: Annotated[
         int | None,
         typer.Option(
@@ -301,3 +311,37 @@ def found(
                 name = f"{mechanisms[0].name.value}, d_bar = {d_bar}, delta = {float(delta):g}, {trials} runs"
                 draw_found(epsilons, runs, out, title=name)
     print_sheets(sheets, as_json=as_json)
+
+
+@app.command()
+def usage(
+    charges: Annotated[
+        Path,
+        typer.Argument(
+            exists=True,
+            dir_okay=False,
+            help="A CSV file of charges: account, day since refresh, information, calls.",
+        ),
+    ],
+    *,
+    information: Annotated[
+        list[int], typer.Option(min=0, help="A limit of information units; repeat it for several.")
+    ] = INFORMATION_LIMITS,
+    calls: Annotated[
+        list[int], typer.Option(min=0, help="A limit of calls; repeat it for several.")
+    ] = CALL_LIMITS,
+    title: Annotated[str, typer.Option(help="The picture's title: whose charges these are.")] = "",
+    out: OutFlag = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell how many accounts would use up a budget, by day since refresh (Rogers et al. 2020, figure 5)."""
+    from gris_cli.plan.pictures import check_picture, draw_usage  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.plan.usage import exhausted, read_charges, usage_sheet  # noqa: PLC0415
+
+    check_picture(out, curves=max(len(information), len(calls)))
+    asked = read_charges(charges)
+    found = [*exhausted(asked, "information", information), *exhausted(asked, "calls", calls)]
+    if out:
+        draw_usage(found, out, title=title or f"Charges of {charges.name}")
+    print_sheets({"usage": usage_sheet(found)}, as_json=as_json)

@@ -13,6 +13,7 @@ import typer
 
 from gris_cli.plan.composing import Ratio
 from gris_cli.plan.simulating import CurvePoint, FoundElement
+from gris_cli.plan.usage import Exhausted
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart; markers repeat what they say.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -20,10 +21,12 @@ _MARKERS = ("o", "s", "^", "D", "v", "P")
 _SUFFIXES = (".png", ".svg")
 
 
-def check_picture(path: Path | None) -> None:
+def check_picture(path: Path | None, *, curves: int = 1) -> None:
     """Raises typer.BadParameter if a picture is wanted that cannot be drawn; before anything slow is begun."""
     if path is None:
         return
+    if curves > len(_COLOURS):
+        raise typer.BadParameter(f"--out can tell six curves apart by their colours, not {curves}")
     if path.suffix not in _SUFFIXES:
         raise typer.BadParameter(f"--out expects a file named .png or .svg, got {path.name}")
     try:
@@ -98,6 +101,20 @@ def draw_ratios(found: Sequence[Ratio], path: Path, *, title: str) -> None:
         )
         # The curves leave no corner free.
         axes.legend(title="solid: lemma 4.4\ndashed: zCDP", loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def draw_usage(found: Sequence[Exhausted], path: Path, *, title: str) -> None:
+    """Draws the share of accounts above each limit against days since refresh, one panel for each unit."""
+    with _figure(path, width=8.5, height=4.0) as figure:
+        figure.suptitle(title)
+        panels = figure.subplots(1, 2)
+        for axes, (unit, group) in zip(panels, groupby(found, lambda each: each.unit), strict=True):
+            for style, each in zip(_styles(), group, strict=False):
+                days = range(1, each.shares.size + 1)
+                axes.plot(days, 100 * each.shares, label=f"{each.limit}", **style)
+            axes.set(xlabel="days since refresh", ylabel="accounts above the limit [%]", ylim=(0, None))
+            axes.legend(title=f"limit of {unit}")
+            axes.grid(visible=True, alpha=0.3)
 
 
 def _styles() -> Iterator[dict[str, Any]]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import shlex
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dp_service.mechanisms import Currency, UnkGumb, UnkLap
+from dp_service.mechanisms import Currency, Histogram, UnkGumb, UnkLap
+from examples import simulated_month
 from gris_cli.__main__ import main
 from gris_cli.expecting import Expectation, expectation_of
+from gris_cli.plan.histograms import NamedHistogram
 from gris_cli.plan.sheets import percent, plainly, upwards
+from gris_cli.plan.simulating import Draws, curve
 from pinot_connector.results import Consistency, CountNoise, Mechanism, Parameters
 
-FEEDBACK = Path(__file__).resolve().parents[2] / "examples" / "cofacts" / "feedback.parquet"
+ROOT = Path(__file__).resolve().parents[2]
+FEEDBACK = ROOT / "examples" / "cofacts" / "feedback.parquet"
 ARTICLES = ("--data", str(FEEDBACK), "--by", "article_id", "--member", "member_id")
 COHORTS = ("--data", str(FEEDBACK), "--by", "cohort", "--member", "member_id", "--delta-l0", "1")
 
@@ -135,6 +140,37 @@ def test_elements_are_found_as_often_as_expected(capsys: pytest.CaptureFixture[s
     assert (rows[0]["element"], rows[0]["count"]) == ("2018-12", 3411)
 
 
+def test_what_lies_beyond_d_bar_raises_the_threshold(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Fetched are d_bar + 1 rows, and the chance counts from the last of them."""
+    counts = tmp_path / "counts.txt"
+    counts.write_text("\n".join(["1000", "900", "800", "600", "590"]))
+    flags = ("--delta-l0", "1", "--d-bar", "3", "--epsilon-per", "0.15", "--trials", "400", "--seed", "3")
+    rows = told(capsys, "found", "--counts", str(counts), *flags)["found"]
+    assert [1000, 900, 800] == [row["count"] for row in rows]
+    assert rows[0]["expected"] > 0.9
+    assert rows[1]["expected"] < 0.2
+    for row in rows:
+        deviation = (row["expected"] * (1 - row["expected"]) / 400) ** 0.5
+        assert row["share"] == pytest.approx(row["expected"], abs=5 * deviation + 1e-3)
+
+
+def test_a_curves_band_holds_the_middle_half_of_the_runs() -> None:
+    """A quarter of the same runs, made here one by one, lies at or below either end, as quantiles of samples do."""
+    named = NamedHistogram(tuple("abcdefgh"), Histogram.from_element_order([90, 80, 70, 60, 50, 40, 30, 20]))
+    mechanism = UnkGumb(Currency(Fraction("0.15"), Fraction("1e-3")), 6, 8, 1, with_counts=False)
+    (point,) = curve(named, [mechanism], Draws(5), trials=101, advance=lambda: None)
+    again = Draws(5)
+    sizes = sorted(
+        mechanism.run(named.histogram, again.noise("3/20", "8", str(trial))).indices.size
+        for trial in range(101)
+    )
+    assert (sizes[25], sizes[75]) == (point.lower, point.upper)
+    assert sizes[25] < sizes[75]
+    assert sum(sizes) / 101 == pytest.approx(point.mean)
+
+
 def test_without_data_only_the_closed_forms_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Which counts are found, and how exact they are."""
     found = told(capsys, "found", "--epsilon-per", "0.15")
@@ -159,6 +195,68 @@ def test_counts_come_from_a_file_too(capsys: pytest.CaptureFixture[str], tmp_pat
     ]
     assert abs(rows[0]["noisy_count"] - 5000) < 500
     assert rows[1]["noisy_count"] is None
+
+
+CHARGES = """account,day,information,calls
+a,0,21,1
+a,0,21,1
+a,2,21,0
+b,1,100,1
+c,2,1,0
+"""
+
+
+def test_usage_tells_who_would_have_used_up_a_budget(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Three accounts: a is above 42 on the third day only, b above 99 on the second, c never; none is above 100."""
+    charges = tmp_path / "charges.csv"
+    charges.write_text(CHARGES)
+    flags = ("--information", "41", "--information", "42", "--information", "99", "--information", "100")
+    rows = told(capsys, "usage", str(charges), *flags, "--calls", "0", "--calls", "1")["usage"]
+    thirds = {
+        (row["unit"], row["limit"]): [round(3 * row[key]) for key in ("first_day", "first_week", "window")]
+        for row in rows
+    }
+    assert {
+        ("information", 41): [1, 2, 2],
+        ("information", 42): [0, 2, 2],
+        ("information", 99): [0, 1, 1],
+        ("information", 100): [0, 0, 0],
+        ("calls", 0): [1, 2, 2],
+        ("calls", 1): [1, 1, 1],
+    } == thirds
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("account,day\n", "must name"),
+        (CHARGES.splitlines()[0], "no charge"),
+        (CHARGES + "d,x,1,1\n", "line 7"),
+        (CHARGES + "d,1,1\n", "line 7"),
+        (CHARGES + "d,400,1,1\n", "line 7"),
+        (CHARGES + "d,1,-1,1\n", "line 7"),
+    ],
+)
+def test_broken_charges_are_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str, named: str
+) -> None:
+    """The line, and never what is in it."""
+    charges = tmp_path / "charges.csv"
+    charges.write_text(content)
+    assert main(["plan", "usage", str(charges)]) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_the_simulated_month_can_be_repeated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The same seed gives the same file, whose charges `usage` reads; another seed another."""
+    files = [tmp_path / name for name in ("first.csv", "again.csv", "other.csv")]
+    for path, seed in zip(files, ("1", "1", "2"), strict=True):
+        simulated_month.main(["--analysts", "3", "--seed", seed, str(path)])
+    first, again, other = (path.read_bytes() for path in files)
+    assert first == again != other
+    assert told(capsys, "usage", str(files[0]))["usage"][0]["window"] <= 1
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
@@ -203,6 +301,8 @@ def test_pictures_are_drawn_and_can_be_repeated(
         (("curve", *ARTICLES, "--counts", __file__), "--counts"),
         (("curve", "--counts", __file__), "one whole count"),
         (("found", "--out", "figure.png"), "--out"),
+        (("compose", *(("--epsilon-per", "0.1") * 7), "--out", "figure.png"), "six"),
+        (("curve", *ARTICLES, *(("--d-bar", "60") * 7), "--out", "figure.png"), "six"),
         (("found", "--delta-l0", "0"), "delta_l0"),
     ],
 )
@@ -253,5 +353,38 @@ def test_what_to_expect_of_a_resolved_question() -> None:
     gaussian = parameters(gumbel, Mechanism.UNK_GUMB, k=10, count_noise=CountNoise.DISCRETE_GAUSSIAN)
     assert Expectation(201, 221, 26) == expectation_of(gaussian)
     assert Expectation(345, 389, 40) == expectation_of(parameters(laplace, Mechanism.UNK_LAP, delta_l0=1))
+    wide = UnkLap(currency, 3, 1000, 1)
+    assert Expectation(1075, 1206, 120) == expectation_of(parameters(wide, Mechanism.UNK_LAP, delta_l0=3))
     known = parameters(gumbel, Mechanism.KNOWN_GUMB, k=10, delta=None, d_bar=None, noise_scale=None)
     assert Expectation(None, None, None) == expectation_of(known)
+
+
+def commands_of_the_guide() -> list[list[str]]:
+    """Return the commands that docs/choosing-parameters.md tells to run, as words."""
+    guide = (ROOT / "docs" / "choosing-parameters.md").read_text()
+    blocks = guide.split("```sh\n")[1:]
+    return [shlex.split(line) for block in blocks for line in block.split("```")[0].splitlines()]
+
+
+@pytest.mark.parametrize("command", commands_of_the_guide(), ids=" ".join)
+def test_the_guides_commands_run(
+    command: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they are written, but for the number of runs, and with files in a directory of their own."""
+    monkeypatch.chdir(ROOT)
+    words = [str(tmp_path / Path(word).name) if word.endswith((".png", ".csv")) else word for word in command]
+    if words[0] == "python":
+        simulated_month.main(["--analysts", "2", words[-1]])
+        return
+    charges = [word for word in words if word.endswith(".csv")]
+    for each in charges:
+        Path(each).write_text(CHARGES)
+    runs = ["--trials", "2"] if "--seed" in words else []
+    assert words[:2] == ["gris", "plan"]
+    assert main([*words[1:], *runs]) == 0
+    assert capsys.readouterr().out
+    pictures = [word for word in words if word.endswith(".png")]
+    assert all(Path(each).stat().st_size > 10_000 for each in pictures)
+    assert {Path(each).name for each in pictures} <= {
+        each.name for each in (ROOT / "docs" / "figures").iterdir()
+    }
