@@ -17,7 +17,7 @@ def main() -> None:
             f"{promise.mechanism.label:30}{promise.tau:4}{promise.epsilon:9.3g}{delta:10.3g}  {found}",
             flush=True,
         )
-    print(f"\n{'with Gaussian counts':34}{'rho':>9}{'delta':>10}  worst found")
+    print(f"\n{'with Gaussian counts':44}{'rho':>9}{'delta':>10}  worst found")
     for gaussian in KNOWN:
         _print_gaussian(gaussian, 0.0, f"rho {gaussian.worst_rho():.4g}")
     for gaussian in UNKNOWN:
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _print_gaussian(promise: GaussianPromise, delta: float, found: str) -> None:
-    print(f"{promise!s:34}{promise.rho:9.3g}{delta:10.3g}  {found}", flush=True)
+    print(f"{promise!s:44}{promise.rho:9.3g}{delta:10.3g}  {found}", flush=True)
 
 
 if __name__ == "__main__":

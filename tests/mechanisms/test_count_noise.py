@@ -13,7 +13,7 @@ from dp_service.mechanisms.intervals import gaussian_half_width, gaussian_noise_
 from .enumeration import certain_hockey_stick, output_law
 from .neighbours import over_known_domain
 from .promises import DELTA
-from .zcdp import FAR_ABOVE, KNOWN, SLACKS, SMALL, UNKNOWN, GaussianPromise, known_gumb
+from .zcdp import KNOWN, SLACKS, SMALL, UNKNOWN, GaussianPromise, far_above, known_gumb
 
 
 @pytest.mark.parametrize("promise", KNOWN, ids=str)
@@ -24,7 +24,7 @@ def test_gaussian_counts_cost_their_units_of_zcdp(promise: GaussianPromise) -> N
 
 def test_laplace_counts_cost_no_more_zcdp() -> None:
     """The other law at the same price."""
-    for histograms in (SMALL, FAR_ABOVE):
+    for histograms in (SMALL, far_above(1)):
         promise = GaussianPromise(known_gumb(1, 1, 1, CountNoise.LAPLACE), tuple(histograms), radius=60)
         assert promise.worst_rho() <= promise.rho * (1 + 1e-9)
 
@@ -32,7 +32,7 @@ def test_laplace_counts_cost_no_more_zcdp() -> None:
 def test_half_the_variance_would_break_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test finds Gaussian noise of half its variance."""
     monkeypatch.setattr(count_noise, "gaussian_variance", lambda inverse_scale: 1 / inverse_scale**2 / 2)
-    promise = GaussianPromise(known_gumb(1, 1, 1), tuple(FAR_ABOVE), radius=60)
+    promise = GaussianPromise(known_gumb(1, 1, 1), tuple(far_above(1)), radius=60)
     assert promise.worst_rho() > promise.rho * 1.05
 
 

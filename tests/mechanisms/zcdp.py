@@ -13,8 +13,12 @@ from .promises import currency
 
 ORDERS = (1.01, 1.5, 2, 4, 16)
 LOW_ORDERS = ORDERS[:-1]
-FAR_ABOVE: list[Counts] = [(a, b, c) for a in (20, 21) for b in (9, 10) for c in (0, 1)]
-"""Counts that are far above any threshold, where only the noise of the counts hides a member."""
+
+
+def far_above(tau: int) -> list[Counts]:
+    """Return counts that are far above any threshold, where only the noise of the counts hides a member."""
+    return [(a, b, c) for a in (20, 20 + tau) for b in (9, 9 + tau) for c in (0, 1)]
+
 
 SMALL = all_histograms(3, 2)
 
@@ -34,8 +38,10 @@ class GaussianPromise:
 
     def __str__(self) -> str:
         mechanism = self.mechanism
-        where = "far above" if self.histograms == tuple(FAR_ABOVE) else "small"
-        return f"{mechanism.name.value} e={mechanism.currency.epsilon_per} k={mechanism.k} tau={mechanism.tau} {where}"
+        where = "small" if self.histograms == tuple(SMALL) else "far above"
+        limit = f" d_bar={mechanism.d_bar}" if isinstance(mechanism, UnkGumb) else ""
+        parameters = f"e={mechanism.currency.epsilon_per} k={mechanism.k}{limit} tau={mechanism.tau}"
+        return f"{mechanism.name.value} {parameters} {where}"
 
     @property
     def rho(self) -> float:
@@ -98,7 +104,7 @@ KNOWN = [
         (known_gumb(2, 1, 2), 60, ORDERS),
         (known_gumb(4, 2, 1), 8, LOW_ORDERS),
     )
-    for histograms in (SMALL, FAR_ABOVE)
+    for histograms in (SMALL, far_above(mechanism.tau))
 ]
 UNKNOWN = [
     GaussianPromise(mechanism, tuple(histograms), radius)
@@ -109,6 +115,6 @@ UNKNOWN = [
         (unk_gumb(4, 2, 2), 5),
         (unk_gumb(4, 2, 3), 5),
     )
-    for histograms in (SMALL, FAR_ABOVE)
+    for histograms in (SMALL, far_above(mechanism.tau))
 ]
 SLACKS = (0.05, 1e-3)
