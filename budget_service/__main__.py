@@ -18,11 +18,11 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from budget_service.configuration import ConfigurationError
+from budget_service.configuration import Configuration, ConfigurationError
 from budget_service.hosting import ListenError, administering, serving
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.opening import open_store
+from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.tickets import TicketKeyError
 
 EXIT_UNREACHABLE = 1
@@ -39,11 +39,19 @@ def main(arguments: list[str] | None = None) -> int:
         settings = LiveSettings(load_settings(options.config))
         if options.validate:
             return 0
+        if options.confirm_restored:
+            return _confirm_restored(options.store, settings.current.configuration)
         asyncio.run(_run(options, settings))
     except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError) as error:
         return _fail(error, EXIT_MISCONFIGURED)
     except StoreUnavailableError as error:
         return _fail(error, EXIT_UNREACHABLE)
+    return 0
+
+
+def _confirm_restored(address: str, configuration: Configuration) -> int:
+    count = confirm_restored(address, configuration.limit_of, configuration.named_levels())
+    sys.stderr.write(f"budget_service: what was left of {count} budgets counts as spent\n")
     return 0
 
 
@@ -93,6 +101,11 @@ def _parser() -> argparse.ArgumentParser:
         "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
     )
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
+    parser.add_argument(
+        "--confirm-restored",
+        action="store_true",
+        help="put a restored SQLite ledger into use: what was left of every open budget counts as spent; then end",
+    )
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
 
