@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import grpc
 from gris.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
@@ -75,11 +76,14 @@ async def serving(
 
 
 @asynccontextmanager
-async def administering(store: Store, listen: str) -> AsyncIterator[str]:
-    """Serve the administrator's service for `store` on an address of its own, as `serving` does the other."""
+async def administering(store: Store, listen: str, archive: Path | None = None) -> AsyncIterator[str]:
+    """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
+
+    Sealed journals may be moved to the folder `archive`.
+    """
     server = grpc.aio.server(options=OPTIONS)
     calls = Calls()
-    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls), server)
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls, archive), server)
     address = _bind(server, listen)
     await server.start()
     try:
