@@ -21,11 +21,11 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from budget_service.configuration import ConfigurationError
+from budget_service.configuration import Configuration, ConfigurationError
 from budget_service.hosting import ListenError, administering, new_server, serving
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.opening import open_store
+from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.tickets import TicketKeyError
 from budget_service.workers import stop_with_supervisor, supervise
 
@@ -44,6 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
         settings = LiveSettings(load_settings(options.config))
         if options.validate:
             return 0
+        if options.archive is not None and not options.archive.is_dir():
+            raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
+        if options.confirm_restored:
+            return _confirm_restored(options.store, settings.current.configuration)
         if options.workers > 1:
             return asyncio.run(_supervise(options))
         asyncio.run(_run(options, settings))
@@ -51,6 +55,12 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(error, EXIT_MISCONFIGURED)
     except StoreUnavailableError as error:
         return _fail(error, EXIT_UNREACHABLE)
+    return 0
+
+
+def _confirm_restored(address: str, configuration: Configuration) -> int:
+    count = confirm_restored(address, configuration.limit_of, configuration.named_levels())
+    sys.stderr.write(f"budget_service: what was left of {count} budgets counts as spent\n")
     return 0
 
 
@@ -66,7 +76,10 @@ async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
             started = {}
             if options.admin_listen is not None:
                 administering_ = administering(
-                    store, options.admin_listen, server=new_server(shares_port=options.worker)
+                    store,
+                    options.admin_listen,
+                    options.archive,
+                    server=new_server(shares_port=options.worker),
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(
@@ -93,6 +106,8 @@ async def _supervise(options: argparse.Namespace) -> int:
     arguments = ["--config", str(options.config), "--store", options.store]
     if options.reflection:
         arguments.append("--reflection")
+    if options.archive is not None:
+        arguments += ["--archive", str(options.archive)]
     wanted = {"address": options.listen}
     if options.admin_listen is not None:
         wanted["admin_address"] = options.admin_listen
@@ -131,7 +146,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
     )
+    parser.add_argument("--archive", type=Path, help="the folder that sealed journals may be moved to")
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
+    parser.add_argument(
+        "--confirm-restored",
+        action="store_true",
+        help="put a restored SQLite ledger into use: what was left of every open budget counts as spent; then end",
+    )
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
 

@@ -151,14 +151,19 @@ class Configuration(_Strict):
         ):
             raise AccountUnknownError
         levels = (account.level(depth) for depth in range(1, account.depth + 1))
-        found = ((level, stored.get(level) or self._limit_of(level)) for level in levels)
+        found = ((level, stored.get(level) or self.limit_of(level)) for level in levels)
         return tuple(LevelLimit(level, limit) for level, limit in found if limit is not None)
+
+    def limit_of(self, level: Account) -> Limit | None:
+        """Return the limit of one level by this file; None if it has none."""
+        return next((entry.to_limit() for entry in self.accounts if entry.matches(level)), None)
+
+    def named_levels(self) -> list[Account]:
+        """Return the levels whose paths are written out in full."""
+        return [Account(tuple(entry.path)) for entry in self.accounts if not entry.has_wildcard]
 
     def _makes(self, entry: AccountEntry) -> bool:
         return self.create_at_first_use or not entry.has_wildcard
-
-    def _limit_of(self, level: Account) -> Limit | None:
-        return next((entry.to_limit() for entry in self.accounts if entry.matches(level)), None)
 
 
 def load_configuration(path: Path) -> Configuration:

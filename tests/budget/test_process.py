@@ -226,6 +226,7 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
         (refused(tmp_path, "sqlite:x", configuration="accounts: 7"), 2, "accounts"),
         (refused(tmp_path, "sqlite:x", configuration=with_key), 2, "32 bytes"),
         (refused(tmp_path, "etcd://x"), 2, "sqlite:PATH"),
+        (refused(tmp_path, "sqlite:x", "--archive", f"{tmp_path}/none"), 2, "not a folder"),
         (refused(tmp_path, f"sqlite:{tmp_path}/no/ledger.db"), 2, "no/ledger.db"),
         (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--listen", "nowhere"), 2, "HOST:PORT"),
         (refused(tmp_path, "redis://127.0.0.1:1/0"), 1, "127.0.0.1:1"),
@@ -233,6 +234,23 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
     for (code, said), expected, word in wrong:
         assert (code, True) == (expected, word in said)
         assert said.count("\n") == 1
+
+
+async def test_a_restored_ledger_is_served_after_its_confirmation(tmp_path: Path) -> None:
+    """Exit code 2 before it, and no budget is left of the month after it."""
+    store = f"sqlite:{tmp_path}/ledger.db"
+    with service(tmp_path, store) as running:
+        async with connected(running.address) as stub:
+            await stub.UpdateBudget(charging(cost(1, 1)))
+        assert running.end(signal.SIGTERM) == 0
+    (tmp_path / "ledger.db.mark").unlink()
+    code, said = refused(tmp_path, store)
+    assert (code, "--confirm-restored" in said) == (2, True)
+    code, said = refused(tmp_path, store, "--confirm-restored")
+    assert (code, said) == (0, "budget_service: what was left of 1 budgets counts as spent\n")
+    with service(tmp_path, store) as running:
+        async with connected(running.address) as stub:
+            assert (await failure(stub.UpdateBudget(charging(cost(1, 1))))).info.reason == "BUDGET_EXHAUSTED"
 
 
 def test_a_configuration_can_be_checked_alone(tmp_path: Path) -> None:
