@@ -18,11 +18,12 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from budget_service.configuration import Configuration, ConfigurationError, load_configuration
+from budget_service.configuration import Configuration, ConfigurationError
 from budget_service.hosting import ListenError, administering, serving
+from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.opening import open_store
-from budget_service.tickets import TicketKeyError, TicketVerifier
+from budget_service.stores.opening import confirm_restored, open_store
+from budget_service.tickets import TicketKeyError
 
 EXIT_UNREACHABLE = 1
 EXIT_MISCONFIGURED = 2
@@ -35,11 +36,12 @@ def main(arguments: list[str] | None = None) -> int:
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
     try:
-        configuration = load_configuration(options.config)
-        tickets = _tickets(configuration)
+        settings = LiveSettings(load_settings(options.config))
         if options.validate:
             return 0
-        asyncio.run(_run(options, configuration, tickets))
+        if options.confirm_restored:
+            return _confirm_restored(options.store, settings.current.configuration)
+        asyncio.run(_run(options, settings))
     except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError) as error:
         return _fail(error, EXIT_MISCONFIGURED)
     except StoreUnavailableError as error:
@@ -47,26 +49,32 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-async def _run(
-    options: argparse.Namespace, configuration: Configuration, tickets: TicketVerifier | None
-) -> None:
+def _confirm_restored(address: str, configuration: Configuration) -> int:
+    count = confirm_restored(address, configuration.limit_of, configuration.named_levels())
+    sys.stderr.write(f"budget_service: what was left of {count} budgets counts as spent\n")
+    return 0
+
+
+async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
     stop = _stop_event()
-    store = await open_store(options.store, allow_volatile=configuration.allow_volatile)
+    allow_volatile = settings.current.configuration.allow_volatile
+    store = await open_store(options.store, allow_volatile=allow_volatile)
+    following = asyncio.create_task(settings.follow(options.config))
     try:
         async with AsyncExitStack() as servers:
             started = {"service": "budget_service"}
             if options.admin_listen is not None:
                 administering_ = administering(store, options.admin_listen)
                 started["admin_address"] = await servers.enter_async_context(administering_)
-            serving_ = serving(
-                store, configuration, tickets, options.listen, with_reflection=options.reflection
-            )
+            serving_ = serving(store, settings, options.listen, with_reflection=options.reflection)
             started["address"] = await servers.enter_async_context(serving_)
             # The promise to whoever started the process: this line, and only this, on stdout.
             sys.stdout.write(json.dumps(started) + "\n")
             sys.stdout.flush()
             await stop.wait()
     finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
         await store.close()
 
 
@@ -75,11 +83,6 @@ def _stop_event() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
-
-
-def _tickets(configuration: Configuration) -> TicketVerifier | None:
-    wanted = configuration.charge_tickets
-    return None if wanted is None else TicketVerifier.from_file(Path(wanted.key_file))
 
 
 def _fail(error: Exception, code: int) -> int:
@@ -98,6 +101,11 @@ def _parser() -> argparse.ArgumentParser:
         "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
     )
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
+    parser.add_argument(
+        "--confirm-restored",
+        action="store_true",
+        help="put a restored SQLite ledger into use: what was left of every open budget counts as spent; then end",
+    )
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
 

@@ -34,9 +34,11 @@ from budget_service.stores.interface import (
     StoreUnusableError,
     system_clock,
 )
+from budget_service.stores.redis_line import Line
 from budget_service.stores.redis_schema import bring_up
 
-MAX_CONNECTIONS = 32
+# One for the requests, the others for checks and listings.
+MAX_CONNECTIONS = 4
 CONNECT_TIMEOUT_SECONDS = 1.0
 ANSWER_TIMEOUT_SECONDS = 2.0
 # Two is what a window that ends between guess and script takes.
@@ -90,6 +92,7 @@ class RedisStore:
     def __init__(self, pool: BlockingConnectionPool, *, allow_volatile: bool, clock: Clock | None) -> None:
         self._pool = pool
         self._client = Redis(connection_pool=pool)
+        self._line = Line(pool)
         self._allow_volatile = allow_volatile
         self._clock = clock
         # How far Redis' clock was ahead of ours when a guess of its time was wrong.
@@ -151,7 +154,7 @@ class RedisStore:
         """Return entries of a root; see `Store`."""
         first, last = f"({after}" if after else "-", until or "+"
         command = ("XRANGE", text.journal_key(root), first, last, "COUNT", str(most))
-        found = await self._reading(self._exchange(*command))
+        found = await self._reading(self._line.ask(*command))
         return [(position, text.parse_entry(fields)) for position, fields in found]
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
@@ -162,7 +165,7 @@ class RedisStore:
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         key = text.reading_keys(account.root)[2]
-        kept = await self._reading(self._exchange("HGET", key, reservation_id))
+        kept = await self._reading(self._line.ask("HGET", key, reservation_id))
         if kept is None:
             return None
         reservation = text.parse_reservation(reservation_id, kept)
@@ -184,7 +187,8 @@ class RedisStore:
             )
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Finish what was sent and close every connection."""
+        await self._line.close()
         await self._pool.disconnect()
 
     async def _warn_of_losses(self) -> None:
@@ -213,10 +217,10 @@ class RedisStore:
         told = (str(len(keys)), *keys, *arguments)
         try:
             try:
-                return await self._exchange("EVALSHA", script.digest, *told)
+                return await self._line.ask("EVALSHA", script.digest, *told)
             except NoScriptError:
                 # Redis was restarted, or never saw the script; it has run nothing.
-                return await self._exchange("EVAL", script.source, *told)
+                return await self._line.ask("EVAL", script.source, *told)
         except ResponseError as error:
             # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
             raise StoreUnavailableError(str(error)) from error
@@ -230,23 +234,6 @@ class RedisStore:
         except (OutcomeUnknownError, ResponseError) as error:
             # A reading has no outcome that could be unknown.
             raise StoreUnavailableError(str(error)) from error
-
-    async def _exchange(self, *command: str) -> Any:
-        """Send one command and return its answer, telling a command that was not sent from one without an answer."""
-        try:
-            connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
-        except (RedisError, OSError) as error:
-            raise StoreUnavailableError(str(error)) from error
-        try:
-            await connection.send_command(*command)
-            return await connection.read_response()
-        except ResponseError:
-            raise
-        except (RedisError, OSError) as error:
-            await connection.disconnect()
-            raise OutcomeUnknownError(str(error)) from error
-        finally:
-            await self._pool.release(connection)
 
     def _guess(self) -> Microseconds:
         return system_clock() + self._ahead if self._clock is None else self._clock()
