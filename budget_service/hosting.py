@@ -14,17 +14,21 @@ from grpc_reflection.v1alpha import reflection
 
 from budget_service.admin import BudgetAdminService
 from budget_service.calls import Calls
-from budget_service.configuration import Configuration
 from budget_service.health import OVERALL, watch
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
+from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
-from budget_service.tickets import TicketVerifier
 
 GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
 HEALTH_SERVICE_NAME = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 
+# So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
+MAX_PENDING_CALLS = 100_000
+
 OPTIONS = (
+    ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
+    ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
 )
@@ -45,8 +49,7 @@ def new_server(*, shares_port: bool = False) -> grpc.aio.Server:
 @asynccontextmanager
 async def serving(
     store: Store,
-    configuration: Configuration,
-    tickets: TicketVerifier | None,
+    settings: LiveSettings,
     listen: str,
     *,
     with_reflection: bool = False,
@@ -61,7 +64,7 @@ async def serving(
     """
     server = server or new_server()
     calls = Calls()
-    service = BudgetService(store, configuration, tickets, calls)
+    service = BudgetService(store, settings, calls)
     health_service = health.HealthServicer()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)

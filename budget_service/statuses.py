@@ -6,7 +6,7 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
                                                           and BadRequest naming the field
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
-UNAVAILABLE          STORE_UNAVAILABLE (no effect), OUTCOME_UNKNOWN (repeat with the same request id)
+UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect), OUTCOME_UNKNOWN (repeat with the same request id)
 """
 
 from __future__ import annotations
@@ -93,6 +93,12 @@ def store_unavailable() -> Status:
     return _status(
         code_pb2.UNAVAILABLE, "the store is unavailable; nothing was changed", _info("STORE_UNAVAILABLE")
     )
+
+
+def overloaded() -> Status:
+    """Tell that more calls are running than may be; nothing was begun."""
+    message = "too many calls at once; nothing was changed"
+    return _status(code_pb2.UNAVAILABLE, message, _info("OVERLOADED"))
 
 
 def outcome_unknown() -> Status:

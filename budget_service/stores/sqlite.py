@@ -15,6 +15,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -30,11 +31,13 @@ from budget_service.stores.interface import (
     BalancePage,
     Clock,
     OutcomeUnknownError,
+    StoreError,
     StoreUnavailableError,
     StoreUnusableError,
     system_clock,
 )
-from budget_service.stores.sqlite_file import connect, secure
+from budget_service.stores.sqlite_file import check_settings, connect, secure
+from budget_service.stores.sqlite_mark import Mark, check_mark, save, state_of
 from budget_service.stores.sqlite_view import View
 
 VOLATILE = Path(":memory:")
@@ -51,8 +54,10 @@ Waiting: TypeAlias = tuple[Request, "asyncio.Future[Answer]"]
 class SqliteStore:
     """A Store in one file. Work that has begun is finished even if its caller is cancelled."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, path: Path | None) -> None:
         self._connection = connection
+        self._path = path
+        self._mark: Mark | None = None
         self._clock = clock
         self._view = View(connection)
         self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
@@ -68,7 +73,17 @@ class SqliteStore:
             secure(path)
         elif not allow_volatile:
             raise StoreUnusableError("a ledger in memory forgets budgets when it stops: name a file")
-        return SqliteStore(connect(path), clock)
+        connection = connect(path)
+        if path == VOLATILE:
+            return SqliteStore(connection, clock, None)
+        try:
+            check_mark(connection, path)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, sqlite3.Error | OSError):
+                raise StoreUnusableError(f"{path}: {error}") from error
+            raise
+        return SqliteStore(connection, clock, path)
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
@@ -105,13 +120,15 @@ class SqliteStore:
         return None if found is None else found.query_id
 
     async def check(self) -> None:
-        """Return if the file can be read."""
-        await self._reading(lambda: self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone())
+        """Return if the file is still there and commits are forced to it; then mark how far it has come."""
+        await self._save_mark(await self._reading(self._state))
 
     async def close(self) -> None:
         """Finish what was begun and free the file."""
         if self._worker is not None:
             await self._worker
+        with suppress(StoreError):
+            await self.check()
         async with self._turn:
             self._connection.close()
         self._committer.shutdown()
@@ -122,6 +139,21 @@ class SqliteStore:
                 return work()
             except sqlite3.Error as error:
                 raise _translated(error) from error
+
+    def _state(self) -> Mark | None:
+        if self._path is None:
+            return None
+        check_settings(self._connection, self._path)
+        return state_of(self._connection)
+
+    async def _save_mark(self, state: Mark | None) -> None:
+        if self._path is None or state is None or state == self._mark:
+            return
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._committer, save, self._path, state)
+        except OSError as error:
+            raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
+        self._mark = state
 
     def _read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         root = self._view.root(account.root)

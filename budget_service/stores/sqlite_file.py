@@ -22,6 +22,8 @@ SCHEMA = (
     # A limit is written as `limits.limit_text`.
     "CREATE TABLE limits (root TEXT NOT NULL, level TEXT NOT NULL, limit_text TEXT NOT NULL, "
     "PRIMARY KEY (root, level)) WITHOUT ROWID",
+    # One row: the ledger's own name, which its mark repeats.
+    "CREATE TABLE ledger (ledger_id TEXT NOT NULL)",
     """CREATE TABLE balances (
         level TEXT PRIMARY KEY, window_start INTEGER NOT NULL, window_end INTEGER,
         spent_information INTEGER NOT NULL, spent_calls INTEGER NOT NULL,
@@ -67,7 +69,7 @@ MIGRATIONS = {
         "ALTER TABLE balances ADD COLUMN leaves_at INTEGER",
         "ALTER TABLE balances ADD COLUMN earlier TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE roots ADD COLUMN limits_version INTEGER NOT NULL DEFAULT 0",
-        SCHEMA[1],
+        *SCHEMA[1:3],
         "DROP INDEX outcomes_by_age",
         "CREATE INDEX outcomes_by_age ON outcomes (keep_until)",
         "DROP INDEX payments_by_age",
@@ -75,6 +77,8 @@ MIGRATIONS = {
         "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     ),
 }
+
+SYNCHRONOUS_FULL = 2
 
 
 def secure(path: Path) -> None:
@@ -123,6 +127,16 @@ def connect(path: Path) -> sqlite3.Connection:
             raise StoreUnusableError(f"{path}: {error}") from error
         raise
     return connection
+
+
+def check_settings(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreUnusableError unless the ledger is where it was, and every commit is forced to the disk."""
+    (journal_mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
+    if (journal_mode, synchronous) != ("wal", SYNCHRONOUS_FULL):
+        raise StoreUnusableError(f"{path}: commits are not forced to the disk")
+    if not path.exists():
+        raise StoreUnusableError(f"{path} is gone: what is charged now would be lost with this process")
 
 
 def _take(connection: sqlite3.Connection) -> None:

@@ -133,7 +133,7 @@ async def test_only_the_owner_may_read_or_write_a_ledger(tmp_path: Path) -> None
             modes = modes_in(tmp_path)
     finally:
         os.umask(before)
-    assert modes == {"ledger.db": 0o600, "ledger.db-wal": 0o600}
+    assert modes == {"ledger.db": 0o600, "ledger.db-wal": 0o600, "ledger.db.mark": 0o600}
 
 
 async def test_a_ledger_that_anybody_may_write_is_refused(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_SETTLED: _ClassVar[ChargeKind]
     CHARGE_KIND_DIRECT: _ClassVar[ChargeKind]
     CHARGE_KIND_FORFEITED: _ClassVar[ChargeKind]
+    CHARGE_KIND_LOST: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
 PERIOD_WEEK: Period
@@ -35,6 +36,7 @@ CHARGE_KIND_UNSPECIFIED: ChargeKind
 CHARGE_KIND_SETTLED: ChargeKind
 CHARGE_KIND_DIRECT: ChargeKind
 CHARGE_KIND_FORFEITED: ChargeKind
+CHARGE_KIND_LOST: ChargeKind
 
 class Limit(_message.Message):
     __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
