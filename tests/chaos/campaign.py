@@ -130,7 +130,8 @@ async def _replay_everything(load: Load, clients: list[Client]) -> None:
 
     async def replays(client: Client) -> None:
         for request, first in waiting:
-            await client.replay(request, first)
+            if not await client.replay(request, first):
+                raise TimeoutError("a ledger at rest does not answer: see the services' log")
 
     async with asyncio.TaskGroup() as group:
         for client in clients:

@@ -127,11 +127,12 @@ class Client:
         if self.load.answered:
             await self.replay(*self.load.dice.choice(self.load.answered))
 
-    async def replay(self, request: Asked, first: Told) -> None:
-        """Repeat one request until it is answered again."""
+    async def replay(self, request: Asked, first: Told) -> bool:
+        """Repeat one request until it is answered again, and tell whether it was."""
         again = await self._until_known(request, PATIENCE_SECONDS)
         if again.answer:
             self.load.history.replays.append(Replay(request.request_id, first.answer, again.answer))
+        return bool(again.answer)
 
     async def pay_again(self) -> None:
         """Charge a release that this account has paid for, under a new id."""
