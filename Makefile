@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit bench-path bench-noise bench-mechanisms bench-timing clean
+.PHONY: help demo test check format protos audit chaos pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -40,7 +40,7 @@ else
 	@$(BIN)/gris demo --engine $(ENGINE)
 endif
 
-test: $(VENV)/.dev ## run the tests; parts that need Redis, Java or Docker say what to install
+test: $(VENV)/.dev ## run the tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos
@@ -61,6 +61,12 @@ protos: $(VENV)/.dev ## write protos/generated
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.audit
 
+pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions
+	$(BIN)/python -m tests.pinot.stream
+
+chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
+	$(BIN)/python -m tests.chaos $(CHAOS)
+
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
 	$(BIN)/python -m bench.path --engine $(ENGINE)
 
@@ -70,8 +76,11 @@ bench-noise: $(VENV)/.bench ## exact noise beside numpy, OpenDP and PyDP, and me
 bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere, on one histogram
 	$(BIN)/python -m bench.mechanisms
 
-bench-timing: $(VENV)/.dev ## the time of a release over flat, Zipf and tied histograms
+bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf and huge histograms, as ratios
 	$(BIN)/python -m bench.timing
+
+bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo on the same server; BENCH="--store sqlite"
+	$(BIN)/python -m bench.budget $(BENCH)
 
 clean: ## remove what make has set up
 	rm -rf $(VENV) node_modules .gris

@@ -92,7 +92,7 @@ def main() -> None:
     print("\n10^7 numbers, each in a process of its own")
     for job in memory:
         print(
-            f"  {job.name:30} {job.seconds:7.2f} s   peak {job.peak_megabytes:7.1f} MB, result included, "
+            f"  {job.name:34} {job.seconds:7.2f} s   peak {job.peak_megabytes:7.1f} MB, result included, "
             f"beside {job.input_megabytes:.0f} MB of input"
         )
 
@@ -309,6 +309,11 @@ def large_laplace() -> tuple[NDArray[np.int64], Work]:
     return NOTHING, lambda: noise().discrete_laplace(1 / LAPLACE_SCALE, TEN_MILLION, "counts")
 
 
+def large_wide_laplace() -> tuple[NDArray[np.int64], Work]:
+    """10^7 discrete Laplace numbers of several digits each."""
+    return NOTHING, lambda: noise().discrete_laplace(Fraction(1, MILLION), TEN_MILLION, "counts")
+
+
 def large_gaussian() -> tuple[NDArray[np.int64], Work]:
     """10^7 discrete Gaussian numbers."""
     return NOTHING, lambda: noise().discrete_gaussian(SIGMA**2, TEN_MILLION, "counts")
@@ -320,6 +325,7 @@ LARGE_JOBS: dict[str, Callable[[], tuple[NDArray[np.int64], Work]]] = {
     "top 100 of 10^7, numpy float": large_float_order,
     "10^7 of 10^7 in order": large_whole_order,
     "10^7 discrete Laplace": large_laplace,
+    "10^7 discrete Laplace, scale 10^6": large_wide_laplace,
     "10^7 discrete Gaussian": large_gaussian,
 }
 

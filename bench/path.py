@@ -1,21 +1,25 @@
-"""A private top 10 through the whole path beside the same d_bar = 1000 query through the engine alone.
+"""A private top 10 through the whole path beside the same d_bar = 1000 query through the engine's own client alone.
 
     python -m bench.path --engine duckdb
-    python -m bench.path --engine pinot        # PINOT_BROKER and PINOT_CONTROLLER say where
+    python -m bench.path --engine pinot        # PINOT_BROKER and PINOT_CONTROLLER, or a cluster that it starts
 
-Both run in turn in one process, so that a slow moment of the machine meets both; figures are medians, and the ratio
-is taken pair by pair. Every private question is a new one (fresh consistency) and is charged.
+1, 8 and 32 callers ask, in turns with as many who ask the engine alone, in one process, so that a slow moment of the
+machine meets both. Figures are medians over all questions, ratios are medians over the turns. Every private question
+has fresh noise and is charged.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,7 +27,10 @@ from urllib.parse import urlsplit
 import duckdb
 import pinotdb
 
-from pinot_connector import PrivateClient, structured_question
+from bench.stages import TimedSteps
+from deploy.pinot.cluster import PinotCluster, Ports
+from examples.load import TABLES, load
+from pinot_connector import structured_question
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -31,47 +38,88 @@ from pinot_connector.engines.pinot import PinotEngine
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 TABLE = "cofacts_feedback"
+CALLERS = (1, 8, 32)
+TURNS = 5
+WARM_UP = 20
+TARGET_P50, TARGET_THROUGHPUT = 1.15, 0.9
 BUDGET = """
 create_at_first_use: true
 accounts:
   - path: [bench, "*"]
     limit: {information: 1000000000, calls: 1000000000}
 """
+QUESTION = structured_question(TABLE, "article_id", k=10)
+
+Ask = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn: the seconds of each question, and of all together."""
+
+    each: list[float]
+    whole: float
+
+    @property
+    def throughput(self) -> float:
+        """Questions a second."""
+        return len(self.each) / self.whole
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Medians in milliseconds, and the median of the ratios pair by pair."""
+    """Medians in milliseconds and questions a second; ratios are private over alone, turn by turn."""
 
-    engine: str
-    pairs: int
+    callers: int
     private_p50_ms: float
-    engine_alone_p50_ms: float
+    alone_p50_ms: float
     ratio_p50: float
+    private_per_second: float
+    alone_per_second: float
+    ratio_throughput: float
+    stages_ms: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Engines:
+    """The engine of the private path, and how somebody asks who goes round it: each caller with a client of its own."""
+
+    private: Engine
+    alone: Callable[[str], Ask]
 
 
 def main() -> None:
-    """Measure, print the figures as a line for people or as JSON."""
+    """Measure, and print a table for people or JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--engine", choices=["duckdb", "pinot"], default="duckdb")
-    parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--questions", type=int, default=100, help="in each turn, all callers together")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    figures = measure(options.engine, options.pairs)
+    with _engines(options.engine) as engines:
+        found = asyncio.run(_measure(engines, options.questions))
     if options.json:
-        print(json.dumps(asdict(figures)))
-        return
-    print(
-        f"{figures.engine}: private top 10 {figures.private_p50_ms:.1f} ms, "
-        f"d_bar = 1000 query alone {figures.engine_alone_p50_ms:.1f} ms, "
-        f"ratio {figures.ratio_p50:.2f} (medians of {figures.pairs} pairs)"
-    )
+        print(json.dumps([asdict(each) for each in found]))
+    else:
+        _print(options.engine, found)
 
 
-def measure(engine_name: str, pairs: int) -> Figures:
-    """Ask in turn through the whole path and through the engine alone."""
+def _print(engine: str, found: list[Figures]) -> None:
+    print(f"{engine}: private top 10 beside the same d_bar = 1000 query alone")
+    print("callers  p50 private   alone   ratio (target)      /s private   alone   ratio (target)")
+    for each in found:
+        print(
+            f"{each.callers:7d} {each.private_p50_ms:9.1f} ms {each.alone_p50_ms:5.1f} ms {each.ratio_p50:6.2f} "
+            f"(<= {TARGET_P50})    {each.private_per_second:10.1f} {each.alone_per_second:7.1f} "
+            f"{each.ratio_throughput:7.2f} (>= {TARGET_THROUGHPUT})"
+        )
+    for each in found:
+        stages = ", ".join(f"{name} {value:.1f}" for name, value in each.stages_ms.items())
+        print(f"{each.callers} callers, medians in ms: {stages}")
+
+
+async def _measure(engines: Engines, questions: int) -> list[Figures]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "policy.yaml").write_text(_policy_with_fresh_noise())
@@ -79,25 +127,63 @@ def measure(engine_name: str, pairs: int) -> Figures:
         services = EmbeddedServices(
             policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
         )
-        engine, alone = _engines(engine_name)
-        with services, _client(services, engine) as client:
-            text = _rendered(client, engine.dialect)
-            timings = [
-                (_seconds(lambda: client.top_k(TABLE, "article_id", 10)), _seconds(lambda: alone(text)))
-                for _ in range(pairs + 20)
-            ][20:]
-        engine.close()
-    return _figures(engine_name, timings)
+        with services:
+            return [await _with_callers(services, engines, callers, questions) for callers in CALLERS]
 
 
-def _figures(engine: str, timings: list[tuple[float, float]]) -> Figures:
-    private, alone = zip(*timings, strict=True)
+async def _with_callers(
+    services: EmbeddedServices, engines: Engines, callers: int, questions: int
+) -> Figures:
+    steps = TimedSteps(services.dp_address, services.budget_address, engines.private)
+    with ThreadPoolExecutor(callers) as threads:
+        loop = asyncio.get_running_loop()
+        text = await steps.rendered(QUESTION, engines.private.dialect)
+        clients = [engines.alone(text) for _ in range(callers)]
+
+        async def private(_: int) -> object:
+            return await steps.ask(QUESTION)
+
+        async def alone(caller: int) -> object:
+            return await loop.run_in_executor(threads, clients[caller])
+
+        for ask in (private, alone):
+            await _turn(ask, callers, max(WARM_UP, callers))
+        steps.forget()
+        turns = [
+            (await _turn(private, callers, questions), await _turn(alone, callers, questions))
+            for _ in range(TURNS)
+        ]
+    stages = steps.medians_ms()
+    await steps.close()
+    return _figures(callers, turns, stages)
+
+
+async def _turn(ask: Callable[[int], Awaitable[object]], callers: int, questions: int) -> Turn:
+    """Have `callers` ask one question after the other, as many together as are said."""
+    each: list[float] = []
+
+    async def calling(caller: int) -> None:
+        for _ in range(questions // callers):
+            started = time.perf_counter()
+            await ask(caller)
+            each.append(time.perf_counter() - started)
+
+    started = time.perf_counter()
+    await asyncio.gather(*(calling(caller) for caller in range(callers)))
+    return Turn(each, time.perf_counter() - started)
+
+
+def _figures(callers: int, turns: list[tuple[Turn, Turn]], stages_ms: dict[str, float]) -> Figures:
+    private, alone = ([each for turn in side for each in turn.each] for side in zip(*turns, strict=True))
     return Figures(
-        engine=engine,
-        pairs=len(timings),
+        callers=callers,
         private_p50_ms=statistics.median(private) * 1e3,
-        engine_alone_p50_ms=statistics.median(alone) * 1e3,
-        ratio_p50=statistics.median(p / a for p, a in timings),
+        alone_p50_ms=statistics.median(alone) * 1e3,
+        ratio_p50=statistics.median(statistics.median(p.each) / statistics.median(a.each) for p, a in turns),
+        private_per_second=statistics.median(p.throughput for p, _ in turns),
+        alone_per_second=statistics.median(a.throughput for _, a in turns),
+        ratio_throughput=statistics.median(p.throughput / a.throughput for p, a in turns),
+        stages_ms=stages_ms,
     )
 
 
@@ -106,47 +192,50 @@ def _policy_with_fresh_noise() -> str:
     return text.replace("    member: member_id\n", "    member: member_id\n    consistency: fresh\n")
 
 
-def _client(services: EmbeddedServices, engine: Engine) -> PrivateClient:
-    return PrivateClient(
-        dp=services.dp_address, budget=services.budget_address, account="bench/analyst", engine=engine
-    )
+@contextmanager
+def _engines(name: str) -> Iterator[Engines]:
+    with ExitStack() as stack:
+        engines = _duckdb() if name == "duckdb" else _pinot(*_addresses(stack))
+        try:
+            yield engines
+        finally:
+            engines.private.close()
 
 
-def _rendered(client: PrivateClient, dialect: str) -> str:
-    question = structured_question(TABLE, "article_id", k=10)
-    return next(query.sql for query in client.explain(question).queries if query.dialect == dialect)
+def _duckdb() -> Engines:
+    path = TABLES[TABLE]
+    database = duckdb.connect()
+    database.execute(f"CREATE VIEW {TABLE} AS SELECT * FROM '{path}'")  # noqa: S608 - our own file
+
+    def client(sql: str) -> Ask:
+        cursor = database.cursor()
+        return lambda: cursor.execute(sql).fetchall()
+
+    return Engines(DuckDBEngine({TABLE: path}), client)
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def _addresses(stack: ExitStack) -> tuple[str, str]:
+    """Return broker and controller of the cluster that the environment names, or of one that is started."""
+    if "PINOT_BROKER" in os.environ:
+        return os.environ["PINOT_BROKER"], os.environ["PINOT_CONTROLLER"]
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    cluster = stack.enter_context(PinotCluster(2, directory=folder, ports=Ports.free(2)))
+    load(TABLES[TABLE], TABLE, controller=cluster.controller_url, broker=cluster.broker_url)
+    return cluster.broker_url, cluster.controller_url
 
 
-def _engines(name: str) -> tuple[Engine, Callable[[str], object]]:
-    return _duckdb() if name == "duckdb" else _pinot()
-
-
-def _duckdb() -> tuple[Engine, Callable[[str], object]]:
-    path = EXAMPLES / "cofacts" / "feedback.parquet"
-    connection = duckdb.connect()
-    connection.execute(f"CREATE VIEW {TABLE} AS SELECT * FROM '{path}'")  # noqa: S608 - our own file
-    return DuckDBEngine({TABLE: path}), lambda sql: connection.execute(sql).fetchall()
-
-
-def _pinot() -> tuple[Engine, Callable[[str], object]]:
-    broker = os.environ.get("PINOT_BROKER", "http://localhost:8099")
-    controller = os.environ.get("PINOT_CONTROLLER", "http://localhost:9000")
+def _pinot(broker: str, controller: str) -> Engines:
     address = urlsplit(broker)
-    connection = pinotdb.connect(
-        host=address.hostname, port=address.port, path="/query/sql", scheme=address.scheme
-    )
 
-    def ask(sql: str) -> object:
+    def client(sql: str) -> Ask:
+        connection = pinotdb.connect(
+            host=address.hostname, port=address.port, path="/query/sql", scheme=address.scheme
+        )
         # pinotdb reads every percent sign as a place for a parameter.
-        return connection.cursor().execute(sql.replace("%", "%%")).fetchall()
+        text = sql.replace("%", "%%")
+        return lambda: connection.cursor().execute(text).fetchall()
 
-    return PinotEngine(controller=controller, broker=broker), ask
+    return Engines(PinotEngine(controller=controller, broker=broker), client)
 
 
 if __name__ == "__main__":

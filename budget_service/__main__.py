@@ -2,8 +2,11 @@
 
     python -m budget_service --config budget.yaml --store sqlite:ledger.db --listen 127.0.0.1:0
 
-When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`; its log goes
-to stderr. It exits with 2 if it is told something it cannot do, with 1 if the store cannot be reached.
+With `--workers N` it runs N processes behind one port, for a store that several processes may write.
+
+When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
+`admin_address` if `--admin-listen` asks for the administrator's service; its log goes to stderr. It exits with 2 if it
+is told something it cannot do, with 1 if the store cannot be reached.
 """
 
 from __future__ import annotations
@@ -14,16 +17,20 @@ import json
 import logging
 import signal
 import sys
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from budget_service.configuration import Configuration, ConfigurationError, load_configuration
-from budget_service.hosting import ListenError, serving
+from budget_service.hosting import ListenError, administering, new_server, serving
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.tickets import TicketKeyError, TicketVerifier
+from budget_service.workers import stop_with_supervisor, supervise
 
 EXIT_UNREACHABLE = 1
 EXIT_MISCONFIGURED = 2
+MAX_WORKERS = 64
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
         tickets = _tickets(configuration)
         if options.validate:
             return 0
+        if options.workers > 1:
+            return asyncio.run(_supervise(options))
         asyncio.run(_run(options, configuration, tickets))
     except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError) as error:
         return _fail(error, EXIT_MISCONFIGURED)
@@ -49,17 +58,50 @@ async def _run(
     options: argparse.Namespace, configuration: Configuration, tickets: TicketVerifier | None
 ) -> None:
     stop = _stop_event()
+    if options.worker:
+        stop_with_supervisor(stop)
     store = await open_store(options.store, allow_volatile=configuration.allow_volatile)
     try:
-        async with serving(
-            store, configuration, tickets, options.listen, with_reflection=options.reflection
-        ) as address:
-            # The promise to whoever started the process: this line, and only this, on stdout.
-            sys.stdout.write(json.dumps({"service": "budget_service", "address": address}) + "\n")
-            sys.stdout.flush()
+        async with AsyncExitStack() as servers:
+            started = {}
+            if options.admin_listen is not None:
+                administering_ = administering(
+                    store, options.admin_listen, server=new_server(shares_port=options.worker)
+                )
+                started["admin_address"] = await servers.enter_async_context(administering_)
+            serving_ = serving(
+                store,
+                configuration,
+                tickets,
+                options.listen,
+                with_reflection=options.reflection,
+                server=new_server(shares_port=options.worker),
+            )
+            started["address"] = await servers.enter_async_context(serving_)
+            _say_ready(started)
             await stop.wait()
     finally:
         await store.close()
+
+
+async def _supervise(options: argparse.Namespace) -> int:
+    if options.store.startswith("sqlite:"):
+        raise StoreUnusableError(
+            "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
+        )
+    arguments = ["--config", str(options.config), "--store", options.store]
+    if options.reflection:
+        arguments.append("--reflection")
+    wanted = {"address": options.listen}
+    if options.admin_listen is not None:
+        wanted["admin_address"] = options.admin_listen
+    return await supervise(arguments, wanted, options.workers, _stop_event(), _say_ready)
+
+
+def _say_ready(addresses: Mapping[str, str]) -> None:
+    # The promise to whoever started the process: this line, and only this, on stdout.
+    sys.stdout.write(json.dumps({"service": "budget_service", **addresses}) + "\n")
+    sys.stdout.flush()
 
 
 def _stop_event() -> asyncio.Event:
@@ -83,12 +125,25 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("budget_service", description="A strict ledger of privacy budgets.")
     parser.add_argument("--config", type=Path, required=True, help="budget.yaml")
     parser.add_argument(
-        "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis://... or rediss://..."
+        "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis[s]://... or postgresql://..."
     )
     parser.add_argument("--listen", default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one")
+    parser.add_argument(
+        "--workers", type=_positive, default=1, help="processes behind one port; SQLite takes exactly one"
+    )
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
+    )
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
+
+
+def _positive(text: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= MAX_WORKERS):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_WORKERS}")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@
       - path: [acme, "*"]
         limit: {information: 3000, calls: 30}
         mode: enforce                   # or track
-        window: month                   # day, week, month or never
+        window: month                   # day, week, month, never, or sliding with `days`
         zone: Europe/Berlin             # an IANA name; default UTC
 
 Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
@@ -21,6 +21,7 @@ if `create_at_first_use` says so, and otherwise only limits levels of accounts t
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +31,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError, LevelLimit, Limit, Mode
-from budget_service.ledger.windows import Period, WindowRule
+from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule
 
 ANY = "*"
 INTEGER_TAG = "tag:yaml.org,2002:int"
@@ -67,7 +68,8 @@ class AccountEntry(_Strict):
     path: list[str]
     limit: _Maximum
     mode: Literal["enforce", "track"] = "enforce"
-    window: Literal["day", "week", "month", "never"] = "month"
+    window: Literal["day", "week", "month", "never", "sliding"] = "month"
+    days: int | None = Field(None, ge=MIN_SLIDING_DAYS, le=MAX_SLIDING_DAYS)
     zone: str = "UTC"
 
     @field_validator("path")
@@ -88,6 +90,12 @@ class AccountEntry(_Strict):
             raise ValueError(f"{zone!r} is not the name of an IANA time zone") from None
         return zone
 
+    @model_validator(mode="after")
+    def _only_a_sliding_window_has_days(self) -> AccountEntry:
+        if (self.window == "sliding") != (self.days is not None):
+            raise ValueError("a sliding window, and no other, has days")
+        return self
+
     @property
     def has_wildcard(self) -> bool:
         """Tell whether the entry matches more than one path."""
@@ -100,7 +108,7 @@ class AccountEntry(_Strict):
 
     def to_limit(self) -> Limit:
         """Return the limit as the rules know it."""
-        rule = WindowRule(Period(self.window), self.zone)
+        rule = WindowRule(Period(self.window), self.zone, self.days or 0)
         return Limit(Cost(self.limit.information, self.limit.calls), Mode(self.mode), rule)
 
 
@@ -131,22 +139,25 @@ class Configuration(_Strict):
         """What becomes of the budget of a reservation that lapsed."""
         return Expired(self.expired_reservations)
 
-    def limits_of(self, account: Account) -> tuple[LevelLimit, ...]:
+    def limits_of(self, account: Account, stored: Mapping[Account, Limit]) -> tuple[LevelLimit, ...]:
         """Return the levels of an account that have a limit, from the widest; the last one is the account itself.
 
+        A limit that is `stored` in the ledger comes before those of this file, and makes its account.
         Raises AccountUnknownError.
         """
-        if not any(entry.matches(account) and self._makes(entry) for entry in self.accounts):
+        if account not in stored and not any(
+            entry.matches(account) and self._makes(entry) for entry in self.accounts
+        ):
             raise AccountUnknownError
         levels = (account.level(depth) for depth in range(1, account.depth + 1))
-        found = ((level, self._entry_of(level)) for level in levels)
-        return tuple(LevelLimit(level, entry.to_limit()) for level, entry in found if entry is not None)
+        found = ((level, stored.get(level) or self._limit_of(level)) for level in levels)
+        return tuple(LevelLimit(level, limit) for level, limit in found if limit is not None)
 
     def _makes(self, entry: AccountEntry) -> bool:
         return self.create_at_first_use or not entry.has_wildcard
 
-    def _entry_of(self, level: Account) -> AccountEntry | None:
-        return next((entry for entry in self.accounts if entry.matches(level)), None)
+    def _limit_of(self, level: Account) -> Limit | None:
+        return next((entry.to_limit() for entry in self.accounts if entry.matches(level)), None)
 
 
 def load_configuration(path: Path) -> Configuration:

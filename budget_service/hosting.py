@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import grpc
-from gris.budget.v1 import budget_pb2_grpc
+from gris.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health
 from grpc_reflection.v1alpha import reflection
 
+from budget_service.admin import BudgetAdminService
+from budget_service.calls import Calls
 from budget_service.configuration import Configuration
 from budget_service.health import OVERALL, watch
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
@@ -19,18 +21,25 @@ from budget_service.stores.interface import Store
 from budget_service.tickets import TicketVerifier
 
 GRACE_SECONDS = 5.0
+STOP_AGAIN_SECONDS = 0.1
 HEALTH_SERVICE_NAME = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 
 OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-    # Two services on one port would share its calls by chance.
-    ("grpc.so_reuseport", 0),
 )
 
 
 class ListenError(Exception):
     """The address cannot be listened on."""
+
+
+def new_server(*, shares_port: bool = False) -> grpc.aio.Server:
+    """Return a server with nothing on it yet.
+
+    Only workers of one service share a port: two services on one would share its calls by chance.
+    """
+    return grpc.aio.server(options=(*OPTIONS, ("grpc.so_reuseport", int(shares_port))))
 
 
 @asynccontextmanager
@@ -41,14 +50,18 @@ async def serving(
     listen: str,
     *,
     with_reflection: bool = False,
+    server: grpc.aio.Server | None = None,
 ) -> AsyncIterator[str]:
     """Serve `store` on `listen` (HOST:PORT, port 0: any free one) and give the address; raises ListenError.
+
+    `server` is one that has not been started, by default a `new_server`.
 
     On leaving, no new calls are taken, those that have begun get GRACE_SECONDS, and every commit is finished. The
     store stays open.
     """
-    server = grpc.aio.server(options=OPTIONS)
-    service = BudgetService(store, configuration, tickets)
+    server = server or new_server()
+    calls = Calls()
+    service = BudgetService(store, configuration, tickets, calls)
     health_service = health.HealthServicer()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
@@ -65,13 +78,36 @@ async def serving(
         await _stop(watching)
         await health_service.enter_graceful_shutdown()
         await server.stop(GRACE_SECONDS)
-        await service.finish()
+        await calls.finish()
 
 
-def _bind(server: grpc.aio.Server, listen: str) -> str:
+@asynccontextmanager
+async def administering(
+    store: Store, listen: str, *, server: grpc.aio.Server | None = None
+) -> AsyncIterator[str]:
+    """Serve the administrator's service for `store` on an address of its own, as `serving` does the other."""
+    server = server or new_server()
+    calls = Calls()
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls), server)
+    address = _bind(server, listen)
+    await server.start()
+    try:
+        yield address
+    finally:
+        await server.stop(GRACE_SECONDS)
+        await calls.finish()
+
+
+def split_address(listen: str) -> tuple[str, int]:
+    """Return host and port of HOST:PORT; raises ListenError."""
     host, colon, port = listen.rpartition(":")
     if not (host and colon and port.isdecimal()):
         raise ListenError(f"{listen!r} is not HOST:PORT")
+    return host, int(port)
+
+
+def _bind(server: grpc.aio.Server, listen: str) -> str:
+    host, _ = split_address(listen)
     try:
         return f"{host}:{server.add_insecure_port(listen)}"
     except RuntimeError:
@@ -79,6 +115,7 @@ def _bind(server: grpc.aio.Server, listen: str) -> str:
 
 
 async def _stop(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    # More than once: redis-py loses a cancellation that comes while it takes a connection from its pool.
+    while not task.done():
+        task.cancel()
+        await asyncio.wait((task,), timeout=STOP_AGAIN_SECONDS)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeAlias
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -13,7 +11,7 @@ from gris.common.v1 import cost_pb2
 
 from budget_service.ledger.outcomes import LevelStatus, Shortfall
 from budget_service.ledger.requests import Charge, Release, Reserve
-from budget_service.ledger.values import Account, Cost, InvalidFieldError, LevelLimit, Mode
+from budget_service.ledger.values import Account, Cost, InvalidFieldError, Mode
 from budget_service.ledger.windows import SECOND, Microseconds
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
@@ -26,53 +24,49 @@ MAX_TICKET_BYTES = 1024
 _UNIT_ID = re.compile(r"[0-9a-f]{32}")
 _MODES = {Mode.ENFORCE: pb.MODE_ENFORCE, Mode.TRACK: pb.MODE_TRACK}
 
-LimitsOf: TypeAlias = Callable[[Account], tuple[LevelLimit, ...]]
 
-
-def parse_reserve(
-    message: pb.ReserveBudgetRequest, limits_of: LimitsOf, reservation_id: str, forfeits: bool
-) -> Reserve:
-    """Return what is asked, or raise InvalidFieldError; `limits_of` raises what it wants for an unknown account."""
+def parse_reserve(message: pb.ReserveBudgetRequest, reservation_id: str, *, forfeits: bool) -> Reserve:
+    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
     account = parse_account(message.account)
     return Reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
         unit_id=parse_unit_id(message.max_cost, "max_cost"),
-        query_id=_id(message.query_id, "query_id"),
-        request_id=_id(message.request_id, "request_id"),
+        query_id=parse_id(message.query_id, "query_id"),
+        request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
         account=account,
-        levels=limits_of(account),
+        levels=(),
         reservation_id=reservation_id,
         forfeits=forfeits,
     )
 
 
-def parse_charge(message: pb.UpdateBudgetRequest, limits_of: LimitsOf) -> Charge:
-    """Return what is asked, or raise InvalidFieldError."""
+def parse_charge(message: pb.UpdateBudgetRequest) -> Charge:
+    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
     account = parse_account(message.account)
     if len(message.charge_ticket) > MAX_TICKET_BYTES:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
     return Charge(
         cost=parse_cost(message.cost, "cost"),
         unit_id=parse_unit_id(message.cost, "cost"),
-        request_id=_id(message.request_id, "request_id"),
+        request_id=parse_id(message.request_id, "request_id"),
         reservation_id=_optional_id(message.reservation_id, "reservation_id"),
         release_id=_optional_id(message.release_id, "release_id"),
         query_id=_optional_id(message.query_id, "query_id"),
         charge_ticket=message.charge_ticket,
         account=account,
-        levels=limits_of(account),
+        levels=(),
     )
 
 
-def parse_release(message: pb.ReleaseReservationRequest, limits_of: LimitsOf) -> Release:
-    """Return what is asked, or raise InvalidFieldError."""
+def parse_release(message: pb.ReleaseReservationRequest) -> Release:
+    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
     account = parse_account(message.account)
     return Release(
-        request_id=_id(message.request_id, "request_id"),
-        reservation_id=_id(message.reservation_id, "reservation_id"),
+        request_id=parse_id(message.request_id, "request_id"),
+        reservation_id=parse_id(message.reservation_id, "reservation_id"),
         account=account,
-        levels=limits_of(account),
+        levels=(),
     )
 
 
@@ -94,6 +88,13 @@ def parse_unit_id(message: cost_pb2.Cost, field: str) -> str:
     if not _UNIT_ID.fullmatch(message.unit_id):
         raise InvalidFieldError(f"{field}.unit_id", "must be 32 lower-case hexadecimal characters")
     return message.unit_id
+
+
+def parse_id(text: str, field: str) -> str:
+    """Return an id that may be used, or raise InvalidFieldError."""
+    if not 1 <= len(text) <= MAX_ID_CHARACTERS:
+        raise InvalidFieldError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
+    return text
 
 
 def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
@@ -133,12 +134,6 @@ def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
 def timestamp(moment: Microseconds) -> Timestamp:
     """Return a moment as a message, exactly."""
     return Timestamp(seconds=moment // SECOND, nanos=moment % SECOND * 1000)
-
-
-def _id(text: str, field: str) -> str:
-    if not 1 <= len(text) <= MAX_ID_CHARACTERS:
-        raise InvalidFieldError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
-    return text
 
 
 def _optional_id(text: str, field: str) -> str:

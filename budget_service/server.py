@@ -1,41 +1,38 @@
-"""The gRPC service: it translates messages, asks the store and maps errors, and decides nothing.
-
-A request that has reached the store is finished in a task of the server, whatever becomes of its caller: a deadline or
-a lost connection never interrupts a commit. The caller repeats the request with the same id and finds its answer.
-"""
+"""The gRPC service: it translates messages, asks the store and maps errors, and decides nothing."""
 # ruff: noqa: N802 - the names of the RPCs are the proto's
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
-import traceback
-from collections.abc import Coroutine
-from functools import lru_cache
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import TypeVar
 
-import grpc
-from google.rpc.status_pb2 import Status
 from gris.budget.v1 import budget_pb2 as pb
 from gris.budget.v1 import budget_pb2_grpc
 
 from budget_service import messages, statuses
-from budget_service.configuration import AccountUnknownError, Configuration, Expired
-from budget_service.ledger.outcomes import Answer, Charged, Exhausted, Reason, Refused, Released, Reserved
+from budget_service.calls import Calls, Context
+from budget_service.configuration import Configuration, Expired
+from budget_service.ledger.outcomes import (
+    Answer,
+    Charged,
+    Exhausted,
+    LimitsSet,
+    Reason,
+    Refused,
+    Released,
+    Reserved,
+)
 from budget_service.ledger.reading import check
 from budget_service.ledger.requests import Charge, Request
-from budget_service.ledger.values import InvalidFieldError
-from budget_service.stores.interface import OutcomeUnknownError, Store, StoreError
+from budget_service.limit_book import LimitBook
+from budget_service.stores.interface import Store
 from budget_service.tickets import Release, TicketVerifier
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-KNOWN_ACCOUNTS = 10_000
 
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
-Success = TypeVar("Success", Reserved, Charged, Released)
-Result = TypeVar("Result")
+Success = TypeVar("Success", Reserved, Charged, Released, LimitsSet)
 
 log = logging.getLogger(__name__)
 
@@ -43,48 +40,46 @@ log = logging.getLogger(__name__)
 class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetService`; what they promise is written in the proto."""
 
-    def __init__(self, store: Store, configuration: Configuration, tickets: TicketVerifier | None) -> None:
+    def __init__(
+        self, store: Store, configuration: Configuration, tickets: TicketVerifier | None, calls: Calls
+    ) -> None:
         self._store = store
         self._forfeits = configuration.expired is Expired.FORFEIT
-        self._limits_of = lru_cache(KNOWN_ACCOUNTS)(configuration.limits_of)
+        self._limits = LimitBook(store, configuration)
         self._tickets = tickets
-        self._running: set[asyncio.Task[Any]] = set()
+        self._calls = calls
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
         """Tell whether a cost fits now."""
-        return await self._serve(self._check(request), context)
+        return await self._calls.serve(self._check(request), context)
 
     async def ReserveBudget(
         self, request: pb.ReserveBudgetRequest, context: Context
     ) -> pb.ReserveBudgetResponse:
         """Hold a worst case."""
-        return await self._serve(self._reserve(request), context)
+        return await self._calls.serve(self._reserve(request), context)
 
     async def UpdateBudget(
         self, request: pb.UpdateBudgetRequest, context: Context
     ) -> pb.UpdateBudgetResponse:
         """Charge what a release cost."""
-        return await self._serve(self._update(request), context)
+        return await self._calls.serve(self._update(request), context)
 
     async def ReleaseReservation(
         self, request: pb.ReleaseReservationRequest, context: Context
     ) -> pb.ReleaseReservationResponse:
         """Give a reservation back."""
-        return await self._serve(self._release(request), context)
+        return await self._calls.serve(self._release(request), context)
 
     async def GetBudget(self, request: pb.GetBudgetRequest, context: Context) -> pb.GetBudgetResponse:
         """Tell the state of a budget."""
-        return await self._serve(self._get(request), context)
-
-    async def finish(self) -> None:
-        """Wait for everything that has begun; call it before the store is closed."""
-        await asyncio.gather(*self._running, return_exceptions=True)
+        return await self._calls.serve(self._get(request), context)
 
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
         account = messages.parse_account(request.account)
         cost = messages.parse_cost(request.cost, "cost")
         unit_id = messages.parse_unit_id(request.cost, "cost")
-        missing = check(await self._store.read(account, self._limits_of(account)), cost, unit_id)
+        missing = check(await self._limits.read(account), cost, unit_id)
         if isinstance(missing, Refused):
             raise statuses.RefusalError(statuses.refused(missing))
         shortfalls = [messages.shortfall_message(each, account) for each in missing]
@@ -92,9 +87,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         # An id that nobody can guess: whoever names a reservation has been told of it.
-        request = messages.parse_reserve(message, self._limits_of, secrets.token_hex(16), self._forfeits)
-        answer = await self._store.apply(request)
-        outcome = _success(answer, Reserved, request)
+        request = messages.parse_reserve(message, secrets.token_hex(16), forfeits=self._forfeits)
+        answer = await self._limits.apply(request)
+        outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
             reservation_id=outcome.reservation_id,
             held=messages.cost_message(outcome.held, request.unit_id),
@@ -104,11 +99,11 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         )
 
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
-        request = messages.parse_charge(message, self._limits_of)
+        request = messages.parse_charge(message)
         if self._tickets is not None:
             await self._demand_ticket(self._tickets, request)
-        answer = await self._store.apply(request)
-        outcome = _success(answer, Charged, request)
+        answer = await self._limits.apply(request)
+        outcome = success(answer, Charged, request)
         return pb.UpdateBudgetResponse(
             charged=messages.cost_message(outcome.charged, request.unit_id),
             already_paid=outcome.already_paid,
@@ -119,15 +114,15 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         )
 
     async def _release(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
-        request = messages.parse_release(message, self._limits_of)
-        answer = await self._store.apply(request)
-        outcome = _success(answer, Released, request)
+        request = messages.parse_release(message)
+        answer = await self._limits.apply(request)
+        outcome = success(answer, Released, request)
         returned = messages.cost_message(outcome.returned, outcome.unit_id)
         return pb.ReleaseReservationResponse(returned=returned, replayed=answer.replayed)
 
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
-        found = await self._store.read(account, self._limits_of(account))
+        found = await self._limits.read(account)
         levels = [messages.level_message(each, account, found.unit_id) for each in found.levels]
         return pb.GetBudgetResponse(levels=levels)
 
@@ -143,23 +138,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         if not tickets.is_authentic(charge.charge_ticket, release):
             raise statuses.RefusalError(statuses.ticket_not_authentic())
 
-    async def _serve(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
-        task = asyncio.create_task(work)
-        self._running.add(task)
-        task.add_done_callback(self._forget)
-        try:
-            return await asyncio.shield(task)
-        except Exception as error:
-            await _abort(context, _status_of(error))
 
-    def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._running.discard(task)
-        # If the caller has left, nobody else looks at the failure, and asyncio would complain of it.
-        if not task.cancelled():
-            task.exception()
-
-
-def _success(answer: Answer, kind: type[Success], request: Request) -> Success:
+def success(answer: Answer, kind: type[Success], request: Request) -> Success:
     """Return the outcome if it is of this kind, else raise the refusal it is."""
     outcome = answer.outcome
     if isinstance(outcome, kind):
@@ -171,33 +151,3 @@ def _success(answer: Answer, kind: type[Success], request: Request) -> Success:
     if outcome.reason is Reason.RELEASE_MISMATCH:
         log.error("integrity alarm: a question that was paid for came back with another release")
     raise statuses.RefusalError(statuses.refused(outcome))
-
-
-def _status_of(error: Exception) -> Status:
-    match error:
-        case statuses.RefusalError():
-            return error.status
-        case InvalidFieldError():
-            return statuses.invalid_field(error)
-        case AccountUnknownError():
-            return statuses.account_unknown()
-        case OutcomeUnknownError():
-            log.error("the store gave no outcome: %s", error)
-            return statuses.outcome_unknown()
-        case StoreError():
-            log.error("the store is unavailable: %s", error)
-            return statuses.store_unavailable()
-    # The text of an error that nobody foresaw may name an account: only its kind and place are logged.
-    log.error("a fault of the service: %s at %s", type(error).__name__, _place(error))
-    return statuses.internal()
-
-
-def _place(error: Exception) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
-
-
-async def _abort(context: Context, status: Status) -> NoReturn:
-    code = next(each for each in grpc.StatusCode if each.value[0] == status.code)
-    await context.abort(code, status.message, (("grpc-status-details-bin", status.SerializeToString()),))
-    raise AssertionError("abort does not return")

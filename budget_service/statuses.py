@@ -4,7 +4,7 @@ RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; Retr
 NOT_FOUND            ACCOUNT_UNKNOWN
 INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, SUM_OVERFLOW
                                                           and BadRequest naming the field
-FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH
+FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 UNAVAILABLE          STORE_UNAVAILABLE (no effect), OUTCOME_UNKNOWN (repeat with the same request id)
 """
@@ -33,6 +33,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.UNIT_MISMATCH: "the ledger of this account, or the reservation, counts in another currency",
     # Why is for the operator's alarm: whoever asks learns nothing about the data from this message.
     Reason.RELEASE_MISMATCH: "the release cannot be charged",
+    Reason.TOO_MANY_LIMITS: "the root has as many stored limits as it may have: remove some first",
 }
 
 _FIELDS: Mapping[Reason, tuple[str, str]] = {

@@ -1,10 +1,11 @@
 """Loads the example tables into an Apache Pinot and prints the data version of each.
 
     python examples/load.py --controller http://localhost:9000 --broker http://localhost:8099
+    python examples/load.py --parquet engagement.parquet --table engagement --segments 16
 
-A table that is there already, whole and with the same data version, is left alone; any other is replaced. The
-data version is the hash of the Parquet file. It is kept in the table's own configuration, so that an operator
-can see what a cluster serves.
+A table that is there already, whole and with the same data version, is left alone; one of another version is
+replaced; loading that was interrupted goes on with the segments that are missing. The data version is the hash of the
+Parquet file. It is kept in the table's own configuration, so that an operator can see what a cluster serves.
 """
 
 import argparse
@@ -12,13 +13,14 @@ import hashlib
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import httpx
+from rich.progress import track
 
 FOLDER = Path(__file__).resolve().parent
 TABLES = {
@@ -34,6 +36,7 @@ _FIELDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "BOOLEAN": ("dimensionFieldSpecs", {"dataType": "BOOLEAN"}),
     "DATE": ("dateTimeFieldSpecs", {"dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}),
 }
+FEW_SEGMENTS = 8
 _READY_SECONDS = 120.0
 _RESET_SECONDS = 20.0
 
@@ -60,12 +63,13 @@ def load(parquet: Path, table: str, *, controller: str, broker: str, segments: i
         with duckdb.connect() as connection:
             rows = _Rows.of(connection, parquet)
             count = rows.count()
-            if pinot.version_of(table) == version and pinot.is_whole(table, segments, count):
-                return version
-            pinot.remove(table)
-            pinot.create(table, rows.fields(), version)
-            for number, content in enumerate(rows.chunks(segments)):
-                pinot.upload(table, f"{table}_{version.removeprefix('sha256:')[:8]}_{number}", content)
+            names = [f"{table}_{version.removeprefix('sha256:')[:8]}_{segments}_{i}" for i in range(segments)]
+            if not pinot.may_go_on(table, version, names):
+                pinot.remove(table)
+                pinot.create(table, rows.fields(), version)
+            missing = [i for i in range(segments) if names[i] not in pinot.segments(table)]
+            for number in track(missing, f"Loading {table}", disable=len(missing) <= FEW_SEGMENTS):
+                pinot.upload(table, names[number], rows.chunk(number, segments))
         pinot.wait_until_whole(table, segments, count)
     return version
 
@@ -85,9 +89,17 @@ class _Pinot:
         version: str | None = custom.get(VERSION_KEY)
         return version
 
+    def may_go_on(self, table: str, version: str, names: Sequence[str]) -> bool:
+        """Tell whether the table was made for this version, and has no segments but some of these."""
+        return self.version_of(table) == version and set(self.segments(table)) <= set(names)
+
+    def segments(self, table: str) -> Mapping[str, Any]:
+        """Return each segment that should be served, with its servers."""
+        return self._segments(table, "idealstate")
+
     def is_whole(self, table: str, segments: int, rows: int) -> bool:
         """Tell whether every segment that should be online is, and every row is counted."""
-        wanted = self._segments(table, "idealstate")
+        wanted = self.segments(table)
         is_online = len(wanted) == segments and wanted == self._segments(table, "externalview")
         return is_online and self._count(table) == rows
 
@@ -197,15 +209,14 @@ class _Rows:
             fields.setdefault(group, []).append({"name": name, **specification})
         return fields
 
-    def chunks(self, number: int) -> Iterator[bytes]:
-        """Yield the rows of each of `number` segments as lines of JSON."""
+    def chunk(self, number: int, of: int) -> bytes:
+        """Return the rows of segment `number`, out of so many, as lines of JSON."""
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "rows.json"
-            for chunk in range(number):
-                rest = f"file_row_number % {number} = {chunk}"
-                chosen = f"SELECT {self._columns()} FROM numbered WHERE {rest}"  # noqa: S608 - names of the file
-                self.connection.execute(f"COPY ({chosen}) TO '{target}' (FORMAT json)")
-                yield target.read_bytes()
+            rest = f"file_row_number % {of} = {number}"
+            chosen = f"SELECT {self._columns()} FROM numbered WHERE {rest}"  # noqa: S608 - names of the file
+            self.connection.execute(f"COPY ({chosen}) TO '{target}' (FORMAT json)")
+            return target.read_bytes()
 
     def _columns(self) -> str:
         """Return what to select, with dates as days since 1970."""
@@ -234,11 +245,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Load the example tables into an Apache Pinot.")
     parser.add_argument("--controller", default="http://localhost:9000", metavar="URL")
     parser.add_argument("--broker", default="http://localhost:8099", metavar="URL")
-    parser.add_argument("--table", choices=TABLES, action="append", help="only this one (may be repeated)")
+    parser.add_argument(
+        "--table", action="append", help=f"only this one of {', '.join(TABLES)} (may be repeated)"
+    )
+    parser.add_argument("--parquet", type=Path, metavar="FILE", help="load this file as the --table instead")
+    parser.add_argument("--segments", type=int, default=4, help="how many segments to make of each table")
     chosen = parser.parse_args(arguments)
-    for table in chosen.table or TABLES:
-        version = load(TABLES[table], table, controller=chosen.controller, broker=chosen.broker)
-        print(f"{table} {version}")
+    try:
+        for table, parquet in _chosen_tables(chosen.table, chosen.parquet).items():
+            version = load(
+                parquet, table, controller=chosen.controller, broker=chosen.broker, segments=chosen.segments
+            )
+            print(f"{table} {version}")
+    except (LoadError, OSError, httpx.HTTPError) as error:
+        parser.exit(1, f"{type(error).__name__}: {error}\n")
+
+
+def _chosen_tables(names: Sequence[str] | None, parquet: Path | None) -> Mapping[str, Path]:
+    """Return the file of each table to load."""
+    if parquet is not None:
+        if names is None or len(names) != 1:
+            raise LoadError("--parquet needs one --table, the name to load it as")
+        return {names[0]: parquet}
+    if unknown := set(names or ()) - set(TABLES):
+        raise LoadError(f"--table: there is no example {', '.join(sorted(unknown))}")
+    return {name: TABLES[name] for name in names or TABLES}
 
 
 if __name__ == "__main__":

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import typer
 
-from gris_cli import ask, demo, explain, serve, ticket_key
+from gris_cli import ask, demo, explain, policy, serve, ticket_key
+from gris_cli.budget import commands as budget
 from gris_cli.plan import commands as plan
 
 app = typer.Typer(
     name="gris",
     help="Private answers from Apache Pinot and DuckDB, within a budget that cannot be overspent.",
-    epilog="Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service; 2 wrong usage, question "
-    "or account; 3 refused by the policy; 4 budget exhausted; 5 unavailable, or failed.",
+    epilog="Exit codes: 0 done; 1 anything unexpected, or refused by an engine or a service; 2 wrong usage, question, "
+    "account or policy; 3 refused by the policy; 4 budget exhausted; 5 unavailable, or failed.",
     add_completion=False,
     # Local variables hold true counts; no trace may ever print them.
     pretty_exceptions_enable=False,
@@ -23,7 +24,9 @@ app.command("explain")(explain.explain)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("ticket-key")(ticket_key.ticket_key)
+app.add_typer(budget.app, name="budget")
 app.add_typer(plan.app, name="plan")
+app.add_typer(policy.app, name="policy")
 
 # typer brings a click of its own since 0.20; the base of this class is the usage error of whichever it uses.
 _UsageError = typer.BadParameter.__bases__[0]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -78,7 +80,42 @@ def duckdb_engine(tables: dict[str, Path]) -> Engine:
     return DuckDBEngine(tables)
 
 
-def pinot_engine(broker: str, controller: str) -> Engine:
+@dataclass(frozen=True)
+class PinotAccess:
+    """What a Pinot cluster wants to see, and how it proves itself; all of it optional."""
+
+    authorization_file: Path | None = None
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+
+    def authorization(self) -> str | None:
+        """Returns the header's value; it stands in a file because flags and environments are seen by others."""
+        if self.authorization_file is None:
+            return None
+        try:
+            value = self.authorization_file.read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            value = ""
+        if not value.isprintable() or not value:
+            raise typer.BadParameter("--pinot-authorization-file expects a file with one line of ASCII")
+        return value
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Returns whom to trust and what to show, or None for the defaults."""
+        if self.ca_file is None and self.certificate_file is None:
+            return None
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+            if self.certificate_file is not None:
+                context.load_cert_chain(self.certificate_file)
+        except (OSError, ssl.SSLError):
+            raise typer.BadParameter(
+                "--pinot-ca-file and --pinot-certificate-file expect PEM files; the latter holds the key too"
+            ) from None
+        return context
+
+
+def pinot_engine(broker: str, controller: str, access: PinotAccess = PinotAccess()) -> Engine:
     """Returns an engine over a Pinot cluster."""
     if not broker or not controller:
         raise typer.BadParameter(
@@ -89,14 +126,19 @@ def pinot_engine(broker: str, controller: str) -> Engine:
     except ModuleNotFoundError:
         raise typer.BadParameter("this engine needs pip install 'gris-dp[pinot]'") from None
     try:
-        return PinotEngine(broker=broker, controller=controller)
+        return PinotEngine(
+            broker=broker, controller=controller, authorization=access.authorization(), tls=access.tls()
+        )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
 
 def _engine(flags: ConnectionFlags) -> Engine:
     if flags.engine is EngineName.PINOT:
-        return pinot_engine(flags.pinot_broker, flags.pinot_controller)
+        access = PinotAccess(
+            flags.pinot_authorization_file, flags.pinot_ca_file, flags.pinot_certificate_file
+        )
+        return pinot_engine(flags.pinot_broker, flags.pinot_controller, access)
     return duckdb_engine(_files(flags))
 
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
 from dp_service.accounting.remaining import Units, questions_left
 from dp_service.mechanisms import Currency, UnkGumb, UnkLap
-from dp_service.mechanisms.intervals import noise_half_width
+from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
 from dp_service.mechanisms.unk_lap import threshold_shift
 from pinot_connector.budgets import Mode
-from pinot_connector.results import Mechanism, Parameters, PrivateResult
+from pinot_connector.results import CountNoise, Mechanism, Parameters, PrivateResult
 
 HALF = Fraction(1, 2)
 MOSTLY = Fraction(19, 20)
@@ -36,11 +36,10 @@ class Expectation:
 def expectation_of(parameters: Parameters) -> Expectation:
     """Return what to expect of a question that has been resolved to these parameters."""
     threshold = _threshold(parameters)
-    scale = parameters.noise_scale
     return Expectation(
         found_half=threshold.needed(HALF) if threshold else None,
         found_mostly=threshold.needed(MOSTLY) if threshold else None,
-        half_width=None if scale is None else noise_half_width(1 / scale, ALPHA),
+        half_width=_half_width(parameters),
     )
 
 
@@ -62,6 +61,15 @@ def gumbel_threshold(mechanism: UnkGumb) -> GumbelThreshold:
 def laplace_threshold(mechanism: UnkLap) -> LaplaceThreshold:
     """Return the threshold of UnkLap."""
     return LaplaceThreshold(mechanism.count_inverse_scale, threshold_shift(mechanism))
+
+
+def _half_width(parameters: Parameters) -> int | None:
+    scale = parameters.noise_scale
+    if scale is None:
+        return None
+    if parameters.count_noise is CountNoise.DISCRETE_GAUSSIAN:
+        return gaussian_half_width(scale**2, ALPHA)
+    return noise_half_width(1 / scale, ALPHA)
 
 
 def _threshold(parameters: Parameters) -> GumbelThreshold | LaplaceThreshold | None:

@@ -78,6 +78,26 @@ class ConnectionFlags:
     pinot_controller: Annotated[
         str, typer.Option(envvar="PINOT_CONTROLLER", metavar="URL", help="Pinot's controller.")
     ] = ""
+    pinot_authorization_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="PINOT_AUTHORIZATION_FILE",
+            metavar="FILE",
+            help='Holds the header "Authorization" for Pinot, such as "Basic ..." or "Bearer ...".',
+        ),
+    ] = None
+    pinot_ca_file: Annotated[
+        Path | None,
+        typer.Option(envvar="PINOT_CA_FILE", metavar="PEM", help="Who signs Pinot's certificates."),
+    ] = None
+    pinot_certificate_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="PINOT_CERTIFICATE_FILE",
+            metavar="PEM",
+            help="The certificate to show to Pinot, with its key.",
+        ),
+    ] = None
     embedded: Annotated[
         bool, typer.Option("--embedded", help="Run both services here, on the example data.")
     ] = False

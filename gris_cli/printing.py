@@ -89,7 +89,7 @@ def print_failure(failure: Failure, *, as_json: bool) -> None:
     if as_json:
         print_json(failure.to_dict())
         return
-    sys.stderr.write(f"{failure.code.replace('_', ' ')}: {_printable(failure.message)}\n")
+    sys.stderr.write(f"{failure.code.replace('_', ' ')}: {printable(failure.message)}\n")
 
 
 def console_of_width() -> Console:
@@ -104,7 +104,7 @@ def say(console: Console, label: str, text: str) -> None:
         line = Table.grid(padding=(0, 2))
         line.add_column(min_width=12, style="dim")
         line.add_column()
-        line.add_row(label, Text(_printable(text)))
+        line.add_row(label, Text(printable(text)))
         console.print(line)
 
 
@@ -126,9 +126,10 @@ def _cells(place: int, row: Row) -> list[Text]:
     if row.interval is not None:
         lower, upper = row.interval
         cells += [str(row.noisy_count), f"{lower} to {upper}"]
-    return [Text(_printable(cell)) for cell in cells]
+    return [Text(printable(cell)) for cell in cells]
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Returns a text without what would drive a terminal."""
     # Elements come from data; a control character among them must not drive the terminal.
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -9,7 +9,7 @@ from gris_cli.failures import failure_of
 from gris_cli.printing import console_of_width, print_json, print_result, say
 from gris_cli.touring import ANALYST, SMALL_ANALYST, NoiseKey, Stop
 from gris_cli.words import cost_words, shortfall_words, worth_words
-from gris_cli.worth import worth_of
+from gris_cli.worth import Worth
 from pinot_connector.errors import BudgetExhausted
 from pinot_connector.plain import plain
 from pinot_connector.results import PrivateResult
@@ -39,8 +39,10 @@ class TextReport:
         self._console.print()
         self._console.rule(f"[bold]{number}. {stop.title}", align="left")
         print_result(result, questions_left_of(result), as_json=False)
-        if number == 1 and (worth := worth_of(result)):
-            say(self._console, "guarantee", worth_words(worth))
+
+    def valued(self, worth: Worth) -> None:
+        """Says what the budget is worth."""
+        say(self._console, "guarantee", worth_words(worth))
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """Says that the same answer came for nothing."""
@@ -80,9 +82,11 @@ class JsonReport:
 
     def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
         """Notes a result."""
-        if number == 1 and (worth := worth_of(result)):
-            self._told["guarantee"] = plain(worth)
         self._told["questions"].append({"number": number, "title": stop.title, "result": result.to_dict()})
+
+    def valued(self, worth: Worth) -> None:
+        """Notes what the budget is worth."""
+        self._told["guarantee"] = plain(worth)
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """Notes the repeated answer."""

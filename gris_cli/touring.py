@@ -13,6 +13,7 @@ from typing import Protocol
 from gris.dp.v1 import question_pb2
 
 from gris_cli.examples import COFACTS, Examples
+from gris_cli.worth import Worth, worth_of
 from pinot_connector.blocking import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.base import Engine
@@ -67,6 +68,9 @@ class Report(Protocol):
     def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
         """A question was answered and paid for."""
 
+    def valued(self, worth: Worth) -> None:
+        """The account's whole budget is worth this."""
+
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """The first question was asked again."""
 
@@ -117,6 +121,8 @@ class Tour:
         for number, stop in enumerate(STOPS, start=1):
             results.append(client.ask(stop.question))
             self._report.answered(number, stop, results[-1])
+            if number == 1:
+                self._report.valued(worth_of(client, results[0].remaining[-1]))
         again = client.ask(STOPS[0].question)
         same = (again.rows, again.release_id) == (results[0].rows, results[0].release_id)
         self._report.repeated(again, identical=same)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.errors import Shortfall
-from pinot_connector.results import IntervalKind, Mechanism, Parameters, PrivateResult
+from pinot_connector.guarantees import Bound
+from pinot_connector.results import CountNoise, IntervalKind, Mechanism, Parameters, PrivateResult
 
 if TYPE_CHECKING:
     from gris_cli.expecting import Expectation
@@ -21,6 +22,17 @@ _MECHANISMS = {
     Mechanism.KNOWN_GUMB: "the exponential mechanism over a known domain, once for each place",
     Mechanism.UNK_LAP: "Laplace noise and a noisy threshold; the domain is not known",
     Mechanism.UNK_GUMB: "the exponential mechanism with a private threshold; the domain is not known",
+}
+_BOUNDS = {
+    Bound.BASIC: "basic composition",
+    Bound.DONG_DURFEE_ROGERS: "bounded-range composition",
+    Bound.DURFEE_ROGERS: "composition of the kind of Durfee and Rogers",
+    Bound.ZCDP: "zero-concentrated composition",
+}
+_COUNT_NOISES = {
+    CountNoise.NONE: "no noise",
+    CountNoise.DISCRETE_LAPLACE: "discrete Laplace noise of scale",
+    CountNoise.DISCRETE_GAUSSIAN: "discrete Gaussian noise of sigma",
 }
 
 
@@ -46,7 +58,8 @@ def _parameter_words(parameters: Parameters) -> Iterator[str]:
     if parameters.domain_size is not None:
         yield f"a domain of {counted(parameters.domain_size, 'element')}"
     if parameters.noise_scale is not None:
-        yield f"noise of scale {float(parameters.noise_scale):.4g} in each count"
+        law = _COUNT_NOISES[parameters.count_noise]
+        yield f"{law} {float(parameters.noise_scale):.4g} in each count"
 
 
 def interval_words(result: PrivateResult) -> str:
@@ -116,7 +129,7 @@ def worth_words(worth: Worth) -> str:
     epsilon = math.ceil(worth.epsilon * 100) / 100
     return (
         f"all that {worth.account} is shown for {budget} is "
-        f"({epsilon:.2f}, {worth.delta:.1g})-differentially private for every member"
+        f"({epsilon:.2f}, {worth.delta:.1g})-differentially private for every member, by {_BOUNDS[worth.bound]}"
     )
 
 

@@ -1,15 +1,11 @@
-"""What an account's budget is worth, by the currency that a result was paid in."""
+"""What an account's budget is worth."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
-from dp_service.accounting.composition import Guarantee, guarantee
-from pinot_connector.results import PrivateResult
-
-# The part of delta that better composition costs: the published choice for the default parameters.
-SLACK = Fraction(1, 10**9)
+from pinot_connector import Level, PrivateClient
+from pinot_connector.guarantees import Bound
 
 
 @dataclass(frozen=True)
@@ -21,18 +17,13 @@ class Worth:
     calls: int
     epsilon: float
     delta: float
+    bound: Bound
 
 
-def worth_of(result: PrivateResult) -> Worth | None:
-    """Return what the limit of the account that paid is worth; None if the result does not tell what a call is."""
-    if result.parameters.delta is None:
-        return None
-    level = result.remaining[-1]
-    found: Guarantee = guarantee(
-        result.parameters.epsilon_per,
-        result.parameters.delta,
-        information=level.limit.information,
-        calls=level.limit.calls,
-        slack=SLACK,
+def worth_of(client: PrivateClient, level: Level) -> Worth:
+    """Returns what the limit of a level is worth, as dp_service says under its policy."""
+    limit = level.limit
+    found = client.guarantee(limit)
+    return Worth(
+        "/".join(level.path), limit.information, limit.calls, found.epsilon, found.delta, found.bound
     )
-    return Worth("/".join(level.path), level.limit.information, level.limit.calls, found.epsilon, found.delta)

@@ -10,6 +10,7 @@ from pinot_connector.blocking import PrivateClient
 from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import AsyncPrivateClient
+from pinot_connector.guarantees import Guarantee
 from pinot_connector.questions import Between, In, Measure, NotIn, sql_question, structured_question
 from pinot_connector.results import Explanation, Mechanism, PrivateResult, Row
 
@@ -18,6 +19,7 @@ __all__ = [
     "Between",
     "Cost",
     "Explanation",
+    "Guarantee",
     "In",
     "Level",
     "Measure",

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 from gris.dp.v1 import question_pb2
 
 from pinot_connector.asking import Asking
-from pinot_connector.budgets import Level
+from pinot_connector.budgets import Cost, Level
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS, AsyncPrivateClient
 from pinot_connector.engines.base import Engine
+from pinot_connector.guarantees import Guarantee
 from pinot_connector.results import Explanation, PrivateResult
 
 _Value = TypeVar("_Value")
@@ -62,6 +63,10 @@ class PrivateClient(Asking[PrivateResult]):
     def remaining(self) -> tuple[Level, ...]:
         """Tells the budget; see `AsyncPrivateClient.remaining`."""
         return self._loop.run(self._client.remaining())
+
+    def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:
+        """Tells what a budget is worth; see `AsyncPrivateClient.guarantee`."""
+        return self._loop.run(self._client.guarantee(budget, slack=slack))
 
     def close(self) -> None:
         """Closes the connections and ends the thread. Closing twice is allowed."""

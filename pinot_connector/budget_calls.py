@@ -1,20 +1,27 @@
-"""Calls to budget_service. A change is repeated under one name until an answer comes or its time is over."""
+"""Calls to budget_service. A change is repeated under one name until an answer comes or its time is over.
+
+Who repeats: gRPC, by the channel's service config, where a lost answer does no harm; this module where it does. gRPC
+hides what an attempt before the last one was told, and a charge that was lost and then refused by a dead store would
+look like one that had no effect.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf import duration_pb2
 from gris.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris.common.v1 import cost_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Charge, charge_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
+from pinot_connector.circuit import Circuit
 from pinot_connector.errors import (
     BudgetExhausted,
     GrisError,
@@ -27,6 +34,12 @@ from pinot_connector.errors import (
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
 
+_SERVICE = budget_pb2.DESCRIPTOR.services_by_name["BudgetService"].full_name
+_REPEATED_BY_GRPC = [f"{_SERVICE}/{method}" for method in ("CheckBudget", "GetBudget", "ReserveBudget")]
+
+# Whatever else Health answers with, even that there is no such service, somebody is there.
+_DEAD = frozenset((grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED))
+
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 
@@ -35,17 +48,20 @@ class BudgetCalls:
     """budget_service, as one account sees it."""
 
     def __init__(self, address: str, account: Sequence[str], timeouts: Timeouts) -> None:
-        self._channel = open_channel(address)
+        self._channel = open_channel(address, _REPEATED_BY_GRPC)
         self._stub: budget_pb2_grpc.BudgetServiceAsyncStub = budget_pb2_grpc.BudgetServiceStub(self._channel)  # type: ignore[assignment]
         self._account = budget_pb2.Account(path=account)
+        self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio
         self._timeouts = timeouts
+        self._circuit = Circuit(self._lives, timeouts.budget_silence)
 
     async def reserve(self, worst_case: cost_pb2.Cost, query_id: str) -> budget_pb2.ReserveBudgetResponse:
         """Holds the worst case of a question.
 
         Raises:
             BudgetExhausted: it does not fit; the error says where.
-            ServiceUnavailable, ServiceFailed: no answer came. What may be held meanwhile lapses by itself.
+            ServiceUnavailable, ServiceFailed: no answer came, soon or a moment ago. What may be held meanwhile lapses
+                by itself.
         """
         request = budget_pb2.ReserveBudgetRequest(
             account=self._account,
@@ -55,9 +71,7 @@ class BudgetCalls:
             ttl=duration_pb2.Duration(seconds=self._timeouts.reservation),
         )
         try:
-            return await self._repeated(self._stub.ReserveBudget, request, self._timeouts.budget)
-        except OutcomeUnknown:
-            raise ServiceUnavailable(Service.BUDGET, "no answer") from None
+            return await self._guarded(self._stub.ReserveBudget, request)
         except BudgetExhausted as refusal:
             raise await self._in_full(refusal, worst_case) from None
 
@@ -107,7 +121,7 @@ class BudgetCalls:
     async def levels(self) -> Sequence[budget_pb2.Level]:
         """Returns every level of the account that has a limit, from the widest to the account itself."""
         request = budget_pb2.GetBudgetRequest(account=self._account)
-        response: budget_pb2.GetBudgetResponse = await self._read(self._stub.GetBudget, request)
+        response: budget_pb2.GetBudgetResponse = await self._guarded(self._stub.GetBudget, request)
         return response.levels
 
     async def close(self) -> None:
@@ -118,20 +132,15 @@ class BudgetCalls:
         """Returns the refusal with every shortfall; by itself it names only the first."""
         request = budget_pb2.CheckBudgetRequest(account=self._account, cost=cost)
         try:
-            check: budget_pb2.CheckBudgetResponse = await self._once(
-                self._stub.CheckBudget, request, self._timeouts.budget
-            )
+            check: budget_pb2.CheckBudgetResponse = await self._guarded(self._stub.CheckBudget, request)
             # Something may have become free in between; the refusal stands all the same.
             return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)) or refusal.shortfalls)
         except GrisError:
             return refusal
 
-    async def _read(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
-        try:
-            return await self._repeated(call, request, self._timeouts.budget)
-        except OutcomeUnknown:
-            # Reading changes nothing, so a lost answer leaves nothing unknown.
-            raise ServiceUnavailable(Service.BUDGET, "no answer") from None
+    async def _guarded(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
+        """Sends a request whose lost answer does no harm; it fails quickly where the service or its store is dead."""
+        return await self._circuit.guarded(lambda: self._once(call, request, self._timeouts.budget_attempt))
 
     async def _repeated(
         self, call: Callable[..., Awaitable[_Response]], request: _Request, seconds: float
@@ -162,9 +171,21 @@ class BudgetCalls:
         self, call: Callable[..., Awaitable[_Response]], request: _Request, seconds_left: float
     ) -> _Response:
         try:
-            return await call(request, timeout=min(self._timeouts.budget_attempt, seconds_left))
+            response = await call(request, timeout=min(self._timeouts.budget_attempt, seconds_left))
         except grpc.RpcError as error:
-            raise translated(Service.BUDGET, error) from None
+            meant = translated(Service.BUDGET, error)
+            if not isinstance(meant, OutcomeUnknown | ServiceUnavailable):
+                self._circuit.heard()
+            raise meant from None
+        self._circuit.heard()
+        return response
+
+    async def _lives(self, seconds: float) -> bool:
+        try:
+            answer = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=seconds)
+        except grpc.aio.AioRpcError as error:
+            return error.code() not in _DEAD
+        return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
 def _new_id() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import grpc
@@ -13,7 +15,7 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     # A service that was restarted should be found again within the deadline of one call.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 500),
 )
 
 
@@ -22,17 +24,38 @@ class Timeouts:
     """How long each part of a question may take, in seconds.
 
     `dp` bounds a call to dp_service and `engine` a call to the engine. `budget_attempt` bounds one call to
-    budget_service, and `budget` that call with all its repeats. `reservation` is how long the worst case is held: it
-    must outlast the engine.
+    budget_service, and `budget` a charge with all its repeats. `budget_silence` is how long budget_service may say
+    nothing, not even that it lives, before questions are refused; it must be several times what a message takes to it
+    and back. `reservation` is how long the worst case is held: it must outlast the engine.
     """
 
     dp: float = 30.0
     engine: float = 45.0
     budget_attempt: float = 2.0
     budget: float = 8.0
+    budget_silence: float = 0.2
     reservation: int = 60
 
 
-def open_channel(address: str) -> grpc.aio.Channel:
-    """Opens a channel to a service on the trusted network; it belongs to the running event loop."""
-    return grpc.aio.insecure_channel(address, options=_OPTIONS)
+def open_channel(address: str, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
+    """Opens a channel to a service on the trusted network; it belongs to the running event loop.
+
+    Calls of the methods that are `repeated` ("package.Service/Method") are sent again by gRPC itself, as they are,
+    where they end in UNAVAILABLE.
+    """
+    return grpc.aio.insecure_channel(
+        address, options=(*_OPTIONS, ("grpc.service_config", _repeating(repeated)))
+    )
+
+
+def _repeating(methods: Sequence[str]) -> str:
+    """Returns a service config; all repeats together wait less than a `budget_silence`."""
+    names = [dict(zip(("service", "method"), method.split("/"), strict=True)) for method in methods]
+    policy = {
+        "maxAttempts": 4,
+        "initialBackoff": "0.01s",
+        "backoffMultiplier": 2,
+        "maxBackoff": "0.04s",
+        "retryableStatusCodes": ["UNAVAILABLE"],
+    }
+    return json.dumps({"methodConfig": [{"name": names, "retryPolicy": policy}] if names else []})

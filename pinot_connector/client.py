@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from types import TracebackType
 
-from gris.dp.v1 import question_pb2
+from gris.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.asking import Asking
 from pinot_connector.budget_calls import BudgetCalls
-from pinot_connector.budgets import Level, level_of
+from pinot_connector.budgets import Cost, Level, level_of
 from pinot_connector.channels import Timeouts
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import InvalidQuestion
+from pinot_connector.guarantees import Guarantee
 from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.questions import checked_texts, sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
@@ -83,6 +84,24 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         """
         self._require_open()
         return tuple(level_of(level) for level in await self._budget.levels())
+
+    async def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:
+        """Tells what a budget is worth: the guarantee of everything that it can pay for, whatever is asked.
+
+        Args:
+            budget: how much may be spent, such as the `limit` of a level of `remaining`.
+            slack: the part of delta that buys the better composition, a decimal number.
+
+        Raises:
+            InvalidQuestion: a number is out of range.
+            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH).
+            ServiceUnavailable: dp_service does not answer.
+        """
+        self._require_open()
+        request = dp_pb2.DescribeGuaranteeRequest(
+            unit_id=budget.unit_id, information=budget.information, calls=budget.calls, slack=slack
+        )
+        return await self._noise.guarantee(request)
 
     async def close(self) -> None:
         """Cancels what is still being asked, lets it give its reservations back, and closes the connections.

@@ -19,6 +19,7 @@ from pinot_connector.errors import (
     OutcomeUnknown,
     ServiceUnavailable,
 )
+from pinot_connector.guarantees import Guarantee, guarantee_of
 from pinot_connector.histograms import chunks, histogram
 from pinot_connector.releases import Noisy, merged
 
@@ -47,6 +48,10 @@ class NoiseCalls:
     async def estimate(self, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
         """Returns the worst-case price of a question."""
         return await self._call(self._stub.EstimateCost, dp_pb2.EstimateCostRequest(question=question))
+
+    async def guarantee(self, request: dp_pb2.DescribeGuaranteeRequest) -> Guarantee:
+        """Returns what a budget is worth."""
+        return guarantee_of(await self._call(self._stub.DescribeGuarantee, request))
 
     async def add_noise(self, header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer) -> Noisy:
         """Returns the release of an engine's answer, in one message or streamed, as its size asks for.

@@ -23,7 +23,7 @@ _unfinished: set[asyncio.Task[None]] = set()
 
 
 class Reservation:
-    """Holds the worst case of a translated question while the block runs.
+    """Holds the worst case of a translated question while the block runs, as soon as `made` has returned.
 
     A block that ends without `charge` having succeeded - by an error, by a cancellation - gives the reservation back
     before it is left. If even that fails, the reservation lapses by itself when its time is over.
@@ -32,17 +32,34 @@ class Reservation:
     def __init__(self, budget: BudgetCalls, translation: dp_pb2.TranslateQueryResponse) -> None:
         self._budget = budget
         self._translation = translation
+        self._reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse] | None = None
         self._held: str | None = None
 
     async def __aenter__(self) -> Reservation:
-        self._held = await self._reserve()
+        self._begin()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._held is not None:
+        if self._reserving is not None:
+            # The reservation may be made already; only its answer names it.
+            await _to_its_end(self._give_back_when_known(self._reserving))
+        elif self._held is not None:
             await _to_its_end(self._give_back(self._held))
+
+    async def made(self) -> str:
+        """Returns the reservation's id once it stands; nothing may be released before.
+
+        Raises:
+            BudgetExhausted: the worst case does not fit.
+            GrisError: it could not be made for another reason.
+        """
+        if self._held is None:
+            reserving = self._reserving or self._begin()
+            self._held = (await asyncio.shield(reserving)).reservation_id
+            self._reserving = None
+        return self._held
 
     async def charge(self, release: dp_pb2.Release) -> Charge:
         """Settles the reservation with what the release cost; only after this may anything be shown.
@@ -55,10 +72,8 @@ class Reservation:
             OutcomeUnknown: no answer came that can be read, and the charge may have happened.
         """
         for _ in range(CHARGES_OF_A_LAPSED_RESERVATION):
-            if self._held is None:
-                self._held = await self._reserve()
             try:
-                charge = await self._settle(self._held, release)
+                charge = await self._settle(await self.made(), release)
             except ReservationOver:
                 self._held = None
             else:
@@ -75,16 +90,10 @@ class Reservation:
             charge_ticket=release.charge_ticket,
         )
 
-    async def _reserve(self) -> str:
-        reserving = asyncio.create_task(
-            self._budget.reserve(self._translation.worst_case_cost, self._translation.query_id)
-        )
-        try:
-            return (await asyncio.shield(reserving)).reservation_id
-        except asyncio.CancelledError:
-            # The reservation may be made already; only its answer names it.
-            await _to_its_end(self._give_back_when_known(reserving))
-            raise
+    def _begin(self) -> asyncio.Task[budget_pb2.ReserveBudgetResponse]:
+        cost, query_id = self._translation.worst_case_cost, self._translation.query_id
+        self._reserving = asyncio.create_task(self._budget.reserve(cost, query_id))
+        return self._reserving
 
     async def _give_back_when_known(self, reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse]) -> None:
         with suppress(GrisError):

@@ -34,6 +34,14 @@ class Mechanism(Enum):
     UNK_GUMB = "UnkGumb"
 
 
+class CountNoise(Enum):
+    """The law of the noise that counts carry; `NONE`: counts are not part of the release."""
+
+    NONE = "none"
+    DISCRETE_LAPLACE = "discrete_laplace"
+    DISCRETE_GAUSSIAN = "discrete_gaussian"
+
+
 class IntervalKind(Enum):
     """What the confidence intervals are true for.
 
@@ -58,7 +66,8 @@ class Parameters:
     """Everything that the policy resolved for a question.
 
     `delta` is None where the mechanism takes no call, `delta_l0` where the sensitivity is unrestricted, `d_bar` and
-    `domain_size` where they have no meaning, `k` where all is shown, `noise_scale` (in counts) without counts.
+    `domain_size` where they have no meaning, `k` where all is shown. `noise_scale`, in counts, is the scale of
+    Laplace noise or the sigma of Gaussian noise, and None without counts.
     """
 
     mechanism: Mechanism
@@ -69,6 +78,7 @@ class Parameters:
     d_bar: int | None
     k: int | None
     domain_size: int | None
+    count_noise: CountNoise
     noise_scale: Fraction | None
     consistency: Consistency
 
@@ -86,12 +96,14 @@ class Row:
 class PrivateResult:
     """A release that has been paid for.
 
-    `rows` are ranked. If `ended_in_bottom`, nothing below may be shown, and `bottom` is the noisy threshold where the
-    mechanism releases one. `cost` is what the release costs, `charged` what it took from the budget this time: nothing
-    if this account had paid for it. `data_version` is keyed and verifies no guess about the data.
+    `rows` are ranked. `count_alias` is what a question in SQL calls their counts, None where it gives no name. If
+    `ended_in_bottom`, nothing below may be shown, and `bottom` is the noisy threshold where the mechanism releases
+    one. `cost` is what the release costs, `charged` what it took from the budget this time: nothing if this account
+    had paid for it. `data_version` is keyed and verifies no guess about the data.
     """
 
     columns: tuple[ExpectedColumn, ...]
+    count_alias: str | None
     rows: tuple[Row, ...]
     ended_in_bottom: bool
     bottom: int | None
@@ -149,13 +161,20 @@ _INTERVAL_KINDS = {
     dp_pb2.INTERVAL_KIND_PLAIN: IntervalKind.PLAIN,
     dp_pb2.INTERVAL_KIND_GIVEN_SHOWN: IntervalKind.GIVEN_SHOWN,
 }
+_COUNT_NOISES = {
+    dp_pb2.COUNT_NOISE_NONE: CountNoise.NONE,
+    dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE: CountNoise.DISCRETE_LAPLACE,
+    dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise.DISCRETE_GAUSSIAN,
+}
 _CONSISTENCIES = {
     dp_pb2.CONSISTENCY_KEYED: Consistency.KEYED,
     dp_pb2.CONSISTENCY_FRESH: Consistency.FRESH,
 }
 
 
-def prepared(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> Callable[[Charge], PrivateResult]:
+def prepared(
+    columns: tuple[ExpectedColumn, ...], count_alias: str | None, noisy: Noisy
+) -> Callable[[Charge], PrivateResult]:
     """Makes of a release all that can fail, and returns what completes the result once it is paid for.
 
     A release that cannot be shown must not be charged, so nothing is left to fail after the charge.
@@ -171,6 +190,7 @@ def prepared(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> Callable[[Cha
     def completed(charge: Charge) -> PrivateResult:
         return PrivateResult(
             columns=columns,
+            count_alias=count_alias,
             rows=rows,
             ended_in_bottom=release.ended_in_bottom,
             bottom=release.bottom if release.HasField("bottom") else None,
@@ -227,6 +247,7 @@ def _parameters(message: dp_pb2.MechanismParameters) -> Parameters:
         d_bar=message.d_bar or None,
         k=message.k or None,
         domain_size=message.domain_size or None,
+        count_noise=_known(_COUNT_NOISES, message.count_noise),
         noise_scale=_exact(message.noise_scale) if message.noise_scale else None,
         consistency=_known(_CONSISTENCIES, message.consistency),
     )

@@ -1,19 +1,20 @@
 """The steps from a question to a result, in the one order that keeps the promise.
 
     1. have the policy accept the table, read the engine's version of its data, and have the question translated for it
-    2. reserve the worst case
-    3. run the query, on exactly that version
-    4. add noise, and make of it all of the result that can fail
-    5. charge what the release cost; only then is there a result
+    2. reserve the worst case, and run the query on that version
+    3. add noise, make of it all of the result that can fail, and have the engine confirm that the answer was whole
+    4. charge what the release cost; only then is there a result
 
-Each step raises rather than go on with less than it needs, and whatever is raised after step 2 gives the reservation
-back. True counts exist only between steps 3 and 4, in local variables.
+The two parts of step 2 go on at the same time, unless the policy wants the reservation to stand before the engine is
+asked; so do noise and confirmation. Either part that fails ends both, and noise is drawn only once a reservation
+stands. Each step raises rather than go on with less than it needs, and whatever is raised after step 1 gives the
+reservation back. True counts exist only in steps 2 and 3, in local variables.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -23,7 +24,14 @@ from gris.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.channels import Timeouts
-from pinot_connector.engines.base import ColumnType, Engine, EngineQuery, ExpectedColumn
+from pinot_connector.engines.base import (
+    ColumnType,
+    Engine,
+    EngineAnswer,
+    EngineQuery,
+    ExpectedColumn,
+    Feature,
+)
 from pinot_connector.errors import (
     DataChanged,
     EngineRefused,
@@ -33,7 +41,7 @@ from pinot_connector.errors import (
 )
 from pinot_connector.histograms import checked
 from pinot_connector.noise_calls import NoiseCalls
-from pinot_connector.releases import verify
+from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation
 from pinot_connector.results import PrivateResult, prepared
 
@@ -50,7 +58,9 @@ _COLUMN_TYPES = {
     histogram_pb2.COLUMN_TYPE_BOOL: ColumnType.BOOL,
     histogram_pb2.COLUMN_TYPE_DATE: ColumnType.DATE,
 }
+_FEATURES = {dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE}
 _Answer = TypeVar("_Answer")
+_Beside = TypeVar("_Beside")
 
 
 class Steps:
@@ -116,16 +126,29 @@ class Steps:
     async def _ask_once(self, question: question_pb2.Question) -> PrivateResult:
         translation, data_version = await self._translate(question)
         query = _engine_query(translation, self._engine.dialect)
+        if query.requires:
+            await self._on_engine(lambda: self._engine.check(query))
         async with Reservation(self._budget, translation) as reservation:
-            answer = checked(query, await self._on_engine(lambda: self._engine.run(query, data_version)))
-            header = dp_pb2.ReleaseHeader(
-                plan=translation.plan, data_version=answer.data_version, confidence=self._confidence
-            )
-            noisy = await self._noise.add_noise(header, query.columns, answer)
-            verify(noisy, translation)
-            completed = prepared(query.columns, noisy)
+            if translation.reserve_first:
+                await reservation.made()
+            running = self._on_engine(lambda: self._engine.run(query, data_version))
+            answer, _ = await _together(running, reservation.made())
+            answer = checked(query, answer)
+            confirming = self._on_engine(lambda: self._engine.confirm(query, answer))
+            noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
+            completed = prepared(query.columns, translation.count_alias or None, noisy)
             charge = await reservation.charge(noisy.release)
         return completed(charge)
+
+    async def _add_noise(
+        self, translation: dp_pb2.TranslateQueryResponse, query: EngineQuery, answer: EngineAnswer
+    ) -> Noisy:
+        header = dp_pb2.ReleaseHeader(
+            plan=translation.plan, data_version=answer.data_version, confidence=self._confidence
+        )
+        noisy = await self._noise.add_noise(header, query.columns, answer)
+        verify(noisy, translation)
+        return noisy
 
     async def _translate(self, question: question_pb2.Question) -> tuple[dp_pb2.TranslateQueryResponse, str]:
         table = await self._accepted_table(question)
@@ -156,12 +179,30 @@ class Steps:
             raise EngineUnavailable("the engine took too long") from None
 
 
+async def _together(one: Awaitable[_Answer], other: Awaitable[_Beside]) -> tuple[_Answer, _Beside]:
+    """Waits for both; the first failure, or a cancellation, ends the other too."""
+    tasks = asyncio.ensure_future(one), asyncio.ensure_future(other)
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
 def _engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> EngineQuery:
-    texts = [query.sql for query in translation.engine_queries if query.dialect == dialect]
-    if len(texts) != 1:
+    found = [query for query in translation.engine_queries if query.dialect == dialect]
+    if len(found) != 1:
         raise EngineRefused("this engine cannot answer the question")
     columns = tuple(_expected(column) for column in translation.columns)
-    return EngineQuery(translation.table, texts[0], columns, translation.row_limit)
+    requires = frozenset(_required(feature) for feature in found[0].requires)
+    return EngineQuery(translation.table, found[0].sql, columns, translation.row_limit, requires)
+
+
+def _required(feature: dp_pb2.EngineFeature) -> Feature:
+    if feature not in _FEATURES:
+        raise EngineRefused("the query requires something of the engine that this version does not know")
+    return _FEATURES[feature]
 
 
 def _expected(column: histogram_pb2.Column) -> ExpectedColumn:

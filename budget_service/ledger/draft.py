@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
+from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import LevelStatus
-from budget_service.ledger.state import Balance, EntryKind, Hold, JournalEntry, Payment, Reservation, Snapshot
-from budget_service.ledger.values import Account, LevelLimit
-from budget_service.ledger.windows import Microseconds, Window
+from budget_service.ledger.state import EntryKind, Hold, JournalEntry, Payment, Reservation, Snapshot
+from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.ledger.windows import Microseconds
 
 
 class Draft:
@@ -34,9 +34,9 @@ class Draft:
             self._refresh(level)
 
     @property
-    def leaf_window(self) -> Window:
-        """The open window of the account itself, in which its payments count."""
-        return self.balances[self._levels[-1].level].window
+    def leaf(self) -> Balance:
+        """The balance of the account itself, in whose windows its payments count."""
+        return self.balances[self._levels[-1].level]
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest."""
@@ -47,31 +47,32 @@ class Draft:
         return tuple(Hold(each.level.depth, self.balances[each.level].window.start) for each in self._levels)
 
     def reserve(self, reservation: Reservation) -> None:
-        """Open a reservation."""
-        for level in self._open_levels(reservation.account, reservation.holds):
-            balance = self.balances[level]
-            self.balances[level] = replace(balance, reserved=balance.reserved + reservation.held)
+        """Open a reservation in the last spans of its levels."""
+        self._add_reserved(reservation, reservation.held)
         self.opened = reservation
 
     def end(self, reservation: Reservation) -> None:
-        """Close a reservation; what it held returns to those windows it was held in that are still open."""
-        for level in self._open_levels(reservation.account, reservation.holds):
-            balance = self.balances[level]
-            self.balances[level] = replace(balance, reserved=balance.reserved - reservation.held)
+        """Close a reservation; what it held returns, except to windows that have begun since."""
+        self._add_reserved(reservation, reservation.held, returns=True)
         self.ended.append(reservation.reservation_id)
 
     def spend(self, entry: JournalEntry) -> None:
-        """Write a charge and count it in those of its windows that are still open; the first one fixes the currency."""
+        """Write a charge and count it in those of its spans that still count; the first one fixes the currency."""
         self.unit_id = self.unit_id or entry.unit_id
-        for level in self._open_levels(entry.account, entry.holds):
-            balance = self.balances[level]
-            self.balances[level] = replace(balance, spent=balance.spent + entry.cost)
+        for hold in entry.holds:
+            level = entry.account.level(hold.depth)
+            balance = self.balances.get(level)
+            if balance is not None and balance.counts(hold.window_start):
+                self.balances[level] = balance.charged(hold.window_start, entry.cost)
         self.journal.append(entry)
 
-    def is_open(self, account: Account, hold: Hold) -> bool:
-        """Tell whether the window of a hold is the level's last one."""
+    def payment_span(self, account: Account, hold: Hold) -> Microseconds | None:
+        """Return the start of the leaf's span in which what was held there is paid for; None if it counts no more."""
         balance = self.balances.get(account.level(hold.depth))
-        return balance is not None and balance.window.start == hold.window_start
+        if balance is None or not balance.counts(hold.window_start):
+            return None
+        is_leaf = account.level(hold.depth) == self._levels[-1].level
+        return hold.window_start if is_leaf else self.leaf.window.start
 
     def _expire(self, reservation: Reservation) -> None:
         self.end(reservation)
@@ -92,20 +93,23 @@ class Draft:
         )
 
     def _refresh(self, each: LevelLimit) -> None:
-        configured = each.limit.window.around(self.now)
+        span = each.limit.window.around(self.now)
         last = self.balances.get(each.level)
-        if last is None:
-            self.balances[each.level] = Balance(configured)
-            return
-        window = last.window.at(self.now, configured)
-        same = window.start == last.window.start
-        self.balances[each.level] = replace(last, window=window) if same else Balance(window)
+        opened = Balance.opened(span, span.window.start)
+        self.balances[each.level] = opened if last is None else last.at(self.now, span)
 
-    def _open_levels(self, account: Account, holds: Iterable[Hold]) -> list[Account]:
-        return [account.level(hold.depth) for hold in holds if self.is_open(account, hold)]
+    def _add_reserved(self, reservation: Reservation, held: Cost, *, returns: bool = False) -> None:
+        for hold in reservation.holds:
+            level = reservation.account.level(hold.depth)
+            balance = self.balances.get(level)
+            if balance is not None and hold.window_start >= balance.reserved_since:
+                reserved = balance.reserved - held if returns else balance.reserved + held
+                self.balances[level] = replace(balance, reserved=reserved)
 
     def _status(self, each: LevelLimit) -> LevelStatus:
         balance = self.balances[each.level]
         limit = each.limit
         depth = each.level.depth
-        return LevelStatus(depth, limit.maximum, limit.mode, balance.window, balance.spent, balance.reserved)
+        return LevelStatus(
+            depth, limit.maximum, limit.mode, balance.counted_window, balance.spent, balance.reserved
+        )

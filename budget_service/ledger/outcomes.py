@@ -20,6 +20,7 @@ class Reason(Enum):
     COST_ABOVE_RESERVATION = "COST_ABOVE_RESERVATION"
     SUM_OVERFLOW = "SUM_OVERFLOW"
     REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
+    TOO_MANY_LIMITS = "TOO_MANY_LIMITS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,14 @@ class Refused:
     reason: Reason
 
 
-Outcome: TypeAlias = Reserved | Charged | Released | Exhausted | Refused
+@dataclass(frozen=True, slots=True)
+class LimitsSet:
+    """Limits were changed; `version` counts the changes of the root's limits."""
+
+    version: int
+
+
+Outcome: TypeAlias = Reserved | Charged | Released | LimitsSet | Exhausted | Refused
 
 
 @dataclass(frozen=True, slots=True)

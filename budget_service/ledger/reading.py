@@ -14,16 +14,20 @@ from budget_service.ledger.windows import Microseconds
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Every level of an account that has a limit, from the widest; `unit_id` is empty if nothing was charged yet."""
+    """Every level of an account that has a limit, from the widest; `unit_id` is empty if nothing was charged yet.
+
+    `limits_version` counts the changes of the root's stored limits, so that the reader can tell old ones.
+    """
 
     unit_id: str
     levels: tuple[LevelStatus, ...]
+    limits_version: int = 0
 
 
 def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:
     """Return the state of an account at `now`; the snapshot needs only `root`, `due` and the account's balances."""
     draft = Draft(snapshot, levels, now)
-    return Statement(draft.unit_id, draft.statuses())
+    return Statement(draft.unit_id, draft.statuses(), snapshot.root.limits_version)
 
 
 def check(found: Statement, cost: Cost, unit_id: str) -> tuple[Shortfall, ...] | Refused:

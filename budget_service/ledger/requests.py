@@ -1,7 +1,8 @@
 """What a client may ask the ledger to change.
 
-A request carries the limits that apply to its account, as configured now, so that the rules need nothing else. Its
-`request_id` belongs to the root account: two roots may use the same one.
+A request carries the limits that apply to its account now, with the version of the root's stored limits that they were
+found with, so that the rules need nothing else. Its `request_id` belongs to the root account: two roots may use the
+same one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from budget_service.ledger.digests import digest
-from budget_service.ledger.values import Account, Cost, Fingerprint, LevelLimit
+from budget_service.ledger.limits import limit_text
+from budget_service.ledger.values import Account, Cost, Fingerprint, LevelLimit, Limit
 from budget_service.ledger.windows import Microseconds
 
 
@@ -28,6 +30,7 @@ class Reserve:
     ttl: Microseconds
     reservation_id: str
     forfeits: bool
+    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client said."""
@@ -48,6 +51,7 @@ class Charge:
     release_id: str
     query_id: str
     charge_ticket: bytes = b""
+    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client said."""
@@ -63,16 +67,32 @@ class Release:
     levels: tuple[LevelLimit, ...]
     request_id: str
     reservation_id: str
+    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client said."""
         return _fingerprint(self.account, ("release", self.reservation_id))
 
 
-Request: TypeAlias = Reserve | Charge | Release
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetLimits:
+    """Set or remove (None) limits on levels of one root, which is the `account`; those levels need not be used yet."""
+
+    account: Account
+    request_id: str
+    changes: tuple[tuple[Account, Limit | None], ...]
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator said."""
+        said = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in self.changes)
+        return _fingerprint(self.account, ("set limits", *(part for pair in said for part in pair)))
 
 
-def payer_of(request: Request) -> str:
+BudgetRequest: TypeAlias = Reserve | Charge | Release
+Request: TypeAlias = BudgetRequest | SetLimits
+
+
+def payer_of(request: BudgetRequest) -> str:
     """Return whose payments count for a request: those of its account, made in windows of the last level with a limit.
 
     One level's windows follow each other, so that what a payer has paid for belongs to one window at a time. The last

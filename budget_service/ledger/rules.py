@@ -7,11 +7,13 @@ window never goes above the limit by a request that was allowed, and a charge th
 from __future__ import annotations
 
 from budget_service.ledger.draft import Draft
+from budget_service.ledger.limits import MAX_STORED_LIMITS, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
     Charged,
     Exhausted,
     LevelStatus,
+    LimitsSet,
     Outcome,
     Reason,
     Refused,
@@ -19,7 +21,7 @@ from budget_service.ledger.outcomes import (
     Reserved,
     Shortfall,
 )
-from budget_service.ledger.requests import Charge, Release, Request, Reserve
+from budget_service.ledger.requests import BudgetRequest, Charge, Release, Request, Reserve, SetLimits
 from budget_service.ledger.state import (
     Change,
     Decision,
@@ -46,10 +48,15 @@ def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
     """Answer a request at the ledger's time `now`, which is `snapshot.root.now(clock)`.
 
     The change must be written while all that the snapshot read is unchanged; only then may the answer be given.
+    Raises LimitsChangedError if the request was made with other stored limits than the root has now.
     """
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
         return Decision(_recall(remembered, request), None)
+    if isinstance(request, SetLimits):
+        return _set_limits(snapshot, request, now)
+    if request.limits_version != snapshot.root.limits_version:
+        raise LimitsChangedError
     draft = Draft(snapshot, request.levels, now)
     outcome = _outcome(snapshot, draft, request)
     return Decision(Answer(outcome, replayed=False), _change(draft, request, outcome))
@@ -61,7 +68,31 @@ def _recall(remembered: Remembered, request: Request) -> Answer:
     return Answer(remembered.outcome, replayed=True)
 
 
-def _outcome(snapshot: Snapshot, draft: Draft, request: Request) -> Outcome:
+def _set_limits(snapshot: Snapshot, request: SetLimits, now: Microseconds) -> Decision:
+    root, outcome = snapshot.root, _limits_outcome(snapshot, request)
+    is_set = isinstance(outcome, LimitsSet)
+    kept = RETENTION if is_set else REFUSAL_RETENTION
+    change = Change(
+        root=RootRecord(root.unit_id, now, root.limits_version + is_set),
+        remembered=Remembered(request.fingerprint(), outcome, now + kept),
+        balances={},
+        opened=None,
+        ended=(),
+        journal=(),
+        payment=None,
+        limits=request.changes if is_set else (),
+    )
+    return Decision(Answer(outcome, replayed=False), change)
+
+
+def _limits_outcome(snapshot: Snapshot, request: SetLimits) -> LimitsSet | Refused:
+    added = sum(limit is not None for _, limit in request.changes)
+    if added and snapshot.stored_limits + added > MAX_STORED_LIMITS:
+        return Refused(Reason.TOO_MANY_LIMITS)
+    return LimitsSet(snapshot.root.limits_version + 1)
+
+
+def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest) -> Outcome:
     if isinstance(request, Release):
         return _release(snapshot, draft, request)
     if draft.unit_id not in ("", request.unit_id):
@@ -102,7 +133,7 @@ def _charge(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
         return refusal
     holds = draft.holds()
     draft.spend(_entry(EntryKind.DIRECT, draft, request, request.query_id, holds=holds))
-    _note_payment(draft, request, request.query_id)
+    _note_payment(draft, request, request.query_id, draft.leaf.window.start)
     return Charged(request.cost, False, draft.statuses())
 
 
@@ -120,8 +151,9 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
     draft.end(reservation)
     # The charge counts in the windows that admitted it, even if a new one has begun since: it was bounded there.
     draft.spend(_entry(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds))
-    if draft.is_open(reservation.account, reservation.holds[-1]):
-        _note_payment(draft, request, reservation.query_id)
+    span = draft.payment_span(reservation.account, reservation.holds[-1])
+    if span is not None:
+        _note_payment(draft, request, reservation.query_id, span)
     return Charged(request.cost, False, draft.statuses())
 
 
@@ -163,13 +195,13 @@ def _open_reservation(snapshot: Snapshot, draft: Draft) -> Reservation | None:
 
 
 def _recorded_release(snapshot: Snapshot, draft: Draft) -> str:
-    """Return the release that the question was paid for as in the account's window; empty: none."""
+    """Return the release that the question was paid for as in a span that counts; empty: none."""
     paid = snapshot.query_paid
-    return paid.release_id if paid is not None and paid.window_start == draft.leaf_window.start else ""
+    return paid.release_id if paid is not None and draft.leaf.counts(paid.window_start) else ""
 
 
 def _release_is_paid(snapshot: Snapshot, draft: Draft) -> bool:
-    return snapshot.release_paid_in is not None and snapshot.release_paid_in == draft.leaf_window.start
+    return snapshot.release_paid_in is not None and draft.leaf.counts(snapshot.release_paid_in)
 
 
 def _contradicts(request: Charge, recorded: str) -> bool:
@@ -193,16 +225,16 @@ def _entry(
     )
 
 
-def _note_payment(draft: Draft, request: Charge, query_id: str) -> None:
+def _note_payment(draft: Draft, request: Charge, query_id: str, span: Microseconds) -> None:
     if request.release_id:
-        window = draft.leaf_window
-        keep_until = None if window.end is None else window.end + RETENTION
-        draft.payment = Payment(request.release_id, query_id, window.start, keep_until)
+        end = draft.leaf.last_end
+        keep_until = None if end is None else end + RETENTION
+        draft.payment = Payment(request.release_id, query_id, span, keep_until)
 
 
-def _change(draft: Draft, request: Request, outcome: Outcome) -> Change:
+def _change(draft: Draft, request: BudgetRequest, outcome: Outcome) -> Change:
     return Change(
-        root=RootRecord(draft.unit_id, draft.now),
+        root=RootRecord(draft.unit_id, draft.now, request.limits_version),
         remembered=Remembered(request.fingerprint(), outcome, _kept_until(draft, outcome)),
         balances=draft.balances,
         opened=draft.opened,
@@ -216,4 +248,4 @@ def _kept_until(draft: Draft, outcome: Outcome) -> Microseconds:
     if isinstance(outcome, Refused | Exhausted):
         return draft.now + REFUSAL_RETENTION
     # A budget that is never refreshed has no end to count from: its outcomes are kept from now on.
-    return (draft.leaf_window.end or draft.now) + RETENTION
+    return (draft.leaf.last_end or draft.now) + RETENTION

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import Answer, Outcome
-from budget_service.ledger.values import NOTHING, Account, Cost, Fingerprint
-from budget_service.ledger.windows import Microseconds, Window
+from budget_service.ledger.values import Account, Cost, Fingerprint, Limit
+from budget_service.ledger.windows import Microseconds
 
 # One request ends at most this many lapsed reservations; the others count as held until the next one, which can only
 # refuse too much.
@@ -17,10 +18,14 @@ MAX_EXPIRED_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class RootRecord:
-    """What is kept once for a root account: its currency (empty: nothing is charged yet) and the last time recorded."""
+    """What is kept once for a root account.
+
+    Its currency (empty: nothing is charged yet), the last time recorded, and how often its stored limits have changed.
+    """
 
     unit_id: str = ""
     last_time: Microseconds = 0
+    limits_version: int = 0
 
     def now(self, clock: Microseconds) -> Microseconds:
         """Return the ledger's time: the store's clock, or the last time recorded if the clock went back."""
@@ -28,17 +33,11 @@ class RootRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
-    """What counts against the limit of one level in its last window."""
-
-    window: Window
-    spent: Cost = NOTHING
-    reserved: Cost = NOTHING
-
-
-@dataclass(frozen=True, slots=True)
 class Hold:
-    """A window of a level that a reservation or a charge counts in; `depth` is the level's number of segments."""
+    """A span of a level that a reservation or a charge counts in: its window or, of a sliding one, its day.
+
+    `depth` is the level's number of segments.
+    """
 
     depth: int
     window_start: Microseconds
@@ -94,7 +93,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class PaidQuery:
-    """The release that an account has paid for as the answer to a question, in the window that began then."""
+    """The release that an account has paid for as the answer to a question, in the span that began then."""
 
     release_id: str
     window_start: Microseconds
@@ -107,7 +106,8 @@ class Snapshot:
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
     `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them; `reservation` is the one
     that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
-    window in which the request's release was last paid for, are those of the request's payer (`requests.payer_of`).
+    span in which the request's release was last paid for, are those of the request's payer (`requests.payer_of`);
+    `stored_limits` is how many limits the root has stored, needed only to set some.
     """
 
     root: RootRecord = RootRecord()
@@ -117,6 +117,7 @@ class Snapshot:
     remembered: Remembered | None = None
     query_paid: PaidQuery | None = None
     release_paid_in: Microseconds | None = None
+    stored_limits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ class Change:
     ended: tuple[str, ...]
     journal: tuple[JournalEntry, ...]
     payment: Payment | None
+    limits: tuple[tuple[Account, Limit | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,16 +16,20 @@ Microseconds: TypeAlias = int
 
 SECOND: Microseconds = 1_000_000
 DAY: Microseconds = 86_400 * SECOND
+# One day is a calendar window; a sum for each of more days than this would make every charge slow.
+MIN_SLIDING_DAYS = 2
+MAX_SLIDING_DAYS = 400
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Period(Enum):
-    """How long a window lasts."""
+    """How long a window lasts, or that it slides."""
 
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
     NEVER = "never"
+    SLIDING = "sliding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +52,45 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """What a rule says of one moment: the window that charges of it are admitted in, and what else counts then.
+
+    For a calendar rule the window is all that counts. For a sliding one it is the day; the days that began at
+    `counts_from` or later count too, and what is charged today counts until `leaves_at`.
+    """
+
+    window: Window
+    counts_from: Microseconds
+    leaves_at: Microseconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WindowRule:
-    """A calendar period in an IANA zone; weeks begin on Monday."""
+    """A calendar period in an IANA zone, or the last `days` days there; weeks begin on Monday."""
 
     period: Period
     zone: str
+    days: int = 0
 
-    def around(self, now: Microseconds) -> Window:
-        """Return the window that contains `now`."""
+    def around(self, now: Microseconds) -> Span:
+        """Return the span that contains `now`."""
         if self.period is Period.NEVER:
-            return Window(0, None)
+            return Span(Window(0, None), 0)
         today = datetime_of(now).astimezone(ZoneInfo(self.zone)).date()
-        return _calendar_window(self.period, self.zone, today)
+        if self.period is Period.SLIDING:
+            return _sliding_span(self.days, self.zone, today)
+        return _calendar_span(self.period, self.zone, today)
 
 
 @lru_cache(maxsize=1024)
-def _calendar_window(period: Period, zone: str, today: date) -> Window:
+def _sliding_span(days: int, zone: str, today: date) -> Span:
+    window = Window(_midnight(today, zone), _midnight(today + timedelta(days=1), zone))
+    first, after = today - timedelta(days=days - 1), today + timedelta(days=days)
+    return Span(window, _midnight(first, zone), _midnight(after, zone))
+
+
+@lru_cache(maxsize=1024)
+def _calendar_span(period: Period, zone: str, today: date) -> Span:
     if period is Period.DAY:
         first, after = today, today + timedelta(days=1)
     elif period is Period.WEEK:
@@ -72,7 +99,8 @@ def _calendar_window(period: Period, zone: str, today: date) -> Window:
     else:
         first = today.replace(day=1)
         after = (first + timedelta(days=31)).replace(day=1)
-    return Window(_midnight(first, zone), _midnight(after, zone))
+    window = Window(_midnight(first, zone), _midnight(after, zone))
+    return Span(window, window.start)
 
 
 def _midnight(day: date, zone: str) -> Microseconds:

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
+from budget_service.ledger.balances import Day
 from budget_service.ledger.outcomes import (
     Charged,
     Exhausted,
     LevelStatus,
+    LimitsSet,
     Outcome,
     Reason,
     Refused,
@@ -44,6 +47,8 @@ def decode_outcome(text: str | bytes) -> Outcome:
     if kind == "released":
         information, calls, unit_id = parts
         return Released(_cost(information, calls), unit_id)
+    if kind == "limits":
+        return LimitsSet(int(parts[0]))
     if kind == "exhausted":
         decided_at, missing = parts
         return Exhausted(int(decided_at), tuple(_shortfall(*each) for each in missing))
@@ -62,6 +67,17 @@ def decode_end(text: str) -> int | None:
     return None if text == NEVER else int(text)
 
 
+def encode_days(days: Iterable[Day]) -> str:
+    """Return the text of the earlier days of a sliding window, `start,leaves at,information,calls;` for each."""
+    return "".join(f"{day.start},{day.leaves_at},{day.spent.information},{day.spent.calls};" for day in days)
+
+
+def decode_days(text: str) -> tuple[Day, ...]:
+    """Return the days of a text made by `encode_days`."""
+    parts = (day.split(",") for day in text.split(";")[:-1])
+    return tuple(Day(int(start), int(leaves_at), _cost(*spent)) for start, leaves_at, *spent in parts)
+
+
 def _outcome_parts(outcome: Outcome) -> list[Any]:
     match outcome:
         case Reserved():
@@ -78,6 +94,8 @@ def _outcome_parts(outcome: Outcome) -> list[Any]:
             return ["charged", *_amounts(outcome.charged), _flag(outcome.already_paid), levels]
         case Released():
             return ["released", *_amounts(outcome.returned), outcome.unit_id]
+        case LimitsSet():
+            return ["limits", str(outcome.version)]
         case Exhausted():
             missing = [_shortfall_parts(each) for each in outcome.shortfalls]
             return ["exhausted", str(outcome.decided_at), missing]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
+from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import Microseconds
 
@@ -37,17 +41,47 @@ class StoreUnusableError(StoreError):
     """The store would break the ledger's promises: another owner, a newer schema, no persistence."""
 
 
+@dataclass(frozen=True, slots=True)
+class BalancePage:
+    """Some balances of a root, with all its open reservations and its last position in the journal at that moment.
+
+    `after` leads to the next page, and is empty after the last one. A page may repeat what an earlier one had.
+    """
+
+    position: str
+    balances: tuple[tuple[Account, Balance], ...]
+    reservations: tuple[Reservation, ...]
+    after: str
+
+
 class Store(Protocol):
     """Keeps a ledger and applies the rules to it, each request atomically and at the store's own time."""
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request by `ledger.rules.decide` and write the change before answering.
 
-        Raises StoreUnavailableError (no effect) or OutcomeUnknownError. Cancelling it must not leave half a change.
+        Raises LimitsChangedError or StoreUnavailableError (no effect) or OutcomeUnknownError. Cancelling it must not
+        leave half a change.
         """
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now. Raises StoreUnavailableError."""
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Return the limits that are set on the levels of an account. Raises StoreUnavailableError."""
+
+    async def roots(self) -> list[str]:
+        """Return the first segments of all accounts that were ever used. Raises StoreUnavailableError."""
+
+    async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Return the oldest entries of a root after one position, up to and with another, with their positions.
+
+        An empty position is the beginning, or the end; fewer than `most` means that there are no more.
+        Raises StoreUnavailableError.
+        """
+
+    async def balances(self, root: str, after: str, most: int) -> BalancePage:
+        """Return about `most` balances of a root, all of one moment. Raises StoreUnavailableError."""
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account, None if there is none.

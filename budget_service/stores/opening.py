@@ -9,12 +9,14 @@ from budget_service.stores.sqlite import SqliteStore
 
 
 async def open_store(address: str, *, allow_volatile: bool) -> Store:
-    """Open `sqlite:PATH`, `redis://...` or `rediss://...`. Raises StoreError."""
+    """Open `sqlite:PATH`, `redis://...`, `rediss://...` or `postgresql://...`. Raises StoreError."""
     if address.startswith("sqlite:") and (path := address.removeprefix("sqlite:").strip()):
         return SqliteStore.open(Path(path), allow_volatile=allow_volatile)
     if address.startswith(("redis://", "rediss://")):
         return await _open_redis(address, allow_volatile=allow_volatile)
-    raise StoreUnusableError("a store is sqlite:PATH, redis://HOST:PORT/DB or rediss://HOST:PORT/DB")
+    if address.startswith(("postgresql://", "postgres://")):
+        return await _open_postgres(address, allow_volatile=allow_volatile)
+    raise StoreUnusableError("a store is sqlite:PATH, redis[s]://HOST:PORT/DB or postgresql://HOST:PORT/DB")
 
 
 async def _open_redis(address: str, *, allow_volatile: bool) -> Store:
@@ -23,3 +25,11 @@ async def _open_redis(address: str, *, allow_volatile: bool) -> Store:
     except ModuleNotFoundError:
         raise StoreUnusableError("a Redis store needs `pip install gris-dp[redis]`") from None
     return await RedisStore.open(address, allow_volatile=allow_volatile)
+
+
+async def _open_postgres(address: str, *, allow_volatile: bool) -> Store:
+    try:
+        from budget_service.stores.postgres import PostgresStore  # noqa: PLC0415 - the client is an extra
+    except ModuleNotFoundError:
+        raise StoreUnusableError("a PostgreSQL store needs `pip install gris-dp[postgres]`") from None
+    return await PostgresStore.open(address, allow_volatile=allow_volatile)

@@ -18,22 +18,24 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
+from budget_service.ledger.limits import LimitsChangedError, StoredLimits, parse_limit
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import Charge, Release, Request, Reserve
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE
+from budget_service.ledger.requests import Charge, Release, Request, Reserve, SetLimits
+from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import redis_text as text
 from budget_service.stores.interface import (
+    BalancePage,
     Clock,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
     system_clock,
 )
+from budget_service.stores.redis_schema import bring_up
 
-SCHEMA_VERSION = 2
 MAX_CONNECTIONS = 32
 CONNECT_TIMEOUT_SECONDS = 1.0
 ANSWER_TIMEOUT_SECONDS = 2.0
@@ -69,10 +71,13 @@ class Script:
 
 
 READ = Script("read.lua")
+BALANCES = Script("balances.lua")
+STORED_LIMITS = Script("stored_limits.lua")
 CHANGES: dict[type[Request], Script] = {
     Reserve: Script("ledger.lua", "reserve.lua"),
     Charge: Script("ledger.lua", "charge.lua"),
     Release: Script("ledger.lua", "release.lua"),
+    SetLimits: Script("ledger.lua", "limits.lua"),
 }
 
 
@@ -96,7 +101,7 @@ class RedisStore:
         store = RedisStore(_pool(address), allow_volatile=allow_volatile, clock=clock)
         try:
             await store.check()
-            await store._check_schema()
+            await bring_up(store._client)
             await store._warn_of_losses()
         except BaseException:
             await store.close()
@@ -110,6 +115,8 @@ class RedisStore:
         for _ in range(MAX_GUESSES):
             told = text.argument(request, guess, self._told_clock())
             kind, answer = await self._run(script, keys, told)
+            if kind == "limits":
+                raise LimitsChangedError
             if kind != "clock":
                 return text.parse_answer(kind, answer)
             guess = int(answer)
@@ -123,6 +130,34 @@ class RedisStore:
         reply = await self._ask(READ, keys, self._told_clock(), str(MAX_EXPIRED_AT_ONCE), *names)
         snapshot, now = text.parse_reading(reply, levels)
         return statement(snapshot, levels, now)
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Return the limits that are set on the levels of an account; see `Store`."""
+        levels = [account.level(depth) for depth in range(1, account.depth + 1)]
+        keys = text.limits_keys(account.root)
+        version, *limits = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
+        found = {level: parse_limit(each) for level, each in zip(levels, limits, strict=True) if each}
+        return StoredLimits(int(version), found)
+
+    async def roots(self) -> list[str]:
+        """Return every root that was ever used; see `Store`."""
+        try:
+            keys = [key async for key in self._client.scan_iter(text.ROOT_KEYS, count=1000)]
+        except (RedisError, OSError) as error:
+            raise StoreUnavailableError(str(error)) from error
+        return sorted({text.root_of(str(key)) for key in keys})
+
+    async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Return entries of a root; see `Store`."""
+        first, last = f"({after}" if after else "-", until or "+"
+        command = ("XRANGE", text.journal_key(root), first, last, "COUNT", str(most))
+        found = await self._reading(self._exchange(*command))
+        return [(position, text.parse_entry(fields)) for position, fields in found]
+
+    async def balances(self, root: str, after: str, most: int) -> BalancePage:
+        """Return balances of a root; see `Store`."""
+        reply = await self._ask(BALANCES, text.balances_keys(root), after or "0", str(most))
+        return text.parse_balances(reply)
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
@@ -151,16 +186,6 @@ class RedisStore:
     async def close(self) -> None:
         """Close every connection."""
         await self._pool.disconnect()
-
-    async def _check_schema(self) -> None:
-        await self._reading(self._exchange("SET", text.SCHEMA_KEY, str(SCHEMA_VERSION), "NX"))
-        found = int(await self._reading(self._exchange("GET", text.SCHEMA_KEY)))
-        if found > SCHEMA_VERSION:
-            raise StoreUnusableError(
-                f"this Redis has schema {found}, newer than this program's {SCHEMA_VERSION}"
-            )
-        if found < SCHEMA_VERSION:
-            await self._reading(self._exchange("SET", text.SCHEMA_KEY, str(SCHEMA_VERSION)))
 
     async def _warn_of_losses(self) -> None:
         loss = LOSSES.get(await self._setting("appendfsync"), "what a power failure loses is unknown")

@@ -2,30 +2,53 @@
 
 All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot:
 
-    gris:{ROOT}:root           hash     unit_id, last_time
-    gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved
+    gris:{ROOT}:root           hash     unit_id, last_time, limits_version
+    gris:{ROOT}:limits         hash     level -> limits.limit_text
+    gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
+                                        reserved since:leaves at:earlier days
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
-    gris:{ROOT}:paid:PAYER     hash     window; release:ID, query:ID -> release id; of one window
+    gris:{ROOT}:paid:PAYER//release//ID   string   start of the span in which the release was paid for
+    gris:{ROOT}:paid:PAYER//query//ID     string   the same, a colon, and the id of the release
     gris:{ROOT}:request:ID     hash     keep_until, fingerprint, outcome
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from urllib.parse import quote
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote, unquote
 
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.limits import MAX_STORED_LIMITS, limit_text
 from budget_service.ledger.outcomes import Answer, Reason, Refused
-from budget_service.ledger.requests import Charge, Release, Request, Reserve, payer_of
+from budget_service.ledger.requests import (
+    BudgetRequest,
+    Charge,
+    Release,
+    Request,
+    Reserve,
+    SetLimits,
+    payer_of,
+)
 from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Balance, Hold, Reservation, RootRecord, Snapshot
+from budget_service.ledger.state import (
+    MAX_EXPIRED_AT_ONCE,
+    EntryKind,
+    Hold,
+    JournalEntry,
+    Reservation,
+    RootRecord,
+    Snapshot,
+)
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
-from budget_service.stores.codec import decode_end, decode_outcome, encode_end
+from budget_service.stores.codec import decode_days, decode_end, decode_outcome, encode_end
+from budget_service.stores.interface import BalancePage
 
-SCHEMA_KEY = "gris:schema"
+ROOT_KEYS = "gris:{*}:root"
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
@@ -34,10 +57,31 @@ def reading_keys(root: str) -> list[str]:
     return [_key(root, name) for name in ("root", "balances", "reservations", "ends")]
 
 
+def limits_keys(root: str) -> list[str]:
+    """Return the keys of `stored_limits.lua`, in its order."""
+    return [_key(root, name) for name in ("root", "limits")]
+
+
+def balances_keys(root: str) -> list[str]:
+    """Return the keys of `balances.lua`, in its order."""
+    return [_key(root, name) for name in ("root", "balances", "reservations", "journal")]
+
+
+def journal_key(root: str) -> str:
+    """Return the key of a root's journal."""
+    return _key(root, "journal")
+
+
+def root_of(root_key: str) -> str:
+    """Return the root that a key of ROOT_KEYS belongs to."""
+    return unquote(root_key.removeprefix("gris:{").removesuffix("}:root"))
+
+
 def request_keys(request: Request) -> list[str]:
     """Return the keys of a changing script, in the order of `ledger.lua`."""
     root = request.account.root
-    named = ("journal", f"paid:{payer_of(request)}", f"request:{request.request_id}")
+    payer = "" if isinstance(request, SetLimits) else payer_of(request)
+    named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits")
     return reading_keys(root) + [_key(root, name) for name in named]
 
 
@@ -46,15 +90,13 @@ def argument(request: Request, guess: Microseconds, clock: str) -> str:
     told = {
         "clock": clock,
         "account": request.account.text,
-        "levels": [_level(each, guess) for each in request.levels],
         "fingerprint": request.fingerprint(),
-        "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
         "retention": str(RETENTION),
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
-        "reservation_id": request.reservation_id,
     }
-    return json.dumps(told | _own_fields(request), ensure_ascii=False)
+    own = _limit_fields(request) if isinstance(request, SetLimits) else _budget_fields(request, guess)
+    return json.dumps(told | own, ensure_ascii=False)
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -64,11 +106,11 @@ def parse_answer(kind: str, text: str) -> Answer:
 
 def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read.lua` found, and its time."""
-    now, unit_id, last_time, *rest = reply
+    now, unit_id, last_time, limits_version, *rest = reply
     accounts = [each.level for each in levels]
     texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
     snapshot = Snapshot(
-        root=RootRecord(unit_id, int(last_time)),
+        root=RootRecord(unit_id, int(last_time), int(limits_version)),
         balances={level: _balance(text) for level, text in zip(accounts, texts, strict=True) if text},
         due=tuple(
             parse_reservation(id_, text, unit_id) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)
@@ -90,16 +132,73 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
         expires_at=int(kept["expires_at"]),
         paid_release_id=kept["paid_release_id"],
         forfeits=kept["forfeits"] == "1",
-        # Lua writes an empty list as an empty object.
-        holds=tuple(Hold(_account(level).depth, int(start)) for level, start in kept["holds"] or ()),
+        holds=_holds(kept["holds"]),
     )
+
+
+def parse_balances(reply: list[Any]) -> BalancePage:
+    """Return the page that `balances.lua` found; the reservations of schema 1 count in the root's currency."""
+    position, cursor, unit_id, balances, reservations = reply
+    return BalancePage(
+        position=position,
+        balances=tuple((_account(level), _balance(text)) for level, text in _pairs(balances)),
+        reservations=tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(reservations)),
+        after="" if cursor == "0" else cursor,
+    )
+
+
+def parse_entry(fields: list[str]) -> JournalEntry:
+    """Return an entry from the fields of its stream."""
+    kept = dict(_pairs(fields))
+    return JournalEntry(
+        kind=EntryKind(kept["kind"]),
+        account=_account(kept["account"]),
+        cost=Cost(int(kept["information"]), int(kept["calls"])),
+        unit_id=kept["unit_id"],
+        request_id=kept["request_id"],
+        release_id=kept["release_id"],
+        query_id=kept["query_id"],
+        time=int(kept["time"]),
+        holds=_holds(json.loads(kept["holds"])),
+    )
+
+
+def _pairs(flat: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+def _holds(kept: Any) -> tuple[Hold, ...]:
+    # Lua writes an empty list as an empty object.
+    return tuple(Hold(_account(level).depth, int(start)) for level, start in kept or ())
 
 
 def _key(root: str, name: str) -> str:
     return f"gris:{{{quote(root, safe='')}}}:{name}"
 
 
-def _own_fields(request: Request) -> dict[str, str]:
+def _limit_fields(request: SetLimits) -> dict[str, Any]:
+    changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in request.changes)
+    return {
+        "changes": list(changes),
+        "most_limits": str(MAX_STORED_LIMITS),
+        "limits_version": "",
+        "levels": [],
+        # Reservations lapse when a budget is used.
+        "expired_at_once": "0",
+    }
+
+
+def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any]:
+    return {
+        "levels": [_level(each, guess) for each in request.levels],
+        "limits_version": str(request.limits_version),
+        "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
+        "reservation_id": request.reservation_id,
+        **_own_fields(request),
+    }
+
+
+def _own_fields(request: BudgetRequest) -> dict[str, str]:
     match request:
         case Reserve():
             own = {
@@ -120,16 +219,20 @@ def _cost_fields(cost: Cost, unit_id: str) -> dict[str, str]:
 
 
 def _level(each: LevelLimit, guess: Microseconds) -> list[str]:
-    limit, window = each.limit, each.limit.window.around(guess)
+    limit, span = each.limit, each.limit.window.around(guess)
     maximum = [str(limit.maximum.information), str(limit.maximum.calls)]
-    bounds = [str(window.start), encode_end(window.end)]
-    return [each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds]
+    bounds = [str(span.window.start), encode_end(span.window.end)]
+    days = [str(span.counts_from), encode_end(span.leaves_at)]
+    return [each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds, *days]
 
 
 def _balance(text: str) -> Balance:
-    start, end, *used = text.split(":")
-    spent, reserved = Cost(int(used[0]), int(used[1])), Cost(int(used[2]), int(used[3]))
-    return Balance(Window(int(start), decode_end(end)), spent, reserved)
+    start, end, *rest = text.split(":")
+    spent, reserved = Cost(int(rest[0]), int(rest[1])), Cost(int(rest[2]), int(rest[3]))
+    # Up to schema 2 only calendar windows were known.
+    since, leaves_at, earlier = rest[4:] or (start, "", "")
+    window = Window(int(start), decode_end(end))
+    return Balance(window, spent, reserved, int(since), decode_end(leaves_at), decode_days(earlier))
 
 
 def _account(text: str) -> Account:

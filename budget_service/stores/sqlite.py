@@ -17,13 +17,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
+from budget_service.stores import sqlite_audit as audit
 from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.interface import (
+    BalancePage,
     Clock,
     OutcomeUnknownError,
     StoreUnavailableError,
@@ -69,6 +73,22 @@ class SqliteStore:
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
         return await self._run(lambda: self._read(account, levels))
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Return the limits that are set on the levels of an account; see `Store`."""
+        return await self._run(lambda: rows.load_limits(self._connection, account))
+
+    async def roots(self) -> list[str]:
+        """Return every root that was ever used; see `Store`."""
+        return await self._run(lambda: audit.load_roots(self._connection))
+
+    async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Return entries of a root; see `Store`."""
+        return await self._run(lambda: audit.load_journal(self._connection, root, after, until, most))
+
+    async def balances(self, root: str, after: str, most: int) -> BalancePage:
+        """Return balances of a root; see `Store`."""
+        return await self._run(lambda: audit.load_balances(self._connection, root, after, most))
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

@@ -1,4 +1,4 @@
-"""The input of every mechanism: counts, checked and put into canonical order."""
+"""The input of every mechanism: counts that have been checked."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +45,10 @@ class Histogram:
 
     @cached_property
     def canonical_order(self) -> NDArray[np.int64]:
-        """Indices of the elements by count, descending, and by element where counts are equal."""
+        """Indices of the elements by count, descending, and by element where counts are equal.
+
+        How long that takes depends on the counts; the mechanisms that are served work on `Rows`.
+        """
         return np.argsort(-self.counts_by_element, kind="stable")
 
     @cached_property
@@ -54,12 +57,12 @@ class Histogram:
         return self.counts_by_element[self.canonical_order]
 
     def padded_to(self, rows: int) -> NDArray[np.int64]:
-        """Return the descending counts followed by zeros up to `rows`, shape (rows,).
+        """Return the counts by element, followed by zeros up to `rows`, shape (rows,).
 
         Raises ValueError if the histogram has more rows than that.
         """
         if len(self) > rows:
             raise ValueError(f"counts must have at most d_bar + 1 = {rows} rows, got {len(self)}")
         padded = np.zeros(rows, dtype=np.int64)
-        padded[: len(self)] = self.descending_counts
+        padded[: len(self)] = self.counts_by_element
         return padded

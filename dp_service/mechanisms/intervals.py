@@ -16,6 +16,7 @@ import bisect
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,7 @@ def fresh_noise_interval(
     return _clipped(noisy_counts - half_width, noisy_counts + half_width, minimum)
 
 
+@lru_cache(maxsize=1024)
 def noise_half_width(inverse_scale: Fraction, alpha: Fraction) -> int:
     """Return the smallest integer w >= 0 with Pr[|Z| > w] <= alpha, in doubt a larger one.
 
@@ -71,6 +73,7 @@ def gaussian_noise_interval(
     return _clipped(noisy_counts - half_width, noisy_counts + half_width, minimum)
 
 
+@lru_cache(maxsize=1024)
 def gaussian_half_width(variance: Fraction, alpha: Fraction) -> int:
     """Return an integer w >= 0 with Pr[|Z| > w] <= alpha that is at most 1 above the smallest.
 

@@ -25,6 +25,7 @@ from dp_service.mechanisms.parameters import (
     require_outcome,
     require_positive_integer,
 )
+from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -43,7 +44,7 @@ class KnownGumb:
     """
 
     name: ClassVar[MechanismName] = MechanismName.KNOWN_GUMB
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     k: int
@@ -74,10 +75,11 @@ class KnownGumb:
         """Return k elements; raises ValueError if k exceeds the domain, which includes its zeros."""
         if self.k > len(histogram):
             raise ValueError(f"k must be at most the size of the domain, {len(histogram)}, got {self.k}")
-        weights = LogWeights(self.currency.epsilon_per / self.tau, histogram.descending_counts)
-        ranks = noise.gumbel_order(weights, self.k, "selection")
+        rows = Rows.shuffled(histogram, len(histogram), noise)
+        weights = LogWeights(self.currency.epsilon_per / self.tau, rows.counts)
+        found = noise.gumbel_order(weights, self.k, "selection")
         noisy_counts = None
         if self.with_counts:
-            fresh = draw_count_noise(self.count_noise, self.count_inverse_scale, ranks.size, noise)
-            noisy_counts = histogram.descending_counts[ranks] + fresh
-        return Selection(histogram.canonical_order[ranks], noisy_counts, ended_in_bottom=False)
+            fresh = draw_count_noise(self.count_noise, self.count_inverse_scale, self.k, noise)
+            noisy_counts = rows.counts[found] + fresh
+        return Selection(rows.elements[found], noisy_counts, ended_in_bottom=False)

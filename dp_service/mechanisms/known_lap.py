@@ -24,7 +24,8 @@ from dp_service.mechanisms.parameters import (
     require_outcome,
     require_positive_integer,
 )
-from dp_service.mechanisms.selection import Selection, by_noisy_count
+from dp_service.mechanisms.rows import Rows
+from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 
 
@@ -38,7 +39,7 @@ class KnownLap:
     """
 
     name: ClassVar[MechanismName] = MechanismName.KNOWN_LAP
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     delta_l0: int
@@ -65,7 +66,7 @@ class KnownLap:
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
         """Return the whole domain with noisy counts, descending; the histogram holds its zeros too."""
-        noise_by_rank = noise.discrete_laplace(self.count_inverse_scale, len(histogram), "counts")
-        noisy = histogram.descending_counts + noise_by_rank
-        order = by_noisy_count(histogram.canonical_order, noisy)
-        return Selection(histogram.canonical_order[order], noisy[order], ended_in_bottom=False)
+        rows = Rows.shuffled(histogram, len(histogram), noise)
+        noisy = rows.counts + noise.discrete_laplace(self.count_inverse_scale, len(rows), "counts")
+        order = rows.descending(noisy)
+        return Selection(rows.elements[order], noisy[order], ended_in_bottom=False)

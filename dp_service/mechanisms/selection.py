@@ -21,16 +21,6 @@ class Selection:
     bottom: int | None = None
 
 
-def by_noisy_count(indices: NDArray[np.int64], noisy_counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return positions that put a release in order: noisy count descending, then element.
-
-    Discrete noise ties often. Breaking ties by position in the canonical order, which goes by true count,
-    would reveal the true order of the tied elements with certainty; the order of the elements knows
-    nothing.
-    """
-    return np.lexsort((indices, -noisy_counts))
-
-
 def selection_thresholds(selection: Selection, shown: int) -> NDArray[np.int64] | None:
     """Return the noisy count that each of the first `shown` elements had to reach to be shown.
 

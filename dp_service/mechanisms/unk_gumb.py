@@ -36,6 +36,7 @@ from dp_service.mechanisms.parameters import (
     require_outcome,
     require_positive_integer,
 )
+from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -56,7 +57,7 @@ class UnkGumb:
     """
 
     name: ClassVar[MechanismName] = MechanismName.UNK_GUMB
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     k: int
@@ -102,14 +103,16 @@ class UnkGumb:
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
         """Return the elements found, in the order of their keys; at most d_bar + 1 rows may come in."""
-        counts = histogram.padded_to(self.d_bar + 1)
-        k_bar = choose_threshold_index(self, counts, noise)
-        ranks, ended_in_bottom = select(self, counts, k_bar, noise)
+        rows = Rows.shuffled(histogram, self.d_bar + 1, noise)
+        descending = rows.counts[rows.descending(rows.counts)]
+        k_bar = choose_threshold_index(self, descending, noise)
+        found = select(self, rows.counts, k_bar, int(descending[k_bar]), noise)
         noisy_counts = None
         if self.with_counts:
-            fresh = draw_count_noise(self.count_noise, self.count_inverse_scale, ranks.size, noise)
-            noisy_counts = counts[ranks] + fresh
-        return Selection(histogram.canonical_order[ranks], noisy_counts, ended_in_bottom)
+            # Noise is drawn for k elements however many there are.
+            fresh = draw_count_noise(self.count_noise, self.count_inverse_scale, self.k, noise)
+            noisy_counts = rows.counts[found] + fresh[: found.size]
+        return Selection(rows.elements[found], noisy_counts, ended_in_bottom=found.size < self.k)
 
 
 def choose_threshold_index(mechanism: UnkGumb, counts: NDArray[np.int64], noise: NoiseSource) -> int:
@@ -132,39 +135,39 @@ def threshold_weights(mechanism: UnkGumb, counts: NDArray[np.int64]) -> LogWeigh
     bounded by k_bar alone.
     """
     indices = np.arange(mechanism.k, mechanism.d_bar + 1)
-    return LogWeights(mechanism.selection_unit, -counts[mechanism.k :], denominators=indices.astype(object))
+    return LogWeights(mechanism.selection_unit, -counts[mechanism.k :], divisors=indices)
 
 
 def select(
-    mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int, noise: NoiseSource
-) -> tuple[NDArray[np.int64], bool]:
-    """Peel candidates and bottom; return the at most k ranks before bottom, and whether it was met."""
-    weights = selection_weights(mechanism, counts, k_bar)
-    candidates = len(weights) - 1
-    met = noise.gumbel_order(weights, min(mechanism.k, candidates + 1), "selection")
-    bottom_at = np.flatnonzero(met == candidates)
-    return (met[: bottom_at[0]], True) if bottom_at.size else (met, False)
+    mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int, cut: int, noise: NoiseSource
+) -> NDArray[np.int64]:
+    """Peel candidates and bottom; return the positions met before bottom, at most k; fewer if it was met.
+
+    Rows that are no candidates are drawn with the others and come after bottom, if they come at all.
+    """
+    weights = selection_weights(mechanism, counts, k_bar, cut)
+    met = noise.gumbel_order(weights, mechanism.k, "selection")
+    bottom_at = np.flatnonzero(met == counts.size)
+    return met[: bottom_at[0]] if bottom_at.size else met
 
 
-def selection_weights(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int) -> LogWeights:
-    """Return exp(h_(j) e / tau) for the candidates in canonical order, then that of bottom.
+def selection_weights(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int, cut: int) -> LogWeights:
+    """Return exp(h e / tau) for every count h, of which only candidates are eligible, then that of bottom.
 
-    h_bottom = h_(k_bar+1) + tau (1 + ln(k_bar / delta) / e), so bottom weighs exp((h_(k_bar+1) + tau) e /
+    `cut` is h_(k_bar+1). h_bottom = cut + tau (1 + ln(k_bar / delta) / e), so bottom weighs exp((cut + tau) e /
     tau) k_bar / delta.
     """
-    candidates = candidate_count(counts, k_bar)
-    bottom_odds = k_bar / mechanism.currency.delta
-    numerators = np.ones(candidates + 1, dtype=object)
-    denominators = np.ones(candidates + 1, dtype=object)
-    numerators[candidates] = bottom_odds.numerator
-    denominators[candidates] = bottom_odds.denominator
-    multiples = np.append(counts[:candidates], counts[k_bar] + mechanism.tau)
-    return LogWeights(mechanism.selection_unit, multiples, numerators, denominators)
+    return LogWeights(
+        mechanism.selection_unit,
+        np.append(counts, cut + mechanism.tau),
+        last_odds=k_bar / mechanism.currency.delta,
+        eligible=np.append(are_candidates(counts, cut), True),
+    )
 
 
-def candidate_count(counts: NDArray[np.int64], k_bar: int) -> int:
-    """Return how many counts are strictly above h_(k_bar+1); descending, they are the first ones.
+def are_candidates(counts: NDArray[np.int64], cut: int) -> NDArray[np.bool_]:
+    """Return which counts are strictly above h_(k_bar+1), the `cut`.
 
-    Strictly: h_(k_bar+1) is at least 0, so placeholders and zeros can never be candidates.
+    Strictly: `cut` is at least 0, so missing rows and zeros can never be candidates.
     """
-    return int(np.count_nonzero(counts > counts[k_bar]))
+    return counts > cut

@@ -23,6 +23,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
@@ -34,7 +35,8 @@ from dp_service.mechanisms.parameters import (
     require_outcome,
     require_positive_integer,
 )
-from dp_service.mechanisms.selection import Selection, by_noisy_count
+from dp_service.mechanisms.rows import Rows
+from dp_service.mechanisms.selection import Selection
 from dp_service.noise.distribution import (
     exact_bound,
     exponential,
@@ -42,6 +44,9 @@ from dp_service.noise.distribution import (
     smallest_with_tail_at_most,
 )
 from dp_service.noise.source import NoiseSource
+
+# Noise is within 2^62 and counts are not negative, so no noisy count is as low.
+_BELOW_ALL = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class UnkLap:
     """
 
     name: ClassVar[MechanismName] = MechanismName.UNK_LAP
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     currency: Currency
     delta_l0: int
@@ -83,16 +88,26 @@ class UnkLap:
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
         """Return the elements above the threshold, descending; at most d_bar + 1 rows may come in."""
-        counts = histogram.padded_to(self.d_bar + 1)
-        # A count of zero is an element that nobody has, or a placeholder: neither may come out.
-        candidates = int(np.count_nonzero(counts[: self.d_bar]))
-        drawn = noise.discrete_laplace(self.count_inverse_scale, candidates + 1, "counts")
-        bottom = int(counts[self.d_bar] + drawn[candidates]) + threshold_shift(self)
-        noisy = counts[:candidates] + drawn[:candidates]
-        above = np.flatnonzero(noisy > bottom)
-        indices = histogram.canonical_order[above]
-        order = by_noisy_count(indices, noisy[above])
-        return Selection(indices[order], noisy[above][order], ended_in_bottom=True, bottom=bottom)
+        rows = Rows.shuffled(histogram, self.d_bar + 1, noise)
+        noisy = rows.counts + noise.discrete_laplace(self.count_inverse_scale, len(rows), "counts")
+        # The row that is cut off lends its count and its noise to bottom; it is never above it, as C is positive.
+        bottom = int(noisy[last_row(rows)]) + threshold_shift(self)
+        is_shown = (noisy > bottom) & may_be_shown(rows)
+        # All rows are sorted, those that are shown first, so that time knows no more than what is released.
+        masked = noisy * is_shown + _BELOW_ALL * ~is_shown
+        order = rows.descending(masked)[: np.count_nonzero(is_shown)]
+        return Selection(rows.elements[order], noisy[order], ended_in_bottom=True, bottom=bottom)
+
+
+def last_row(rows: Rows) -> int:
+    """Return the position of the (d_bar + 1)-th largest count: the smallest, and of equal ones the last element."""
+    is_smallest = rows.counts == rows.counts.min()
+    return int(np.argmax((rows.elements + 1) * is_smallest))
+
+
+def may_be_shown(rows: Rows) -> NDArray[np.bool_]:
+    """Return which rows are elements that somebody has; a count of zero is a missing row, or is as good as one."""
+    return rows.counts > 0
 
 
 @lru_cache(maxsize=1024)

@@ -6,9 +6,9 @@ randomness of its own; whoever calls it passes in the seed.
 
 From the bottom up: ``encoding`` and ``stream`` turn a seed into labelled random words, and ``uniforms``
 these into endless uniform numbers; ``exact`` is interval arithmetic; ``quantiles`` inverts distribution
-functions; ``discrete_laplace``, ``discrete_gaussian`` and ``gumbel`` (with ``keys`` and ``weights``) are the
-samplers; ``distribution`` holds the closed forms of their laws; ``source`` is the interface through which
-mechanisms draw. docs/noise.md defines every draw, down to the byte.
+functions; ``discrete_laplace``, ``discrete_gaussian``, ``gumbel`` (with ``keys`` and ``weights``) and
+``random_order`` are the samplers; ``distribution`` holds the closed forms of their laws; ``source`` is the
+interface through which mechanisms draw. docs/noise.md defines every draw, down to the byte.
 """
 
 from dp_service.noise.source import SAMPLER_VERSION, KeyedNoise, NoiseSource

@@ -10,7 +10,9 @@ Floats with error bounds settle that for all but about one candidate in 10^13; t
 interval arithmetic. How many rounds it takes depends on the random bits and the variance alone.
 """
 
+from collections import Counter
 from fractions import Fraction
+from itertools import count
 from math import isqrt
 
 import numpy as np
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from dp_service.noise.discrete_laplace import discrete_laplace
 from dp_service.noise.exact import certainly_below, enclose, interval_context
 from dp_service.noise.stream import WORD_BITS, KeyedStream
-from dp_service.noise.uniforms import KeyedUniforms, UniformBits, enclose_uniform
+from dp_service.noise.uniforms import DRAWS_AT_A_TIME, KeyedUniforms, UniformBits, enclose_uniform
 
 MIN_VARIANCE = Fraction(1, 10**6)
 MAX_VARIANCE = Fraction(10**16)
@@ -45,19 +47,37 @@ def discrete_gaussian(
     if size < 0:
         raise ValueError(f"size must not be negative, got {size}")
     check_variance(variance)
-    inverse_scale = Fraction(1, laplace_scale(variance))
-    values = np.zeros(size, dtype=np.int64)
-    missing = np.arange(size)
-    turn = 0
-    while missing.size:
-        name = (*label, "round", str(turn))
-        candidates = discrete_laplace(stream, (*name, "candidate"), inverse_scale, missing.size)
-        uniforms = KeyedUniforms(stream, (*name, "acceptance"), missing.size)
+    values = np.empty(size, dtype=np.int64)
+    used: Counter[int] = Counter()
+    for start in range(0, size, DRAWS_AT_A_TIME):
+        _fill(values[start : start + DRAWS_AT_A_TIME], stream, label, variance, used)
+    return values
+
+
+def _fill(
+    values: NDArray[np.int64],
+    stream: KeyedStream,
+    label: tuple[str, ...],
+    variance: Fraction,
+    used: Counter[int],
+) -> None:
+    """Make the next draws, through all their rounds.
+
+    `used` holds how many numbers of each round the draws before them have taken, and is updated: the n-th draw
+    to enter a round gets its n-th candidate, however the draws are cut into blocks.
+    """
+    missing = np.arange(values.size)
+    for turn in count():
+        if not missing.size:
+            return
+        name, first = (*label, "round", str(turn)), used[turn]
+        used[turn] += missing.size
+        scale = Fraction(1, laplace_scale(variance))
+        candidates = discrete_laplace(stream, (*name, "candidate"), scale, missing.size, first)
+        uniforms = KeyedUniforms(stream, (*name, "acceptance"), missing.size, first)
         accepted = acceptance(variance, candidates, uniforms)
         values[missing[accepted]] = candidates[accepted]
         missing = missing[~accepted]
-        turn += 1
-    return values
 
 
 def check_variance(variance: Fraction) -> None:

@@ -34,7 +34,7 @@ from dp_service.noise.exact import (
 )
 from dp_service.noise.quantiles import QuantileTable
 from dp_service.noise.stream import KeyedStream
-from dp_service.noise.uniforms import KeyedUniforms
+from dp_service.noise.uniforms import DRAWS_AT_A_TIME, KeyedUniforms
 
 MIN_INVERSE_SCALE = Fraction(1, 10**9)
 MAX_INVERSE_SCALE = Fraction(1000)
@@ -50,12 +50,13 @@ _GUARD_BITS = 64
 
 
 def discrete_laplace(
-    stream: KeyedStream, label: tuple[str, ...], inverse_scale: Fraction, size: int
+    stream: KeyedStream, label: tuple[str, ...], inverse_scale: Fraction, size: int, first: int = 0
 ) -> NDArray[np.int64]:
     """Draw `size` independent numbers with Pr[Z = z] proportional to exp(-inverse_scale |z|), exactly.
 
-    The head of draw i is made from uniform number i of `label`; its lower digits, from the least significant
-    up, from number i of `label` followed by "digit" and 0, 1, ...
+    They are draws `first`, `first` + 1, ... of `label`. The head of draw i is made from uniform number i of
+    `label`; its lower digits, from the least significant up, from number i of `label` followed by "digit" and
+    0, 1, ...
 
     Raises ValueError if `size` is negative or `inverse_scale` is not in [10^-9, 10^3], and OverflowError in
     place of a number beyond 2^62, whose probability is below exp(-10^9).
@@ -63,15 +64,25 @@ def discrete_laplace(
     if size < 0:
         raise ValueError(f"size must not be negative, got {size}")
     check_inverse_scale(inverse_scale)
+    values = np.empty(size, dtype=np.int64)
+    for start in range(0, size, DRAWS_AT_A_TIME):
+        block = values[start : start + DRAWS_AT_A_TIME]
+        block[:] = _draw(stream, label, inverse_scale, block.size, first + start)
+    return values
+
+
+def _draw(
+    stream: KeyedStream, label: tuple[str, ...], inverse_scale: Fraction, size: int, first: int
+) -> NDArray[np.int64]:
     widths = digit_widths(inverse_scale)
-    head = _head_table(inverse_scale, sum(widths)).draw(KeyedUniforms(stream, label, size))
+    head = _head_table(inverse_scale, sum(widths)).draw(KeyedUniforms(stream, label, size, first))
     if not widths:
         return head
     sign = head >> 63
     values = (head ^ sign) << sum(widths)
     shift = 0
     for position, width in enumerate(widths):
-        digits = KeyedUniforms(stream, (*label, "digit", str(position)), size)
+        digits = KeyedUniforms(stream, (*label, "digit", str(position)), size, first)
         values += _digit_table(inverse_scale * 2**shift, width).draw(digits) << shift
         shift += width
     return values ^ sign

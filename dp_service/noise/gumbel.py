@@ -3,7 +3,8 @@
 Entry i gets the key ln w_i + G_i with independent standard Gumbel noise. The order of the largest keys is
 Plackett-Luce: the first entry is i with probability proportional to w_i, the next is drawn in the same way
 from the rest, and so on (Durfee and Rogers 2019, lemma 4.2). Only the order leaves this module, never a
-key.
+key. Entries that are not eligible come after all that are, in the order of their keys: whatever bits they
+draw, none of them takes a place before the eligible ones are used up.
 
 Each U_i is an endless sequence of random bits of which the first 64 are usually enough. Floats with error
 bounds (`keys`) settle the order wherever neighbouring keys are further apart than their errors; the others
@@ -17,7 +18,9 @@ of the key). Given all earlier arrivals, the keys of rank i and i + 1 lie within
 probability at most g X_i, where X_i, the time of arrival i times the weight left, is at most a sum of i unit
 exponentials. The product over a set i_1 < i_2 < ... has an expectation of at most i_1 (i_2 + 1) (i_3 + 2)...
 Summed over all sets of s + 1 of the ranks 1..k, the probability that more than s gaps are in doubt is at most
-(g (k (k + 1) / 2 + s k))^(s + 1) / (s + 1)!, whatever the weights. `spare_pairs` makes it at most 2^-40.
+(g (k (k + 1) / 2 + s k))^(s + 1) / (s + 1)!, whatever the weights. `spare_pairs` makes it at most 2^-40. (Among
+the entries that are not eligible arrivals begin anew, so that i only counts these; between the two kinds no
+gap is ever in doubt.)
 """
 
 import math
@@ -137,6 +140,9 @@ class _ExactKeys:
         words = _FIRST_EXACT_WORDS
         while True:
             left_key, right_key = self._key(left, words), self._key(right, words)
+            # Only now, for the work is to be the same whoever is eligible.
+            if self._weights.is_eligible(left) != self._weights.is_eligible(right):
+                return 1 if self._weights.is_eligible(left) else -1
             if certainly_below(right_key, left_key):
                 return 1
             if certainly_below(left_key, right_key):

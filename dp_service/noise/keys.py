@@ -5,10 +5,14 @@ is kept in steps of `unit`, as multiple_i + (ln odds_i + G_i) / unit: the multip
 however large, and what is added to it is split into an integer and a fraction. So counts of 10^15 do not
 swallow the differences that decide the order.
 
+Entries that are not eligible get keys of the same making, moved below every other key there can be: so their
+work is that of all others, and their place is last.
+
 The one assumption about the platform: its logarithms of float64 are within `_LOG_ULPS` units in the last
 place (the libraries claim 1 to 4). A larger error bound costs nothing but a few more exact evaluations.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +34,10 @@ _NEAR_ONE = np.uint64(2**64 - 2**58)
 _BETWEEN = _NEAR_ONE - _NEAR_ZERO
 # Nearer still (probability 2^-115), 128 bits are not enough for first-order error analysis.
 _TOO_NEAR = 2.0**-116
+
+# A multiple is within 2^54 and what is added to it, (ln odds + G) / unit, within 2^51; so two such steps and the
+# largest finite error never reach from a key that is in the running to one that is not.
+_OUT_OF_THE_RUNNING = 2**60
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +67,25 @@ def float_keys(weights: LogWeights, uniforms: UniformBits, start: int, words: Wo
     stop = start + words.size
     rest, error = standard_gumbel(uniforms, start, words)
     size = _largest_magnitude(rest)
-    for odds, sign in ((weights.numerators, 1.0), (weights.denominators, -1.0)):
-        if odds is not None:
-            logarithm = np.log(odds[start:stop].astype(np.float64))
-            rest += sign * logarithm
-            size += _largest_magnitude(logarithm)
-            error += (_LOG_ULPS + 2) * _ULP * (1 + _largest_magnitude(logarithm))
+    if weights.divisors is not None:
+        logarithms = np.log(weights.divisors[start:stop].astype(np.float64))
+        rest -= logarithms
+        size += _largest_magnitude(logarithms)
+        error += _error_of_logarithm(_largest_magnitude(logarithms))
+    if weights.last_odds != 1 and stop == len(weights):
+        for term, sign in zip(weights.last_odds.as_integer_ratio(), (1, -1), strict=True):
+            logarithm = math.log(float(term))
+            rest[-1] += sign * logarithm
+            size += logarithm
+            error += _error_of_logarithm(logarithm)
     unit = float(weights.unit)
     rest /= unit
     # To the nearest and not down: the difference is exact, and a small negative rest keeps its digits.
     nearest = np.rint(rest)
     whole = nearest.astype(np.int64)
     whole += weights.multiples[start:stop]
+    if weights.eligible is not None:
+        whole -= _OUT_OF_THE_RUNNING * ~weights.eligible[start:stop]
     rest -= nearest
     return FloatKeys(np.arange(start, stop), whole, rest, (error + 4 * _ULP * size) / unit)
 
@@ -111,6 +126,11 @@ def _near_the_ends(uniforms: UniformBits, indices: Integers, words: Words) -> tu
     is_enough = bool(distance.min() >= _TOO_NEAR)
     distance = np.maximum(distance, _TOO_NEAR)
     return np.where(upper, np.log(distance), np.log1p(-distance)), is_enough
+
+
+def _error_of_logarithm(logarithm: float) -> float:
+    """Bound what is lost in the logarithm of a rounded integer, and in adding it to something."""
+    return (_LOG_ULPS + 2) * _ULP * (1 + logarithm)
 
 
 def _largest_magnitude(values: Floats) -> float:

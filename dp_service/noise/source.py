@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dp_service.noise.discrete_gaussian import discrete_gaussian
 from dp_service.noise.discrete_laplace import discrete_laplace
 from dp_service.noise.gumbel import gumbel_order
+from dp_service.noise.random_order import random_order
 from dp_service.noise.stream import KeyedStream
 from dp_service.noise.uniforms import KeyedUniforms
 from dp_service.noise.weights import LogWeights
@@ -35,7 +36,15 @@ class NoiseSource(Protocol):
     def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
         """Draw `count` entries without replacement, each with probability proportional to its weight.
 
-        Returns indices into `weights` in the order of their drawing, shape (count,).
+        Entries that are not eligible come after all others. Returns indices into `weights` in the order of
+        their drawing, shape (count,).
+        """
+        ...
+
+    def random_order(self, size: int, label: str) -> NDArray[np.int64]:
+        """Draw an order of 0..size-1 that knows nothing of what is put into it, shape (size,).
+
+        It is made for work whose time must not tell the order in which things came; no law may rest on it.
         """
         ...
 
@@ -65,6 +74,11 @@ class KeyedNoise:
         """Draw exactly from the Plackett-Luce law; see `NoiseSource`."""
         self._use(label)
         return gumbel_order(KeyedUniforms(self._stream, (label,), len(weights)), weights, count)
+
+    def random_order(self, size: int, label: str) -> NDArray[np.int64]:
+        """Draw an order; see `NoiseSource`."""
+        self._use(label)
+        return random_order(KeyedUniforms(self._stream, (label,), size))
 
     def _use(self, label: str) -> None:
         if label in self._used_labels:

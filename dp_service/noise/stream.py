@@ -42,6 +42,13 @@ class SubStream:
             raise ValueError(f"count must not be negative, got {count}")
         return self._keystream.update(bytes(count))
 
+    def seek(self, position: int) -> None:
+        """Let the next read begin with word `position`, which must not be negative."""
+        # A block of the cipher is two words.
+        counter = (position // 2).to_bytes(len(_ZERO_COUNTER), "big")
+        self._keystream = Cipher(self._cipher, modes.CTR(counter)).encryptor()
+        self.words(position % 2)
+
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return the next `count` words, shape (count,), little-endian; raises ValueError if negative."""
         return np.frombuffer(self.bytes(_WORD_BYTES * count), dtype="<u8").astype(np.uint64, copy=False)
@@ -81,5 +88,9 @@ class KeyedStream:
 
     def substream(self, *labels: str) -> SubStream:
         """Return the sub-stream named by a sequence of labels, from its beginning."""
+        return SubStream(self.sub_key(*labels))
+
+    def sub_key(self, *labels: str) -> bytes:
+        """Return the key of the sub-stream named by a sequence of labels."""
         message = length_prefixed(_DOMAIN, *(label.encode() for label in labels))
-        return SubStream(hmac.digest(self._seed, message, hashlib.sha256))
+        return hmac.digest(self._seed, message, hashlib.sha256)

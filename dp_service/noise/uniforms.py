@@ -17,6 +17,9 @@ from dp_service.noise.stream import WORD_BITS, KeyedStream, SubStream
 BLOCK = 2**14
 """How many numbers are looked at together: arrays of this length stay in a processor's cache."""
 
+DRAWS_AT_A_TIME = 2**17
+"""How many draws are made together where a draw needs arrays besides its result, so that these stay small."""
+
 
 class UniformBits(Protocol):
     """Independent uniform numbers in [0, 1], each spelled by endless 64-bit words, most significant first."""
@@ -38,13 +41,15 @@ class KeyedUniforms:
     """The uniform numbers of a label: word j of number i is word i of a sub-stream for level j.
 
     The sub-stream is named by the label itself for the first words and by the label, "word" and j for the
-    others. What a word is depends on its level and index alone.
+    others. What a word is depends on its level and index alone. With `first`, these are `size` numbers of the
+    label from that one on: index 0 is number `first`.
     """
 
-    def __init__(self, stream: KeyedStream, label: tuple[str, ...], size: int) -> None:
+    def __init__(self, stream: KeyedStream, label: tuple[str, ...], size: int, first: int = 0) -> None:
         self._stream = stream
         self._label = label
         self._size = size
+        self._first = first
         self._levels: dict[int, SubStream] = {}
 
     def __len__(self) -> int:
@@ -53,6 +58,7 @@ class KeyedUniforms:
     def leading_blocks(self) -> Iterator[tuple[int, NDArray[np.uint64]]]:
         """Yield the first words; see `UniformBits`."""
         leading = self._sub_stream(0)
+        leading.seek(self._first)
         for start in range(0, self._size, BLOCK):
             yield start, leading.words(min(BLOCK, self._size - start))
 
@@ -60,7 +66,7 @@ class KeyedUniforms:
         """Return further words of some numbers; see `UniformBits`."""
         if level not in self._levels:
             self._levels[level] = self._sub_stream(level)
-        return self._levels[level].words_at(indices)
+        return self._levels[level].words_at(self._first + indices)
 
     def _sub_stream(self, level: int) -> SubStream:
         further = ("word", str(level)) if level else ()

@@ -11,7 +11,6 @@ What only cuts or prices the answer (k, omit_counts) does not belong to the mean
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -37,10 +36,8 @@ from dp_service.queries.structured import (
     TimeRange,
     Value,
 )
-from dp_service.queries.tables import Column, Nulls, Table, TimeUnit
-
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICROSECOND = datetime.timedelta(microseconds=1)
+from dp_service.queries.tables import Column, Nulls, Table
+from dp_service.queries.times import TimeColumn
 
 
 @dataclass(frozen=True)
@@ -79,6 +76,7 @@ Restriction = TextRestriction | OrdinalRestriction
 class CanonicalQuery:
     """What a question means: complete, so that an engine's query can be written from it without the policy.
 
+    `clip` is how many events of one member count in one element at most; None: all, or members are counted.
     `restrictions` has at most one for each column and is sorted by the column's name.
     """
 
@@ -86,31 +84,51 @@ class CanonicalQuery:
     member: str
     dimensions: tuple[QueryColumn, ...]
     measure: Measure
+    clip: int | None
     restrictions: tuple[Restriction, ...]
 
+    def end_of(self, column: str) -> int:
+        """Return the first integer above all that an ordinal column, which is restricted, may have."""
+        return next(
+            each.intervals[-1].end
+            for each in self.restrictions
+            if isinstance(each, OrdinalRestriction) and each.column.name == column
+        )
 
-def canonicalise(query: HistogramQuery, table: Table) -> CanonicalQuery:
+
+def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | None) -> CanonicalQuery:
     """Return the canonical form of a question that the policy's `table` allows.
+
+    `closed_before` is the first value of the time column that is not asked about; None: all are. It restricts the time
+    column as any condition does, so a question that says it itself, or ends before it, has the form that it has anyway.
 
     Raises QuestionError if conditions on one column contradict each other.
     """
     dimensions = [table.column(name) for name in query.dimensions]
-    mentioned = {column.name: column for column in _mentioned(query, table, dimensions)}
-    restrictions = [_restriction(column, query, table) for _, column in sorted(mentioned.items())]
+    mentioned = {
+        column.name: column
+        for column in _mentioned(query, table, dimensions, closed=closed_before is not None)
+    }
+    restrictions = [
+        _restriction(column, query, table, closed_before) for _, column in sorted(mentioned.items())
+    ]
     return CanonicalQuery(
         table=table.name,
         member=table.member,
         dimensions=tuple(_query_column(column) for column in dimensions),
         measure=query.measure,
+        clip=table.clip(query.measure),
         restrictions=tuple(each for each in restrictions if each is not None),
     )
 
 
-def _mentioned(query: HistogramQuery, table: Table, dimensions: Iterable[Column]) -> Iterator[Column]:
+def _mentioned(
+    query: HistogramQuery, table: Table, dimensions: Iterable[Column], *, closed: bool
+) -> Iterator[Column]:
     yield from dimensions
     yield from (table.column(each.column) for each in query.filters)
-    if _restricts_time(query):
-        yield table.time_column()[0]
+    if closed or _restricts_time(query):
+        yield table.time_column()
     member = table.member_column()
     if member is not None:
         yield member
@@ -125,7 +143,9 @@ def _query_column(column: Column) -> QueryColumn:
     return QueryColumn(column.name, column.type, column.null_value if column.nulls is Nulls.KEEP else None)
 
 
-def _restriction(column: Column, query: HistogramQuery, table: Table) -> Restriction | None:
+def _restriction(
+    column: Column, query: HistogramQuery, table: Table, closed_before: int | None
+) -> Restriction | None:
     """Return the one restriction on a column; None if it allows every value and every NULL."""
     filters = [each for each in query.filters if each.column == column.name]
     if column.type is ColumnType.STRING:
@@ -134,8 +154,10 @@ def _restriction(column: Column, query: HistogramQuery, table: Table) -> Restric
     allowed: Intervals = (universe,)
     for each in filters:
         allowed = intersection(allowed, _intervals(each, universe))
-    if query.time_range is not None and table.time is not None and table.time.name == column.name:
-        allowed = intersection(allowed, _time_interval(query.time_range, table.time.unit, universe))
+    if table.time is not None and table.time.name == column.name:
+        if query.time_range is not None:
+            allowed = intersection(allowed, _time_interval(query.time_range, table.time, universe))
+        allowed = _closed(allowed, closed_before, universe)
     if column.nulls is Nulls.DROP and column.null_value is not None:
         allowed = intersection(allowed, complement(points([ordinal(column.null_value)]), universe))
     if not allowed:
@@ -189,18 +211,23 @@ def _intervals(condition: Filter, universe: Interval) -> Intervals:
             return _clamped(start, end, universe)
 
 
-def _time_interval(time_range: TimeRange, unit: TimeUnit, universe: Interval) -> Intervals:
-    """Return the values of the time column whose moments lie in a half-open range.
-
-    A value v stands for the moment v * unit; the first one not before a moment is that moment rounded up.
-    """
-    start = universe.start if time_range.start is None else _steps_up_to(time_range.start, unit)
-    end = universe.end if time_range.end is None else _steps_up_to(time_range.end, unit)
+def _time_interval(time_range: TimeRange, time: TimeColumn, universe: Interval) -> Intervals:
+    """Return the values of the time column whose moments lie in a half-open range."""
+    start = universe.start if time_range.start is None else time.first_value_from(time_range.start)
+    end = universe.end if time_range.end is None else time.first_value_from(time_range.end)
     return _clamped(start, end, universe)
 
 
-def _steps_up_to(moment: datetime.datetime, unit: TimeUnit) -> int:
-    return -(-((moment - _EPOCH) // _MICROSECOND) // unit.value)
+def _closed(allowed: Intervals, closed_before: int | None, universe: Interval) -> Intervals:
+    """Leave out what lies in no closed period."""
+    if closed_before is None or not allowed:
+        return allowed
+    closed = intersection(allowed, _clamped(universe.start, closed_before, universe))
+    if not closed:
+        raise QuestionError(
+            "time_range", "expected a range that begins in a closed period: later data are not answered yet"
+        )
+    return closed
 
 
 def _clamped(start: int, end: int, universe: Interval) -> Intervals:
@@ -214,10 +241,14 @@ def canonical_bytes(query: CanonicalQuery) -> bytes:
         b"gris/question/v1",
         query.table.encode(),
         query.member.encode(),
-        query.measure.encode(),
+        _measure_bytes(query.measure, query.clip),
         length_prefixed(*map(_column_bytes, query.dimensions)),
         length_prefixed(*map(_restriction_bytes, query.restrictions)),
     )
+
+
+def _measure_bytes(measure: Measure, clip: int | None) -> bytes:
+    return measure.encode() if clip is None else length_prefixed(measure.encode(), str(clip).encode())
 
 
 def _column_bytes(column: QueryColumn) -> bytes:

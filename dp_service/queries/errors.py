@@ -9,14 +9,28 @@
 Messages about questions never repeat a literal of the question: they end up in logs, which hold no one's filters.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
-class PolicyError(ValueError):
-    """A policy that cannot be honoured. `problems` holds one line for each fault, with its place in the file."""
+@dataclass(frozen=True)
+class Problem:
+    """What is to be said of one place in a policy file; `key` is the path of keys to it, empty if there is none."""
 
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("\n".join(problems))
+    source: str
+    line: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (f"{self.source}:{self.line}", self.key, self.message) if part)
+
+
+class PolicyError(ValueError):
+    """A policy that cannot be honoured. `problems` are all its faults; the message has one line for each."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("\n".join(map(str, problems)))
         self.problems = problems
 
 

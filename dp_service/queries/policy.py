@@ -8,27 +8,43 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from dp_service.queries.errors import PolicyError
+from dp_service.queries.errors import PolicyError, Problem
 from dp_service.queries.policy_document import Document, KeyPath, read_document
-from dp_service.queries.policy_schema import ColumnSchema, PolicySchema, TableSchema, TimeSchema
+from dp_service.queries.policy_schema import (
+    DEFAULT_DELAY_MINUTES,
+    ColumnSchema,
+    EventsSchema,
+    PolicySchema,
+    TableSchema,
+    TimeSchema,
+)
 from dp_service.queries.structured import INT64_MINIMUM, ColumnType, Value, fault_of, type_of
 from dp_service.queries.tables import (
     Column,
     Consistency,
+    CountNoise,
     Currency,
+    Events,
     Nulls,
     Operator,
     Policy,
     Table,
-    TimeColumn,
-    TimeUnit,
 )
+from dp_service.queries.times import ClosedPeriods, TimeColumn, TimeUnit
 
-__all__ = ["Consistency", "Currency", "Policy", "load_policy", "parse_policy"]
+__all__ = [
+    "Consistency",
+    "CountNoise",
+    "Currency",
+    "Policy",
+    "PolicyFile",
+    "parse_policy",
+    "read_policy",
+]
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -49,23 +65,35 @@ _TIME_UNITS = {
 _Fault = Callable[[KeyPath, str], None]
 
 
-def load_policy(path: Path) -> Policy:
-    """Read the policy file at `path`. Raises PolicyError that names line, key and what was expected of each fault."""
+@dataclass(frozen=True)
+class PolicyFile:
+    """A policy and the file that says it: which keys are written down, and on which lines."""
+
+    policy: Policy
+    schema: PolicySchema
+    document: Document
+
+
+def parse_policy(text: str) -> Policy:
+    """Read the text of a policy. Raises PolicyError as read_policy does."""
+    return read_policy(text.encode(), source="policy").policy
+
+
+def read_policy(content: bytes, source: str) -> PolicyFile:
+    """Read the content of a policy file; `source` names it in errors.
+
+    Raises PolicyError that names line, key and what was expected of each fault.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = content.decode()
     except UnicodeDecodeError:
-        raise PolicyError((f"{path}:1: expected a text in UTF-8",)) from None
-    return parse_policy(text, source=str(path))
-
-
-def parse_policy(text: str, source: str = "policy") -> Policy:
-    """Read the text of a policy; `source` names it in errors. Raises PolicyError as load_policy does."""
+        raise PolicyError((Problem(source, 1, "", "expected a text in UTF-8"),)) from None
     document = read_document(text, source)
     try:
         schema = PolicySchema.model_validate(document.content)
     except ValidationError as error:
         raise PolicyError(tuple(_shape_problems(document, error))) from None
-    problems: list[str] = []
+    problems: list[Problem] = []
 
     def fault(path: KeyPath, message: str) -> None:
         problems.append(document.problem(path, message))
@@ -76,10 +104,11 @@ def parse_policy(text: str, source: str = "policy") -> Policy:
     )
     if problems:
         raise PolicyError(tuple(problems))
-    return Policy(Currency(schema.epsilon_per, schema.delta), tables)
+    policy = Policy(Currency(schema.epsilon_per, schema.delta), tables, schema.count_noise)
+    return PolicyFile(policy, schema, document)
 
 
-def _shape_problems(document: Document, error: ValidationError) -> Iterable[str]:
+def _shape_problems(document: Document, error: ValidationError) -> Iterable[Problem]:
     for each in error.errors(include_url=False, include_input=False):
         yield document.problem(each["loc"], each["msg"].removeprefix("Value error, "))
 
@@ -111,14 +140,19 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Fault) -> Tabl
     return Table(
         name=name,
         member=schema.member,
-        time=None if schema.time is None else TimeColumn(schema.time.column, _time_unit(schema.time)),
+        time=None if schema.time is None else _time(schema.time),
         data_version=schema.data_version,
         consistency=schema.consistency,
         d_bar=schema.d_bar,
         distinct_members=schema.measures.distinct_members,
-        events_tau=None if schema.measures.events is None else schema.measures.events.tau,
+        events=_events(schema.measures.events),
         columns=tuple(columns),
+        reserve_first=schema.reserve_first,
     )
+
+
+def _events(schema: EventsSchema | None) -> Events | None:
+    return None if schema is None else Events(schema.tau, schema.tau_is)
 
 
 def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: _Fault) -> None:
@@ -136,15 +170,23 @@ def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, f
     column_type = ColumnType(schema.type)
     if (schema.unit is None) != (column_type is ColumnType.DATE):
         fault((*path, "unit"), "expected a unit for an int64 column and none for a date column")
+    if schema.refresh is None and schema.delay_minutes is not None:
+        fault((*path, "delay_minutes"), "expected a refresh period beside it")
     listed = [column for column in columns if column.name == schema.column]
     if not listed:
         columns.append(_column(schema.column, ColumnSchema(type=column_type), path, fault))
     elif listed[0].type is not column_type:
         fault((*path, "type"), "expected the type that the table's columns give")
+    elif schema.refresh is not None and listed[0].nulls is Nulls.KEEP:
+        # Rows without a time belong to no period: they would come and go inside the closed ones.
+        fault((*path, "refresh"), "expected a time column whose NULLs are dropped")
 
 
-def _time_unit(schema: TimeSchema) -> TimeUnit:
-    return TimeUnit.DAYS if schema.unit is None else _TIME_UNITS[schema.unit]
+def _time(schema: TimeSchema) -> TimeColumn:
+    unit = TimeUnit.DAYS if schema.unit is None else _TIME_UNITS[schema.unit]
+    delay = DEFAULT_DELAY_MINUTES if schema.delay_minutes is None else schema.delay_minutes
+    closed = None if schema.refresh is None else ClosedPeriods(schema.refresh, delay)
+    return TimeColumn(schema.column, unit, schema.zone, closed)
 
 
 def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Fault) -> Column:
@@ -164,8 +206,8 @@ def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Fault) -> Co
         fault(
             (*path, "filter"), "range: expected a column of type int64 or date, whose order engines agree on"
         )
-    if column.domain is not None and column.delta is not None and column.delta > len(column.domain):
-        fault((*path, "delta"), f"expected at most {len(column.domain)}, the size of the domain")
+    if schema.domain is not None and schema.delta is not None and schema.delta > len(schema.domain):
+        fault((*path, "delta"), f"expected at most {len(schema.domain)}, the size of the domain")
     return column
 
 

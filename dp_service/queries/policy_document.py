@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from dp_service.queries.errors import PolicyError
+from dp_service.queries.errors import PolicyError, Problem
 
 KeyPath = tuple[str | int, ...]
 
@@ -48,13 +48,13 @@ class Document:
     content: Any = None
     lines: dict[KeyPath, int] = field(default_factory=dict)
 
-    def problem(self, path: KeyPath, message: str) -> str:
-        """Return one line that says where in the file what is wrong."""
+    def problem(self, path: KeyPath, message: str) -> Problem:
+        """Return what is to be said of a place in the file, with the line of the nearest key that is there."""
         known = path
         while known and known not in self.lines:
             known = known[:-1]
         place = ".".join(str(part) for part in path) or "the file"
-        return f"{self.source}:{self.lines.get(known, 1)}: {place}: {message}"
+        return Problem(self.source, self.lines.get(known, 1), place, message)
 
 
 def read_document(text: str, source: str) -> Document:
@@ -66,9 +66,11 @@ def read_document(text: str, source: str) -> Document:
         document.content = _plain(document, node, ()) if node is not None else None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise PolicyError((f"{source}:{line}: {error.problem}",)) from None
+        raise PolicyError((Problem(source, line, "", str(error.problem)),)) from None
+    except RecursionError:
+        raise PolicyError((Problem(source, 1, "", "expected less nesting"),)) from None
     except yaml.YAMLError:
-        raise PolicyError((f"{source}:1: expected a YAML text of printable characters",)) from None
+        raise PolicyError((Problem(source, 1, "", "expected a YAML text of printable characters"),)) from None
     return document
 
 

@@ -8,31 +8,36 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, Nulls, Operator
+from dp_service.queries.tables import Consistency, CountNoise, Nulls, Operator, TauIs
+from dp_service.queries.times import Refresh
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # At most three digits of exponent: "1e-999999999" would be a number of a billion digits.
 _DECIMAL = re.compile(r"[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
 
 COUNT_COLUMN = "gris_count"
+MEMBER_COUNT_COLUMN = "gris_member_count"
 MAXIMUM_EPSILON_PER = 10
 MAXIMUM_DOMAIN_SIZE = 100_000
+DEFAULT_DELAY_MINUTES = 5
+MAXIMUM_DELAY_MINUTES = 7 * 24 * 60
 
 
 def _identifier(name: str) -> str:
     """Return a name that can be quoted for any engine without a thought."""
     if not _IDENTIFIER.fullmatch(name):
         raise ValueError("expected a name of ASCII letters, digits and underscores that starts with no digit")
-    if name.casefold() == COUNT_COLUMN:
+    if name.casefold() in (COUNT_COLUMN, MEMBER_COUNT_COLUMN):
         raise ValueError("expected another name: this one belongs to the counts of an answer")
     return name
 
 
-def _exact(value: object) -> Fraction:
+def exact_decimal(value: object) -> Fraction:
     """Return the number that a decimal text denotes, exactly; it never becomes a float on the way."""
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
@@ -40,8 +45,16 @@ def _exact(value: object) -> Fraction:
     return Fraction(text)
 
 
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise ValueError("expected the name of an IANA time zone, such as Europe/Berlin") from None
+    return name
+
+
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]
-Exact = Annotated[Fraction, BeforeValidator(_exact)]
+Exact = Annotated[Fraction, BeforeValidator(exact_decimal)]
 
 
 class _Strict(BaseModel):
@@ -61,18 +74,21 @@ class ColumnSchema(_Strict):
 
 
 class TimeSchema(_Strict):
-    """The time column: a DATE column, or integers that count a unit since 1970-01-01T00:00Z."""
+    """The time column: a DATE column, or integers that count a unit since 1970-01-01, and which periods are closed."""
 
     column: Identifier
     type: Literal["date", "int64"]
     unit: Literal["days", "seconds", "milliseconds"] | None = None
+    zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    refresh: Annotated[Refresh, Field(strict=False)] | None = None
+    delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] | None = None
 
 
 class EventsSchema(_Strict):
-    """Counting events: tau is a promise of the policy's author, and the file has to call it that."""
+    """Counting events: the file has to say whether tau is a promise of its author or ensured by the query."""
 
     tau: Annotated[int, Field(gt=0, le=1_000_000)]
-    tau_is: Literal["assumed"]
+    tau_is: Annotated[TauIs, Field(strict=False)]
 
 
 class MeasuresSchema(_Strict):
@@ -90,6 +106,7 @@ class TableSchema(_Strict):
     data_version: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     consistency: Annotated[Consistency, Field(strict=False)] = Consistency.KEYED
     d_bar: Annotated[int, Field(ge=10, le=100_000)] | None = None
+    reserve_first: bool = False
     measures: MeasuresSchema
     columns: dict[Identifier, ColumnSchema]
 
@@ -99,4 +116,5 @@ class PolicySchema(_Strict):
 
     epsilon_per: Annotated[Exact, Field(gt=0, le=MAXIMUM_EPSILON_PER)]
     delta: Annotated[Exact, Field(gt=0, lt=1)]
+    count_noise: Annotated[CountNoise, Field(strict=False)] = CountNoise.LAPLACE
     tables: Annotated[dict[Identifier, TableSchema], Field(min_length=1)]

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from dp_service.queries.canonical import CanonicalQuery, canonicalise
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.structured import ColumnType, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
-from dp_service.queries.tables import Column, Consistency, Currency, Operator, Policy, Table
+from dp_service.queries.tables import Column, Consistency, CountNoise, Currency, Operator, Policy, Table
 
 MAXIMUM_ELEMENTS = 100_000
 DEFAULT_D_BAR = 1000
@@ -44,7 +45,10 @@ class Resolution:
     """A question that the policy allows, with everything that policy resolved.
 
     `delta_l0` None: unrestricted. `d_bar` None and `domain` given, in element order: the domain is known.
-    `row_limit` is the most rows a whole answer has. `columns` are the dimensions in the question's order.
+    `row_limit` is the most rows a whole answer has. `count_noise` is always LAPLACE where the noise in the
+    counts is the mechanism itself (KNOWN_LAP, UNK_LAP). `columns` are the dimensions in the question's order.
+    `fixed_data_version` is the version of the data that the policy fixes: the one that it declares, the end of the
+    closed periods that the question sees, or both; None: the engine's own. `window` says the closed periods in words.
     """
 
     query: CanonicalQuery
@@ -55,10 +59,13 @@ class Resolution:
     k: int | None
     domain: tuple[Element, ...] | None
     omit_counts: bool
+    count_noise: CountNoise
     consistency: Consistency
     currency: Currency
-    declared_data_version: str | None
+    fixed_data_version: str | None
     row_limit: int
+    window: str | None
+    reserve_first: bool
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -66,8 +73,10 @@ class Resolution:
         return tuple((dimension.name, dimension.type) for dimension in self.query.dimensions)
 
 
-def resolve(query: HistogramQuery, policy: Policy) -> Resolution:
+def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     """Check a question against the policy and return all that its release needs.
+
+    `now`, in seconds since 1970, decides which periods are closed where the policy names a refresh period.
 
     Raises RefusedByPolicyError for what the policy does not allow and QuestionError, naming the field, for what no
     policy could answer.
@@ -81,11 +90,13 @@ def resolve(query: HistogramQuery, policy: Policy) -> Resolution:
     tau = table.tau(query.measure)
     delta_l0 = _delta_l0(dimensions)
     domain = _domain(dimensions)
-    mechanism = _mechanism(restricted=delta_l0 is not None, known=domain is not None)
+    mechanism = mechanism_for(dimensions)
     d_bar = _d_bar(table, mechanism, query.k) if domain is None else None
     _check_k(query.k, mechanism, largest=d_bar if domain is None else len(domain))
+    closed_before = None if table.time is None else table.time.closed_before(now)
+    canonical = canonicalise(query, table, closed_before=closed_before)
     return Resolution(
-        query=canonicalise(query, table),
+        query=canonical,
         mechanism=mechanism,
         tau=tau,
         delta_l0=delta_l0,
@@ -93,11 +104,31 @@ def resolve(query: HistogramQuery, policy: Policy) -> Resolution:
         k=query.k,
         domain=domain,
         omit_counts=query.omit_counts,
+        count_noise=policy.count_noise if mechanism in _GUMBEL else CountNoise.LAPLACE,
         consistency=table.consistency,
         currency=policy.currency,
-        declared_data_version=table.data_version,
+        fixed_data_version=_fixed_data_version(table, canonical),
         row_limit=d_bar + 1 if d_bar is not None else len(domain or ()),
+        window=_window(table, closed_before),
+        reserve_first=table.reserve_first,
     )
+
+
+def _fixed_data_version(table: Table, query: CanonicalQuery) -> str | None:
+    """Return the version of the data that the policy fixes, or None.
+
+    Closed periods do not change, so what a question sees of them is named by where it ends: at the start of the current
+    period, or before it if the question itself does. A question about last January is the same release every day.
+    """
+    if table.time is None or table.time.closed is None:
+        return table.data_version
+    return f"closed:{query.end_of(table.time.name)}:{table.data_version or ''}"
+
+
+def _window(table: Table, closed_before: int | None) -> str | None:
+    if table.time is None or closed_before is None:
+        return None
+    return f"{table.time.name} before {table.time.words_for(closed_before)}"
 
 
 def _groupable(table: Table, name: str) -> Column:
@@ -152,8 +183,10 @@ def _domain(dimensions: list[Column]) -> tuple[Element, ...] | None:
     return tuple(itertools.product(*domains))
 
 
-def _mechanism(*, restricted: bool, known: bool) -> MechanismKind:
-    if known:
+def mechanism_for(dimensions: Sequence[Column]) -> MechanismKind:
+    """Return the mechanism that follows from what the policy says of the group-by columns."""
+    restricted = all(column.delta is not None for column in dimensions)
+    if all(column.domain is not None for column in dimensions):
         return MechanismKind.KNOWN_LAP if restricted else MechanismKind.KNOWN_GUMB
     return MechanismKind.UNK_LAP if restricted else MechanismKind.UNK_GUMB
 

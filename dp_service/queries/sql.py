@@ -63,6 +63,7 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
         filters=_filters(parts.get(exp.Where), table),
         k=_limit(parts.get(exp.Limit)),
         omit_counts=selection.measure is None,
+        count_alias=selection.alias,
     )
 
 

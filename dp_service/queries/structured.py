@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dp_service.queries.errors import QuestionError
@@ -170,6 +170,7 @@ class HistogramQuery:
     """Count `measure` by `dimensions` in `table` where all `filters` hold within `time_range`; show the `k` largest.
 
     `k` is from 1 to 100,000; None: all that the mechanism may show. `omit_counts` shows the order alone.
+    `count_alias` is what SQL calls the counts; it is for whoever shows them and no part of what is asked.
     """
 
     table: str
@@ -179,6 +180,7 @@ class HistogramQuery:
     time_range: TimeRange | None = None
     k: int | None = None
     omit_counts: bool = False
+    count_alias: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         _require(

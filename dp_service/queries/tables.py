@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from fractions import Fraction
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.structured import ColumnType, Measure, Value
+from dp_service.queries.times import TimeColumn
 
 _UNIT_ID_CHARACTERS = 32
 
@@ -19,6 +20,13 @@ class Consistency(StrEnum):
 
     KEYED = "keyed"
     FRESH = "fresh"
+
+
+class CountNoise(StrEnum):
+    """The noise in counts that are drawn apart from the selection; GAUSSIAN is worth its price in zCDP only."""
+
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
 
 
 class Operator(StrEnum):
@@ -36,12 +44,23 @@ class Nulls(StrEnum):
     KEEP = "keep"
 
 
-class TimeUnit(Enum):
-    """What one step of the time column's values is, in microseconds, counted from 1970-01-01T00:00Z."""
+class TauIs(StrEnum):
+    """Why no member changes a count of events by more than tau.
 
-    MILLISECONDS = 1_000
-    SECONDS = 1_000_000
-    DAYS = 86_400_000_000
+    ASSUMED: the policy's author promises it; nothing checks it, and if it is false the guarantee is. CLIPPED: the query
+    itself counts no member more often than that in one element.
+    """
+
+    ASSUMED = "assumed"
+    CLIPPED = "clipped"
+
+
+@dataclass(frozen=True)
+class Events:
+    """Rows may be counted, and by how much one member changes a count."""
+
+    tau: int
+    tau_is: TauIs
 
 
 @dataclass(frozen=True)
@@ -81,19 +100,20 @@ class Column:
 
 
 @dataclass(frozen=True)
-class TimeColumn:
-    """The column that time ranges restrict, and what its values count."""
+class OfferedMeasure:
+    """What may be counted, by how much a member changes a count, and why (None: each member counts once)."""
 
-    name: str
-    unit: TimeUnit
+    measure: Measure
+    tau: int
+    tau_is: TauIs | None
 
 
 @dataclass(frozen=True)
 class Table:
     """A table that the policy lists.
 
-    `events_tau` is the policy author's promise that no member has more events than that in one element; nothing
-    checks it, and if it is false the guarantee is. `d_bar` None: the default for the mechanism.
+    `events` None: only members may be counted. `d_bar` None: the default for the mechanism. `reserve_first`: the engine
+    is to be spared questions that the budget refuses.
     """
 
     name: str
@@ -103,8 +123,9 @@ class Table:
     consistency: Consistency
     d_bar: int | None
     distinct_members: bool
-    events_tau: int | None
+    events: Events | None
     columns: tuple[Column, ...]
+    reserve_first: bool = False
 
     def column(self, name: str) -> Column:
         """Return a column that a question names, or raise RefusedByPolicyError."""
@@ -116,19 +137,32 @@ class Table:
         """Return what the policy says of the member column, if it says anything."""
         return next((column for column in self.columns if column.name == self.member), None)
 
-    def time_column(self) -> tuple[Column, TimeUnit]:
-        """Return the time column with its unit, or raise RefusedByPolicyError if there is none."""
+    def time_column(self) -> Column:
+        """Return the time column, or raise RefusedByPolicyError if there is none."""
         if self.time is None:
             raise RefusedByPolicyError(Rule.TIME_COLUMN)
-        return self._listed(self.time.name), self.time.unit
+        return self._listed(self.time.name)
+
+    @property
+    def measures(self) -> tuple[OfferedMeasure, ...]:
+        """All that may be counted."""
+        members = [OfferedMeasure(Measure.DISTINCT_MEMBERS, 1, None)] if self.distinct_members else []
+        events = self.events
+        rows = [] if events is None else [OfferedMeasure(Measure.EVENTS, events.tau, events.tau_is)]
+        return (*members, *rows)
 
     def tau(self, measure: Measure) -> int:
         """Return by how much one member changes a count, or raise RefusedByPolicyError if it is not offered."""
-        if measure is Measure.DISTINCT_MEMBERS and self.distinct_members:
-            return 1
-        if measure is Measure.EVENTS and self.events_tau is not None:
-            return self.events_tau
+        for offered in self.measures:
+            if offered.measure is measure:
+                return offered.tau
         raise RefusedByPolicyError(Rule.MEASURE)
+
+    def clip(self, measure: Measure) -> int | None:
+        """Return how often one member counts in one element at most; None: as often as it is there."""
+        if measure is Measure.EVENTS and self.events is not None and self.events.tau_is is TauIs.CLIPPED:
+            return self.events.tau
+        return None
 
     def _listed(self, name: str) -> Column:
         for column in self.columns:
@@ -139,10 +173,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a deployment allows to be asked, and the currency it is paid in. What is not listed is refused."""
+    """What a deployment allows to be asked, and the currency it is paid in. What is not listed is refused.
+
+    `count_noise` holds for the whole deployment: where any count is Gaussian, no account's guarantee may be accounted
+    other than in zCDP.
+    """
 
     currency: Currency
     tables: tuple[Table, ...]
+    count_noise: CountNoise = CountNoise.LAPLACE
 
     def table(self, name: str) -> Table:
         """Return a table that a question names, or raise RefusedByPolicyError."""

@@ -42,7 +42,7 @@ def release_specification(
         ("tau", parameters.tau),
         ("delta_l0", parameters.delta_l0),
         ("d_bar", parameters.d_bar),
-        ("count_noise", "discrete_laplace"),
+        ("count_noise", parameters.count_noise.name),
         ("consistency", parameters.consistency.name),
         ("k", parameters.k if drawn else None),
         ("with_counts", parameters.with_counts if drawn else None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import assert_never
 
+from dp_service.mechanisms.count_noise import CountNoise
 from dp_service.mechanisms.known_gumb import KnownGumb
 from dp_service.mechanisms.known_lap import KnownLap
 from dp_service.mechanisms.parameters import Currency
@@ -25,6 +26,8 @@ class IncompleteParametersError(Exception):
 class UnusableParametersError(Exception):
     """Parameters of the policy for which no noise can be drawn: a scale too large or too small, or a tiny delta."""
 
+    reason = "POLICY_UNUSABLE"
+
     def __init__(self) -> None:
         super().__init__(
             "the policy's epsilon_per, delta, tau and Delta leave no noise that can be drawn here"
@@ -42,16 +45,17 @@ def mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
 def _mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
     currency = Currency(parameters.epsilon_per, parameters.delta)
     tau = parameters.tau
+    count_noise = CountNoise[parameters.count_noise.name]
     match parameters.mechanism:
         case MechanismKind.KNOWN_LAP:
             return KnownLap(currency, _needed(parameters.delta_l0), tau)
         case MechanismKind.KNOWN_GUMB:
-            return KnownGumb(currency, _needed(parameters.k), tau, parameters.with_counts)
+            return KnownGumb(currency, _needed(parameters.k), tau, parameters.with_counts, count_noise)
         case MechanismKind.UNK_LAP:
             return UnkLap(currency, _needed(parameters.delta_l0), _needed(parameters.d_bar), tau)
         case MechanismKind.UNK_GUMB:
             k, d_bar = _needed(parameters.k), _needed(parameters.d_bar)
-            return UnkGumb(currency, k, d_bar, tau, parameters.with_counts)
+            return UnkGumb(currency, k, d_bar, tau, parameters.with_counts, count_noise)
         case _:
             assert_never(parameters.mechanism)
 
@@ -61,7 +65,7 @@ def require_usable(policy: Policy) -> None:
     currency = policy.currency
     for table in policy.tables:
         deltas = [column.delta for column in table.columns if column.delta is not None]
-        for tau in (1, table.events_tau or 1):
+        for tau in (1, table.events.tau if table.events else 1):
             try:
                 UnkLap(Currency(currency.epsilon_per, currency.delta), max(deltas, default=1), 1, tau)
             except ValueError as error:
@@ -80,5 +84,5 @@ def _needed(number: int | None) -> int:
 
 
 def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
-    """Return the scale of the noise in the counts that are shown, or None if none are."""
+    """Return the scale of the Laplace noise, or sigma of the Gaussian, in the counts shown, or None if none are."""
     return 1 / mechanism_of(parameters).count_inverse_scale if parameters.with_counts else None

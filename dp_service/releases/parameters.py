@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.queries.policy import Consistency
+from dp_service.queries.policy import Consistency, CountNoise
 from dp_service.queries.resolution import MechanismKind, Resolution
 from dp_service.releases.histogram import Element, elements_of_domain
 
@@ -27,6 +27,7 @@ class ReleaseParameters:
     d_bar: int | None
     k: int | None
     with_counts: bool
+    count_noise: CountNoise
     consistency: Consistency
     domain: tuple[Element, ...] | None
 
@@ -53,6 +54,7 @@ def parameters_of(resolution: Resolution) -> ReleaseParameters:
         d_bar=resolution.d_bar,
         k=resolution.k,
         with_counts=not resolution.omit_counts,
+        count_noise=resolution.count_noise,
         consistency=resolution.consistency,
         domain=None if domain is None else elements_of_domain(domain),
     )

@@ -15,7 +15,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from dp_service.queries.policy import Consistency
+from dp_service.queries.policy import Consistency, CountNoise
 from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType
 from dp_service.releases.histogram import Element
@@ -23,7 +23,7 @@ from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.mechanism import versions
 from dp_service.releases.parameters import ReleaseParameters
 
-PLAN_VERSION = b"\x01"
+PLAN_VERSION = b"\x02"
 PLAN_TTL_SECONDS = 600
 # The replica that made a plan may have a clock that is a little ahead of ours.
 CLOCK_SKEW_SECONDS = 30
@@ -121,6 +121,7 @@ def _to_json(plan: Plan) -> dict[str, Any]:
         "d_bar": parameters.d_bar,
         "k": parameters.k,
         "with_counts": parameters.with_counts,
+        "count_noise": parameters.count_noise.name,
         "consistency": parameters.consistency.name,
         "domain": parameters.domain,
         "row_limit": plan.row_limit,
@@ -163,6 +164,7 @@ def _parameters_from_json(body: dict[str, Any]) -> ReleaseParameters:
         d_bar=body["d_bar"],
         k=body["k"],
         with_counts=body["with_counts"],
+        count_noise=CountNoise[body["count_noise"]],
         consistency=Consistency[body["consistency"]],
         domain=None if domain is None else tuple(_element(row) for row in domain),
     )

@@ -14,12 +14,19 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_service.mechanisms.count_noise import gaussian_variance
 from dp_service.mechanisms.histogram import Histogram as Counts
-from dp_service.mechanisms.intervals import CountIntervals, fresh_noise_interval, thresholded_interval
+from dp_service.mechanisms.intervals import (
+    CountIntervals,
+    fresh_noise_interval,
+    gaussian_noise_interval,
+    thresholded_interval,
+)
 from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection, selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
+from dp_service.queries.policy import CountNoise
 from dp_service.releases.histogram import Element, Histogram, over_domain
 from dp_service.releases.identity import release_id, release_seed
 from dp_service.releases.keys import NoiseKey
@@ -91,6 +98,9 @@ def _intervals(
     # An element of an unknown domain is only ever shown if somebody has it.
     minimum = 0 if parameters.domain is not None else 1
     alpha = 1 - confidence
+    if parameters.count_noise is CountNoise.GAUSSIAN:
+        variance = gaussian_variance(inverse_scale)
+        return gaussian_noise_interval(noisy, variance, alpha=alpha, minimum=minimum), IntervalKind.PLAIN
     # The Gumbel mechanisms select without the noise of the counts, which they draw afterwards.
     thresholds = None if parameters.k_changes_the_release else selection_thresholds(selection, shown)
     if thresholds is None:

@@ -27,13 +27,14 @@ class Moment:
 def plan_for(resolution: Resolution, engine_data_version: str, key: NoiseKey, moment: Moment) -> Plan:
     """Return the plan of a resolved question on one version of the data.
 
-    Where the policy declares the table's data version, that one enters the noise, so that two engines that hold the
-    same data give the same answer; the engine's own version then only shows whether the data changed meanwhile.
+    Where the policy fixes the version of the data, that one enters the noise: two engines that hold the same data give
+    the same answer, and rows of a period that is not closed change nothing. The engine's own version then only shows
+    whether the data changed meanwhile.
     """
     parameters = parameters_of(resolution)
     drawn_by = versions(parameters)
     specification = release_specification(canonical_bytes(resolution.query), parameters, drawn_by=drawn_by)
-    data_version = resolution.declared_data_version or engine_data_version
+    data_version = resolution.fixed_data_version or engine_data_version
     # In fresh mode the question's id is drawn anew each time: no question is ever a known, paid one.
     fresh = moment.fresh if parameters.consistency is Consistency.FRESH else b""
     return Plan(

@@ -34,6 +34,15 @@ class DataChangedError(Exception):
     """The data version after the query is not the one that was translated for."""
 
 
+class UnitMismatchError(Exception):
+    """A budget in another currency than this deployment's."""
+
+    reason = "UNIT_MISMATCH"
+
+    def __init__(self) -> None:
+        super().__init__("unit_id: expected the currency of this deployment's policy")
+
+
 FORESEEN = (
     QuestionError,
     RefusedByPolicyError,
@@ -42,6 +51,7 @@ FORESEEN = (
     PlanError,
     DataChangedError,
     UnusableParametersError,
+    UnitMismatchError,
 )
 
 
@@ -57,8 +67,8 @@ def status_of(error: Exception) -> grpc.Status:
             return _invalid(error.field, str(error))
         case RefusedByPolicyError():
             return _status(code_pb2.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error), {"rule": error.rule})
-        case UnusableParametersError():
-            return _status(code_pb2.FAILED_PRECONDITION, "POLICY_UNUSABLE", str(error))
+        case UnusableParametersError() | UnitMismatchError():
+            return _status(code_pb2.FAILED_PRECONDITION, error.reason, str(error))
         case PlanError():
             return _status(code_pb2.FAILED_PRECONDITION, error.fault.value, str(error))
         case DataChangedError():

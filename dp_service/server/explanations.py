@@ -5,6 +5,7 @@ from __future__ import annotations
 from gris.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
+from dp_service.queries.resolution import Resolution
 
 _MECHANISM_NAMES = {
     dp_pb2.MECHANISM_KNOWN_LAP: "KnownLap",
@@ -12,15 +13,21 @@ _MECHANISM_NAMES = {
     dp_pb2.MECHANISM_UNK_LAP: "UnkLap",
     dp_pb2.MECHANISM_UNK_GUMB: "UnkGumb",
 }
+_COUNT_NOISES = {
+    dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE: "discrete Laplace noise of scale",
+    dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN: "discrete Gaussian noise of standard deviation",
+}
 
 
-def explanation(columns: list[str], parameters: dp_pb2.MechanismParameters, worst: Cost) -> list[str]:
+def explanation(resolution: Resolution, parameters: dp_pb2.MechanismParameters, worst: Cost) -> list[str]:
     """Return one sentence for each thing that policy resolved, and the price."""
-    lines = [_question(columns, parameters), _mechanism(parameters)]
+    lines = [_question([name for name, _ in resolution.columns], parameters), _mechanism(parameters)]
+    if resolution.window:
+        lines.append(f"Only closed periods count: rows with {resolution.window}.")
     if parameters.d_bar:
         lines.append(f"The {parameters.d_bar} largest counts and the one after them are fetched.")
     if parameters.noise_scale:
-        lines.append(f"Counts carry discrete Laplace noise of scale {parameters.noise_scale}.")
+        lines.append(f"Counts carry {_COUNT_NOISES[parameters.count_noise]} {parameters.noise_scale}.")
     lines.append(f"It costs at most {worst.information} information and {_calls(worst.calls)}.")
     return lines
 

@@ -14,7 +14,8 @@ from gris.dp.v1 import dp_pb2, question_pb2
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.policy import Consistency
+from dp_service.queries.policy import Consistency, CountNoise
+from dp_service.queries.render import Feature
 from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType
 from dp_service.releases.histogram import Element, HistogramError, Scalar
@@ -42,6 +43,11 @@ _CONSISTENCIES = {
     Consistency.KEYED: dp_pb2.CONSISTENCY_KEYED,
     Consistency.FRESH: dp_pb2.CONSISTENCY_FRESH,
 }
+COUNT_NOISES = {
+    CountNoise.LAPLACE: dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
+    CountNoise.GAUSSIAN: dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN,
+}
+_FEATURES = {Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE}
 
 
 def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
@@ -163,6 +169,11 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
     return column
 
 
+def engine_features(required: Feature | None) -> list[dp_pb2.EngineFeature]:
+    """Return what an engine needs to run a query."""
+    return [] if required is None else [_FEATURES[required]]
+
+
 def expected_columns(columns: Sequence[tuple[str, ColumnType]]) -> list[histogram_pb2.Column]:
     """Return names and types of the element columns."""
     return [histogram_pb2.Column(name=name, type=_COLUMN_TYPES[kind]) for name, kind in columns]
@@ -187,7 +198,7 @@ def parameters_message(
         d_bar=parameters.d_bar or 0,
         k=parameters.k or 0,
         domain_size=len(parameters.domain or ()),
-        count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE,
+        count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else COUNT_NOISES[parameters.count_noise],
         noise_scale="" if noise_scale is None else str(noise_scale),
         consistency=_CONSISTENCIES[parameters.consistency],
     )

@@ -20,17 +20,23 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from dp_service.queries.errors import PolicyError
-from dp_service.queries.policy import load_policy
 from dp_service.releases.keys import KeySet
-from dp_service.releases.mechanism import UnusableParametersError, require_usable
+from dp_service.releases.mechanism import UnusableParametersError
 from dp_service.server.key_file import KeyFileError, read_key_files
+from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Outside
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
 GRACE_SECONDS = 10.0
+LOOK_SECONDS = 1.0
+POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
+"""The health check's name that serves exactly while the policy file's content is what is served."""
 EXIT_USAGE = 2
 LARGEST_PORT = 65535
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,14 @@ def key_set_service(keys: KeySet) -> str:
     return f"{SERVICE_NAME}/keys/{keys.set_id}"
 
 
-async def serve(options: Options, servicer: DpServicer, keys: KeySet) -> None:
+def policy_service(policy_id: str) -> str:
+    """Return the health check's name that serves exactly where this content of the policy file is served."""
+    return f"{SERVICE_NAME}/policy/{policy_id}"
+
+
+async def serve(
+    options: Options, servicer: DpServicer, keys: KeySet, served: ServedPolicy, watch: PolicyFileWatch
+) -> None:
     """Serve until SIGTERM or SIGINT, then let calls in progress finish."""
     server = grpc.aio.server(
         options=[
@@ -103,22 +116,44 @@ async def serve(options: Options, servicer: DpServicer, keys: KeySet) -> None:
         reflection.enable_server_reflection(names, server)
     port = server.add_insecure_port(options.listen)
     await server.start()
-    for name in ("", SERVICE_NAME, key_set_service(keys)):
+    policy_id = served.content.policy_id
+    for name in ("", SERVICE_NAME, key_set_service(keys), policy_service(policy_id), POLICY_FILE_SERVICE):
         await health_servicer.set(name, health_pb2.HealthCheckResponse.SERVING)
-    _announce(options.listen, port, keys)
+    watching = asyncio.create_task(_watch(watch, served, health_servicer))
+    _announce(options.listen, port, keys, policy_id)
     await _stop_signal()
+    watching.cancel()
     await health_servicer.enter_graceful_shutdown()
     await server.stop(GRACE_SECONDS)
 
 
-def _announce(listen: str, port: int, keys: KeySet) -> None:
-    """Say on standard output, in one line of JSON, that the service is ready, where, and with which keys."""
+async def _watch(watch: PolicyFileWatch, served: ServedPolicy, told: health.aio.HealthServicer) -> None:
+    """Look at the policy file for ever. What becomes of it never changes whether the service serves."""
+    status = health_pb2.HealthCheckResponse
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        before = served.content.policy_id
+        try:
+            decided = await asyncio.to_thread(watch.look)
+        except Exception as error:
+            # Nothing that a file can hold may end the watch; what it was is told by its kind alone.
+            _log.error("unforeseen %s while the policy file was looked at", type(error).__name__)
+            decided = True
+        if decided:
+            await told.set(policy_service(before), status.NOT_SERVING)
+            await told.set(policy_service(served.content.policy_id), status.SERVING)
+            await told.set(POLICY_FILE_SERVICE, status.SERVING if watch.is_served else status.NOT_SERVING)
+
+
+def _announce(listen: str, port: int, keys: KeySet, policy_id: str) -> None:
+    """Say on standard output, in one line of JSON, that the service is ready, where, and with which keys and policy."""
     host = listen.rpartition(":")[0]
     ready = {
         "service": "dp_service",
         "address": f"{host}:{port}",
         "key_id": keys.current.key_id,
         "key_set_id": keys.set_id,
+        "policy_id": policy_id,
     }
     print(json.dumps(ready), flush=True)
 
@@ -136,12 +171,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_options(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
-        policy = load_policy(options.policy)
-        require_usable(policy)
+        content = options.policy.read_bytes()
+        served = ServedPolicy(usable_policy(content, str(options.policy)))
         keys = read_key_files(options.key_file, options.previous_key_file)
-        servicer = DpServicer(policy, keys, Outside(time.time, os.urandom))
+        servicer = DpServicer(served, keys, Outside(time.time, os.urandom))
         if not options.validate:
-            asyncio.run(serve(options, servicer, keys))
+            watch = PolicyFileWatch(options.policy, served, content)
+            asyncio.run(serve(options, servicer, keys, served, watch))
     except (PolicyError, KeyFileError, UnusableParametersError) as error:
         print(f"dp_service: {error}", file=sys.stderr)
         return EXIT_USAGE

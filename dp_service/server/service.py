@@ -12,7 +12,7 @@ import grpc
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.queries.policy import Policy
-from dp_service.queries.render import render
+from dp_service.queries.render import render, required_feature
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
@@ -26,8 +26,16 @@ from dp_service.releases.translation import FRESH_BYTES, Moment, plan_for
 from dp_service.server import answers
 from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import explanation
-from dp_service.server.messages import cost_message, expected_columns, parameters_message, structured_question
+from dp_service.server.guarantees import describe_guarantee, solve_parameters
+from dp_service.server.messages import (
+    cost_message,
+    engine_features,
+    expected_columns,
+    parameters_message,
+    structured_question,
+)
 from dp_service.server.reception import Reception, begin, drain, receive_stream
+from dp_service.server.served_policy import ServedPolicy
 
 DATA_VERSION_CHARACTERS = 256
 
@@ -52,11 +60,12 @@ class Outside:
 class DpServicer(dp_pb2_grpc.DpServiceServicer):
     """Stateless: everything that a call needs is in its request, the policy and the keys.
 
-    Plans are made under the current key; a plan is priced and released under the key that sealed it.
+    A call reads the policy once, for it may be replaced at any moment. Plans are made under the current key; a plan is
+    priced and released under the key that sealed it.
     """
 
-    def __init__(self, policy: Policy, keys: KeySet, outside: Outside) -> None:
-        self._policy = policy
+    def __init__(self, served: ServedPolicy, keys: KeySet, outside: Outside) -> None:
+        self._served = served
         self._keys = keys
         self._outside = outside
 
@@ -77,6 +86,18 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     ) -> dp_pb2.ComputeCostResponse:
         """Tell the price of an outcome."""
         return await _in_thread(context, lambda: self._compute_cost(request))
+
+    async def DescribeGuarantee(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.DescribeGuaranteeRequest, context: Context
+    ) -> dp_pb2.DescribeGuaranteeResponse:
+        """Tell what a budget is worth."""
+        return await _in_thread(context, lambda: describe_guarantee(request, self._served.content.policy))
+
+    async def SolveParameters(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.SolveParametersRequest, context: Context
+    ) -> dp_pb2.SolveParametersResponse:
+        """Tell which currency or budget is worth a guarantee."""
+        return await _in_thread(context, lambda: solve_parameters(request, self._served.content.policy))
 
     async def AddNoiseUnary(  # noqa: N802 - the contract's name
         self, request: dp_pb2.AddNoiseUnaryRequest, context: Context
@@ -99,22 +120,16 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         end = answers.release_message(reception.plan, released, reception.confidence, reception.key)
         yield dp_pb2.AddNoiseResponse(end=end)
 
-    def _query(self, question: question_pb2.Question) -> HistogramQuery:
-        match question.WhichOneof("form"):
-            case "structured":
-                return structured_question(question.structured)
-            case "sql":
-                return parse_sql(question.sql, self._policy)
-            case _:
-                raise RequestError("question", "expected one of structured, sql")
-
-    def _resolve(self, question: question_pb2.Question) -> Resolution:
-        return resolve(self._query(question), self._policy)
+    def _asked(self, question: question_pb2.Question) -> tuple[HistogramQuery, Resolution]:
+        # One reading of the policy for both: it may be replaced at any moment.
+        policy = self._served.content.policy
+        query = _query(question, policy)
+        return query, resolve(query, policy, now=self._outside.now())
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
             raise RequestError("data_version", f"expected 1 to {DATA_VERSION_CHARACTERS} characters")
-        resolution = self._resolve(request.question)
+        query, resolution = self._asked(request.question)
         moment = Moment(self._outside.now(), self._outside.entropy(FRESH_BYTES))
         plan = plan_for(resolution, request.data_version, self._keys.current, moment)
         worst = mechanism_of(plan.parameters).worst_case_cost()
@@ -127,19 +142,21 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             worst_case_cost=cost_message(worst, plan.unit_id),
             query_id=plan.query_id,
             parameters=parameters_message(plan.parameters, count_noise_scale(plan.parameters)),
+            reserve_first=resolution.reserve_first,
+            count_alias=query.count_alias,
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
-        resolution = self._resolve(request.question)
+        _, resolution = self._asked(request.question)
         parameters = parameters_of(resolution)
         worst = mechanism_of(parameters).worst_case_cost()
         message = parameters_message(parameters, count_noise_scale(parameters))
         return dp_pb2.EstimateCostResponse(
             worst_case_cost=cost_message(worst, resolution.currency.unit_id),
             parameters=message,
-            explanation=explanation([name for name, _ in resolution.columns], message, worst),
+            explanation=explanation(resolution, message, worst),
             engine_queries=_engine_queries(resolution),
         )
 
@@ -167,8 +184,25 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return release(reception.plan, histogram, reception.key, confidence=reception.confidence)
 
 
+def _query(question: question_pb2.Question, policy: Policy) -> HistogramQuery:
+    match question.WhichOneof("form"):
+        case "structured":
+            return structured_question(question.structured)
+        case "sql":
+            return parse_sql(question.sql, policy)
+        case _:
+            raise RequestError("question", "expected one of structured, sql")
+
+
 def _engine_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:
-    return [dp_pb2.EngineQuery(dialect=dialect, sql=render(resolution, dialect)) for dialect in DIALECTS]
+    return [
+        dp_pb2.EngineQuery(
+            dialect=dialect,
+            sql=render(resolution, dialect),
+            requires=engine_features(required_feature(resolution, dialect)),
+        )
+        for dialect in DIALECTS
+    ]
 
 
 async def _in_thread(context: Context, work: Callable[[], _Answer]) -> _Answer:

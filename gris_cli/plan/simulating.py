@@ -111,7 +111,7 @@ def found(
         if trial == 0 and selection.noisy_counts is not None:
             noisy = dict(zip(selection.indices.tolist(), selection.noisy_counts.tolist(), strict=True))
         advance()
-    expected = _expected(mechanism, fetched.histogram.padded_to(mechanism.d_bar + 1))
+    expected = _expected(mechanism, fetched.histogram.descending_counts)
     ranked = fetched.histogram.canonical_order[: min(shown, mechanism.d_bar)].tolist()
     return [
         FoundElement(
@@ -131,7 +131,7 @@ def _expected(mechanism: UnkLap | UnkGumb, counts: NDArray[np.int64]) -> Callabl
     if isinstance(mechanism, UnkGumb):
         return None
     threshold = laplace_threshold(mechanism)
-    cut = int(counts[mechanism.d_bar])
+    cut = int(counts[mechanism.d_bar]) if counts.size > mechanism.d_bar else 0
     return lambda rank: threshold.chance(int(counts[rank]) - cut) if counts[rank] else 0.0
 
 

@@ -21,6 +21,12 @@ class ColumnType(Enum):
     DATE = "date"
 
 
+class Feature(Enum):
+    """What an engine must have, beyond its dialect, to run a query."""
+
+    PINOT_MULTISTAGE = "Pinot's multi-stage engine"
+
+
 @dataclass(frozen=True)
 class ExpectedColumn:
     """A column of the answer: the name under which dp_service selected it, and its type in the policy."""
@@ -34,33 +40,36 @@ class EngineQuery:
     """A query that dp_service rendered for one engine.
 
     `table` is the engine's name of the table. The answer of `sql` has `columns`, in that order, and then
-    `gris_count`. A whole answer has at most `row_limit` rows.
+    `gris_count`. A whole answer has at most `row_limit` rows. `requires` is what the engine must have to run it.
     """
 
     table: str
     sql: str
     columns: tuple[ExpectedColumn, ...]
     row_limit: int
+    requires: frozenset[Feature] = frozenset()
 
 
 @dataclass(frozen=True)
 class EngineAnswer:
-    """A whole answer, column by column.
+    """An answer, column by column. Nothing that it led to may be shown before the engine has confirmed it.
 
     `elements` has one list for each column of the query, all as long as `counts`; days are integers since
-    1970-01-01. `data_version` is the version of the data that the counts were taken from.
+    1970-01-01. `data_version` is the version of the data that the counts were asked of. `coverage` is whatever the
+    engine itself needs to confirm the answer.
     """
 
     elements: tuple[list[Element], ...]
     counts: list[int]
     data_version: str
+    coverage: object = None
 
 
 class Engine(Protocol):
     """Something that answers rendered queries.
 
-    Engines are synchronous and thread-safe: the client calls them in threads. They promise that an answer is
-    whole, and they raise rather than answer on part of the data. No error tells SQL, literals, counts or
+    Engines are synchronous and thread-safe: the client calls them in threads. They promise that an answer that they
+    confirm is whole, and they raise rather than answer on part of the data. No error tells SQL, literals, counts or
     statistics.
     """
 
@@ -76,14 +85,35 @@ class Engine(Protocol):
         """
         ...
 
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Answers a query on exactly the given version of the data.
+    def check(self, query: EngineQuery) -> None:
+        """Makes sure that it can run a query that requires something; called before anything is reserved for it.
 
         Raises:
-            DataChanged: the data had another version before or after the query.
+            EngineRefused: it lacks what the query requires.
+            EngineUnavailable: what it has cannot be told.
+        """
+        ...
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Answers a query on the given version of the data; `confirm` tells whether it was exactly that one.
+
+        Raises:
+            DataChanged: the data had another version before the query.
             IncompleteAnswer: the answer is partial, has other columns or values, or too many rows.
             EngineUnavailable: the engine cannot be reached, or took too long.
             EngineRefused: it refused the query, or a column does not have the policy's type.
+        """
+        ...
+
+    def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
+        """Returns if an answer of `run` is whole and the data still have its version.
+
+        It may be called while noise is drawn from the answer, and must have returned before anything is released.
+
+        Raises:
+            DataChanged: the data have another version now.
+            IncompleteAnswer: the answer does not cover all data.
+            EngineUnavailable: the engine cannot be reached, or took too long.
         """
         ...
 

@@ -32,7 +32,7 @@ _DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
 class DuckDBEngine:
     """Answers questions about files: Parquet, CSV, or a DuckDB database that holds a table of the same name.
 
-    The version of a table is a hash of its file. An answer counts only if the file had that version before
+    The version of a table is a hash of its file. An answer is confirmed only if the file had that version before
     and after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
 
     Args:
@@ -60,8 +60,13 @@ class DuckDBEngine:
         """Returns `sha256:` and the hash of the table's file; see `Engine.data_version`."""
         return self._file(table).version()
 
+    def check(self, query: EngineQuery) -> None:
+        """Refuses whatever is required: every query for DuckDB runs on every DuckDB."""
+        if query.requires:
+            raise EngineRefused("DuckDB has nothing of what this query requires")
+
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Answers a query on exactly this version of the file; see `Engine.run`."""
+        """Answers a query on this version of the file; see `Engine.run`."""
         file = self._file(query.table)
         _require_version(file, data_version)
         with self._connection(query.table, file.path) as connection, self._deadline(connection) as late:
@@ -71,8 +76,11 @@ class DuckDBEngine:
                 # A file that is replaced under a query fails in DuckDB's own way; its version tells why.
                 _require_version(file, data_version)
                 raise
-        _require_version(file, data_version)
         return _answer(query, rows, data_version)
+
+    def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
+        """Returns if the file is still the one that was asked; see `Engine.confirm`."""
+        _require_version(self._file(query.table), answer.data_version)
 
     def close(self) -> None:
         """Frees the in-memory database as soon as the queries that still run have ended."""

@@ -8,9 +8,13 @@ import tempfile
 from pathlib import Path
 
 from .estimating import FALSE_ALARM, Finding
-from .world import KNOWN_LAP, QUESTIONS, UNK_GUMB, Question, running_world
+from .world import KNOWN_GUMB_ORDER, KNOWN_LAP, QUESTIONS, UNK_GUMB, Question, running_world
 
-FAULTS = (("half_the_noise", KNOWN_LAP), ("threshold_without_tau", UNK_GUMB))
+FAULTS = (
+    ("half_the_noise", KNOWN_LAP),
+    ("half_the_noise_of_choices", KNOWN_GUMB_ORDER),
+    ("threshold_without_tau", UNK_GUMB),
+)
 
 
 def main() -> int:
@@ -21,7 +25,9 @@ def main() -> int:
     )
     asks = parser.parse_args().asks
     print(f"{asks} answers of each table; a right build is accused once in {1 / FALSE_ALARM:.0e} audits")
-    print(f"{'build':24}{'mechanism':12}{'epsilon':>8}{'delta':>7}{'proven delta':>14}  by")
+    print(
+        f"{'build':27}{'mechanism':18}{'epsilon':>8}{'delta':>7}{'proven epsilon':>16}{'proven delta':>14}  by"
+    )
     as_expected = True
     with tempfile.TemporaryDirectory() as directory, running_world(Path(directory)) as world:
         for question in QUESTIONS:
@@ -39,7 +45,9 @@ def main() -> int:
 def _print(build: str, question: Question, finding: Finding) -> None:
     promise = f"{question.epsilon:8g}{question.delta:7g}"
     print(
-        f"{build:24}{question.name:12}{promise}{finding.proven_delta:14.4f}  {finding.event}, {finding.order}"
+        f"{build:27}{question.name:18}{promise}{finding.proven_epsilon:16.2f}{finding.proven_delta:14.4f}  "
+        f"{finding.event}, {finding.order}",
+        flush=True,
     )
 
 

@@ -7,6 +7,7 @@ The faults are put in place here, in the tests: no option and no environment var
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -34,17 +35,28 @@ def threshold_without_tau() -> None:
     """The threshold of UnkGumb lacks its `+ tau`."""
     real = unk_gumb.selection_weights
 
-    def lowered(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int) -> LogWeights:
-        weights = real(mechanism, counts, k_bar)
+    def lowered(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int, cut: int) -> LogWeights:
+        weights = real(mechanism, counts, k_bar, cut)
         multiples = weights.multiples.copy()
         multiples[-1] -= mechanism.tau
-        return LogWeights(weights.unit, multiples, weights.numerators, weights.denominators)
+        return dataclasses.replace(weights, multiples=multiples)
 
     unk_gumb.selection_weights = lowered
 
 
+def half_the_noise_of_choices() -> None:
+    """Every selection gets Gumbel noise of half its scale."""
+    real = KeyedNoise.gumbel_order
+
+    def halved(self: KeyedNoise, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
+        return real(self, dataclasses.replace(weights, unit=2 * weights.unit), count, label)
+
+    KeyedNoise.gumbel_order = halved  # type: ignore[method-assign]
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "half_the_noise": half_the_noise,
+    "half_the_noise_of_choices": half_the_noise_of_choices,
     "threshold_without_tau": threshold_without_tau,
 }
 

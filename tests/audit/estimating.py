@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -35,11 +35,16 @@ class Event(Generic[Answer]):
 
 @dataclass(frozen=True)
 class Finding:
-    """The event and order that prove most, and the delta that they prove at the promised epsilon."""
+    """The event and order that prove most, and the delta that they prove at the promised epsilon.
+
+    `proven_epsilon` is the largest epsilon that the same bounds rule out at the promised delta, over all events: how
+    much of what is promised the audit can see at all.
+    """
 
     event: str
     order: str
     proven_delta: float
+    proven_epsilon: float
 
 
 def proven_delta(
@@ -48,9 +53,10 @@ def proven_delta(
     events: Sequence[Event[Answer]],
     *,
     epsilon: float,
+    delta: float,
     false_alarm: float = FALSE_ALARM,
 ) -> Finding:
-    """Return the largest lower bound of delta at this epsilon, over all events and both orders.
+    """Return the largest lower bounds, of delta at this epsilon and of epsilon at this delta, over events and orders.
 
     Raises ValueError if something was seen that was said to be impossible.
     """
@@ -68,11 +74,21 @@ def proven_delta(
         low_with = lower_bound(seen_with, len(with_member), error)
         low_without = lower_bound(seen_without, len(without_member), error)
         high_with = upper_bound(seen_with, len(with_member), error)
-        findings += [
-            Finding(event.name, "with/without", low_with - math.exp(epsilon) * high_without),
-            Finding(event.name, "without/with", low_without - math.exp(epsilon) * high_with),
-        ]
-    return max(findings, key=lambda finding: finding.proven_delta)
+        for order, low, high in (
+            ("with/without", low_with, high_without),
+            ("without/with", low_without, high_with),
+        ):
+            at_delta = _log_ratio(low - delta, high)
+            findings.append(Finding(event.name, order, low - math.exp(epsilon) * high, at_delta))
+    most = max(findings, key=lambda finding: finding.proven_delta)
+    return replace(most, proven_epsilon=max(finding.proven_epsilon for finding in findings))
+
+
+def _log_ratio(numerator: float, denominator: float) -> float:
+    """Return ln(numerator / denominator), but 0 at least: less than that proves nothing."""
+    if numerator <= 0:
+        return 0.0
+    return max(0.0, math.log(numerator / denominator)) if denominator else math.inf
 
 
 def lower_bound(seen: int, trials: int, error: float) -> float:

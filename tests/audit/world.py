@@ -118,6 +118,15 @@ KNOWN_GUMB = Question(
     delta=0.0,
     events=(first_is("high"), first_is("low"), *(shows("high", at_least=count) for count in range(4))),
 )
+KNOWN_GUMB_ORDER = Question(
+    "KnownGumb, order",
+    "score",
+    k=1,
+    counts=False,
+    epsilon=EPSILON_PER,
+    delta=0.0,
+    events=(first_is("high"), first_is("low")),
+)
 UNK_LAP = Question(
     "UnkLap",
     "cohort",
@@ -130,7 +139,7 @@ UNK_LAP = Question(
 UNK_GUMB = Question(
     "UnkGumb", "article", k=1, counts=False, epsilon=2 * EPSILON_PER, delta=DELTA, events=(shows("rare"),)
 )
-QUESTIONS = (KNOWN_LAP, KNOWN_GUMB, UNK_LAP, UNK_GUMB)
+QUESTIONS = (KNOWN_LAP, KNOWN_GUMB, KNOWN_GUMB_ORDER, UNK_LAP, UNK_GUMB)
 
 
 @dataclass(frozen=True)
@@ -165,7 +174,9 @@ class World:
             return [await self.answers(question, table, times, dp) for table in (WITH, WITHOUT)]
 
         with_member, without_member = asyncio.run(both())
-        return proven_delta(with_member, without_member, question.events, epsilon=question.epsilon)
+        return proven_delta(
+            with_member, without_member, question.events, epsilon=question.epsilon, delta=question.delta
+        )
 
     @contextmanager
     def broken(self, fault: str) -> Iterator[str]:

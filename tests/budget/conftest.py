@@ -11,9 +11,11 @@ import pytest_asyncio
 from redis.asyncio import Redis
 
 from budget_service.stores.interface import Store
+from budget_service.stores.postgres import PostgresStore
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
 from tests.budget.memory_store import MemoryStore
+from tests.budget.postgres_server import PostgresServer, postgres_server
 from tests.budget.redis_server import RedisServer, redis_server
 from tests.budget.samples import SteppedClock
 
@@ -31,7 +33,29 @@ def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
         yield server
 
 
-@pytest_asyncio.fixture(params=["memory", "sqlite", "redis"])
+@pytest.fixture(scope="session")
+def shared_postgres() -> Iterator[PostgresServer]:
+    """Run one PostgreSQL for all tests that leave it alive."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def private_postgres() -> Iterator[PostgresServer]:
+    """Run one PostgreSQL for all tests that kill it or change its settings."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def own_postgres(private_postgres: PostgresServer) -> PostgresServer:
+    """Give a PostgreSQL without a ledger, as it was first set."""
+    private_postgres.restart()
+    private_postgres.forget()
+    return private_postgres
+
+
+@pytest_asyncio.fixture(params=["memory", "sqlite", "redis", "postgres"])
 async def any_store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock
 ) -> AsyncIterator[Store]:
@@ -40,6 +64,11 @@ async def any_store(
         yield MemoryStore(clock)
     elif request.param == "sqlite":
         async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
+            yield store
+    elif request.param == "postgres":
+        server: PostgresServer = request.getfixturevalue("shared_postgres")
+        server.forget()
+        async with closing(await PostgresStore.open(server.address, clock=clock)) as store:
             yield store
     else:
         address = request.getfixturevalue("shared_redis").address

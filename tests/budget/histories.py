@@ -7,9 +7,9 @@ from enum import Enum
 
 from hypothesis import strategies as st
 
-from budget_service.ledger.requests import Charge, Release, Request, Reserve
-from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Mode
-from budget_service.ledger.windows import DAY, SECOND, Period
+from budget_service.ledger.requests import Charge, Release, Request, Reserve, SetLimits
+from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
+from budget_service.ledger.windows import DAY, SECOND, Period, WindowRule
 from budget_service.stores.interface import Store
 from tests.budget.samples import ANALYST, OTHER_UNIT, UNIT, SteppedClock, charge, limit, release, reserve
 
@@ -17,6 +17,14 @@ from tests.budget.samples import ANALYST, OTHER_UNIT, UNIT, SteppedClock, charge
 OWN = limit(12, 6, period=Period.DAY)
 ABOVE = limit(50, 25)
 TRACKED = limit(5, 2, mode=Mode.TRACK, period=Period.DAY)
+# The windows an analyst and the company may have instead.
+RULES = (
+    WindowRule(Period.DAY, "UTC"),
+    WindowRule(Period.SLIDING, "UTC", 2),
+    WindowRule(Period.SLIDING, "Asia/Kolkata", 4),
+    WindowRule(Period.MONTH, "UTC"),
+    WindowRule(Period.NEVER, "UTC"),
+)
 NAMES = ("ann", "bob", "{eve}")
 
 
@@ -31,6 +39,8 @@ class Act(Enum):
     REUSE = "reuse"
     FOREIGN = "foreign currency"
     RELEVEL = "add or remove a level"
+    REWINDOW = "change a window"
+    RELIMIT = "set or remove a stored limit"
     EVENING = "wait until just before midnight"
     WAIT = "wait"
 
@@ -85,10 +95,17 @@ HISTORIES = st.lists(st.one_of(QUESTIONS, STEPS.map(lambda step: [step])), min_s
 
 @dataclass
 class Player:
-    """Turns steps into requests for the accounts of one root."""
+    """Turns steps into requests for the accounts of one root.
+
+    `rules` are the windows of the company and of its analysts; they change if `rewindows`.
+    """
 
     root: str
     clock: SteppedClock
+    rules: tuple[WindowRule, WindowRule] = (ABOVE.window, OWN.window)
+    rewindows: bool = False
+    stored: dict[Account, Limit] = field(default_factory=dict)
+    version: int = 0
     made: list[Request] = field(default_factory=list)
     depths: tuple[int, ...] = (1, 2)
 
@@ -98,8 +115,12 @@ class Player:
 
     def levels(self, account: Account) -> tuple[LevelLimit, ...]:
         """Return the limits of an account as they are now."""
-        own = TRACKED if account.path[1] == NAMES[2] else OWN
-        both = (LevelLimit(account.level(1), ABOVE), LevelLimit(account, own))
+        own = replace(TRACKED if account.path[1] == NAMES[2] else OWN, window=self.rules[1])
+        above = replace(ABOVE, window=self.rules[0])
+        both = (
+            LevelLimit(account.level(1), self.stored.get(account.level(1), above)),
+            LevelLimit(account, self.stored.get(account, own)),
+        )
         return tuple(each for each in both if each.level.depth in self.depths)
 
     def play(self, step: Step) -> Request | None:
@@ -111,11 +132,31 @@ class Player:
                 self.clock.now += DAY - 10 * SECOND - self.clock.now % DAY
             case Act.RELEVEL:
                 self.depths = ((1, 2), (1,), (2,))[step.pick % 3]
+            case Act.REWINDOW:
+                rule = RULES[step.pick % len(RULES)]
+                rules = (rule, self.rules[1]) if step.who == 0 else (self.rules[0], rule)
+                self.rules = rules if self.rewindows else self.rules
             case _:
-                request = self._request(step)
+                request = self._versioned(self._request(step))
                 self.made += [] if request is None else [request]
                 return request
         return None
+
+    def _versioned(self, request: Request | None) -> Request | None:
+        if request is None or isinstance(request, SetLimits):
+            return request
+        return replace(request, limits_version=self.version)
+
+    def _set_limits(self, step: Step, id_: str) -> Request:
+        """Set one that is like the usual one but smaller or larger, with its window; or remove it."""
+        account = self.accounts()[step.who]
+        level = account.level(1 + step.pick % 2)
+        usual = replace(OWN if level == account else ABOVE, window=self.rules[level.depth - 1])
+        limit = replace(usual, maximum=step.cost + Cost(5, 3)) if step.name else None
+        self.stored.pop(level, None)
+        self.stored |= {} if limit is None else {level: limit}
+        self.version += 1
+        return SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
 
     def _request(self, step: Step) -> Request | None:
         account = self.accounts()[step.who]
@@ -131,6 +172,8 @@ class Player:
                     id_, step.cost, account=account, on=levels, query_id=query_id, ttl_seconds=ttl
                 )
                 return replace(asked, forfeits=forfeits)
+            case Act.RELIMIT:
+                return self._set_limits(step, id_)
             case Act.DEDUCT:
                 ids = {"release_id": release_id if step.name else "", "query_id": query_id}
                 return charge(id_, step.cost, account=account, on=levels, **ids)
@@ -144,7 +187,8 @@ class Player:
     def _about_an_earlier_one(self, step: Step, id_: str, release_id: str) -> Request | None:
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
             earlier = self.made[-1 - step.pick % len(self.made)]
-            earlier = replace(earlier, levels=self.levels(earlier.account))
+            if not isinstance(earlier, SetLimits):
+                earlier = replace(earlier, levels=self.levels(earlier.account))
             return earlier if step.act is Act.REPEAT else _with_other_content(earlier)
         holds = [each for each in self.made if isinstance(each, Reserve)]
         if not holds or step.act not in {Act.SETTLE, Act.GIVE_BACK}:
@@ -168,6 +212,8 @@ def _with_other_content(request: Request) -> Request:
             return replace(request, release_id=request.release_id + "'")
         case Release():
             return replace(request, reservation_id=request.reservation_id + "'")
+        case SetLimits():
+            return replace(request, changes=())
 
 
 async def play_all_kinds_of_charges(store: Store, clock: SteppedClock) -> None:

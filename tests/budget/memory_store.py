@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import Charge, Request, Reserve, payer_of
+from budget_service.ledger.requests import Charge, Request, Reserve, SetLimits, payer_of
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
-    Balance,
     Change,
     JournalEntry,
     PaidQuery,
@@ -19,9 +20,9 @@ from budget_service.ledger.state import (
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.interface import Clock
+from budget_service.stores.interface import BalancePage, Clock
 
 
 @dataclass
@@ -29,13 +30,14 @@ class MemoryStore:
     """A Store that forgets; one request after another."""
 
     clock: Clock
-    journal: list[JournalEntry] = field(default_factory=list)
-    roots: dict[str, RootRecord] = field(default_factory=dict)
-    balances: dict[Account, Balance] = field(default_factory=dict)
+    entries: list[JournalEntry] = field(default_factory=list)
+    records: dict[str, RootRecord] = field(default_factory=dict)
+    kept: dict[Account, Balance] = field(default_factory=dict)
     reservations: dict[str, Reservation] = field(default_factory=dict)
     remembered: dict[tuple[str, str], Remembered] = field(default_factory=dict)
     paid_queries: dict[tuple[str, str], PaidQuery] = field(default_factory=dict)
     paid_releases: dict[tuple[str, str], Microseconds] = field(default_factory=dict)
+    stored: dict[Account, Limit] = field(default_factory=dict)
 
     async def apply(self, request: Request) -> Answer:
         """Decide, write, answer."""
@@ -49,8 +51,29 @@ class MemoryStore:
         """State the balances now."""
         root = self._root(account)
         now = root.now(self.clock())
-        snapshot = Snapshot(root=root, balances=self.balances, due=self._due(account.root, now))
+        snapshot = Snapshot(root=root, balances=self.kept, due=self._due(account.root, now))
         return statement(snapshot, levels, now)
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Look up the limits of each level."""
+        found = {level: limit for level, limit in self.stored.items() if account.level(level.depth) == level}
+        return StoredLimits(self._root(account).limits_version, found)
+
+    async def roots(self) -> list[str]:
+        """Return every root."""
+        return sorted(self.records)
+
+    async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Number the entries."""
+        numbered = [(str(number), each) for number, each in enumerate(self.entries, 1)]
+        first, last = int(after or 0), int(until or len(numbered))
+        return [each for each in numbered[first:last] if each[1].account.root == root][:most]
+
+    async def balances(self, root: str, after: str, most: int) -> BalancePage:
+        """Return all of them."""
+        found = tuple((level, each) for level, each in self.kept.items() if level.root == root)
+        held = tuple(each for each in self.reservations.values() if each.account.root == root)
+        return BalancePage(str(len(self.entries)), found, held, "")
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Look up a reservation."""
@@ -64,7 +87,7 @@ class MemoryStore:
         """Do nothing."""
 
     def _root(self, account: Account) -> RootRecord:
-        return self.roots.get(account.root, RootRecord())
+        return self.records.get(account.root, RootRecord())
 
     def _due(self, root: str, now: Microseconds) -> tuple[Reservation, ...]:
         lapsed = [
@@ -77,31 +100,38 @@ class MemoryStore:
 
     def _snapshot(self, request: Request, root: RootRecord) -> Snapshot:
         account = request.account
+        remembered = self.remembered.get((account.root, request.request_id))
+        if isinstance(request, SetLimits):
+            count = sum(level.root == account.root for level in self.stored)
+            return Snapshot(root=root, remembered=remembered, stored_limits=count)
         named = None if isinstance(request, Reserve) else self.reservations.get(request.reservation_id)
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
         release_id = request.release_id if isinstance(request, Charge) else ""
         return Snapshot(
             root=root,
-            balances=self.balances,
+            balances=self.kept,
             due=self._due(account.root, root.now(self.clock())),
             reservation=reservation,
-            remembered=self.remembered.get((account.root, request.request_id)),
+            remembered=remembered,
             query_paid=self.paid_queries.get((payer_of(request), query_id)),
             release_paid_in=self.paid_releases.get((payer_of(request), release_id)),
         )
 
     def _write(self, request: Request, change: Change) -> None:
         account = request.account
-        self.roots[account.root] = change.root
+        self.records[account.root] = change.root
         self.remembered[account.root, request.request_id] = change.remembered
-        self.balances.update(change.balances)
-        self.journal.extend(change.journal)
+        self.kept.update(change.balances)
+        self.entries.extend(change.journal)
         for reservation_id in change.ended:
             del self.reservations[reservation_id]
         if change.opened is not None:
             self.reservations[change.opened.reservation_id] = change.opened
-        if payment := change.payment:
+        for level, limit in change.limits:
+            self.stored.pop(level, None)
+            self.stored |= {} if limit is None else {level: limit}
+        if not isinstance(request, SetLimits) and (payment := change.payment):
             self.paid_releases[payer_of(request), payment.release_id] = payment.window_start
             if payment.query_id:
                 self.paid_queries[payer_of(request), payment.query_id] = PaidQuery(

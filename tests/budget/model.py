@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from budget_service.ledger.requests import Charge, Request, Reserve
+from budget_service.ledger.requests import BudgetRequest, Charge, Request, Reserve, SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
-from budget_service.ledger.windows import DAY, SECOND, Microseconds
+from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span
 
 Told = tuple[object, ...]
 Sums = tuple[int, int]
-# The windows that something counts in: the start of one window for each level, from the widest.
+# The spans that something counts in: the start of one for each level, from the widest.
 Windows = dict[Account, Microseconds]
 
 REFUSALS_LAST = 3600 * SECOND
@@ -30,15 +30,16 @@ class Held:
 
 @dataclass
 class Model:
-    """`spent` is a list of (windows, cost), `used` the last window used of each level; answers are short tuples."""
+    """`spent` is a list of (windows, cost), `used` the last span used of each level; answers are short tuples."""
 
     now: Microseconds = 0
     unit_id: str = ""
     spent: list[tuple[Windows, Cost]] = field(default_factory=list)
     held: dict[str, Held] = field(default_factory=dict)
-    used: Windows = field(default_factory=dict)
-    paid: dict[tuple[Account, Account, Microseconds, str, str], str] = field(default_factory=dict)
+    used: dict[Account, Span] = field(default_factory=dict)
+    paid: dict[tuple[Account, Account, str, str], tuple[Microseconds, str]] = field(default_factory=dict)
     told: dict[str, tuple[str, Told, Microseconds]] = field(default_factory=dict)
+    limits_version: int = 0
 
     def tell(self, request: Request, clock: Microseconds) -> Told:
         """Answer a request."""
@@ -46,10 +47,16 @@ class Model:
         if max(self.now, clock) < forgotten_at:
             return told if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
         self.advance(clock)
-        self.used |= self._windows(request.levels)
+        if isinstance(request, SetLimits):
+            self.limits_version += 1
+            told = ("limits", self.limits_version)
+            self.told[request.request_id] = (request.fingerprint(), told, self.now + ANSWERS_LAST)
+            return told
+        self.used |= {each.level: each.limit.window.around(self.now) for each in request.levels}
         told = self._decide(request)
         granted = told[0] in {"reserved", "charged", "released"}
-        end = request.levels[-1].limit.window.around(self.now).end or self.now
+        last = self.used[request.levels[-1].level]
+        end = last.leaves_at or last.window.end or self.now
         forgotten_at = end + ANSWERS_LAST if granted else self.now + REFUSALS_LAST
         self.told[request.request_id] = (request.fingerprint(), told, forgotten_at)
         return told
@@ -70,19 +77,19 @@ class Model:
                 self._spend(hold.windows, hold.cost, hold.request.unit_id)
 
     def sums(self, each: LevelLimit) -> tuple[Sums, Sums]:
-        """Return what is spent and what is held in the open window of a level."""
+        """Return what is spent and what is held of what counts now at a level."""
         spent = [cost for windows, cost in self.spent if self._counts(windows, each)]
         return _sum(spent), _sum(
             [hold.cost for hold in self.held.values() if self._counts(hold.windows, each)]
         )
 
     def _counts(self, windows: Windows, each: LevelLimit) -> bool:
-        return windows.get(each.level) == each.limit.window.around(self.now).start
+        return windows.get(each.level, -1) >= each.limit.window.around(self.now).counts_from
 
     def _windows(self, levels: tuple[LevelLimit, ...]) -> Windows:
-        return {each.level: each.limit.window.around(self.now).start for each in levels}
+        return {each.level: each.limit.window.around(self.now).window.start for each in levels}
 
-    def _decide(self, request: Request) -> Told:
+    def _decide(self, request: BudgetRequest) -> Told:
         if isinstance(request, Reserve | Charge) and self.unit_id not in ("", request.unit_id):
             return ("UNIT_MISMATCH",)
         if isinstance(request, Reserve):
@@ -121,9 +128,11 @@ class Model:
         windows = hold.windows if hold else self._windows(request.levels)
         self._spend(windows, request.cost, request.unit_id)
         last, window = list(windows.items())[-1]
+        leaf = request.levels[-1].level
         for kind, id_ in (("release", request.release_id), ("query", query_id)):
-            if request.release_id and id_ and self.used[last] == window:
-                self.paid[self._payment(request, kind, id_)] = request.release_id
+            if request.release_id and id_ and window >= self.used[last].counts_from:
+                start = window if leaf == last else self.used[leaf].window.start
+                self.paid[request.account, leaf, kind, id_] = (start, request.release_id)
         return ("charged", request.cost, False)
 
     def _spend(self, windows: Windows, cost: Cost, unit_id: str) -> None:
@@ -131,13 +140,9 @@ class Model:
         self.unit_id = self.unit_id or unit_id
 
     def _paid(self, request: Reserve | Charge, kind: str, id_: str) -> str:
-        return self.paid.get(self._payment(request, kind, id_), "")
-
-    def _payment(
-        self, request: Reserve | Charge, kind: str, id_: str
-    ) -> tuple[Account, Account, Microseconds, str, str]:
         leaf = request.levels[-1]
-        return request.account, leaf.level, leaf.limit.window.around(self.now).start, kind, id_
+        start, release_id = self.paid.get((request.account, leaf.level, kind, id_), (-1, ""))
+        return release_id if start >= leaf.limit.window.around(self.now).counts_from else ""
 
     def _fits(self, levels: tuple[LevelLimit, ...], cost: Cost) -> bool:
         enforced = [each for each in levels if each.limit.mode is Mode.ENFORCE]

@@ -40,9 +40,11 @@ def limit(
     mode: Mode = Mode.ENFORCE,
     period: Period = Period.MONTH,
     zone: str = "UTC",
+    days: int = 0,
 ) -> Limit:
-    """Return a limit; by default one that is enforced each month."""
-    return Limit(Cost(information, calls), mode, WindowRule(period, zone))
+    """Return a limit; by default one that is enforced each month, with `days` one that slides."""
+    rule = WindowRule(Period.SLIDING if days else period, zone, days)
+    return Limit(Cost(information, calls), mode, rule)
 
 
 def levels(

@@ -39,11 +39,11 @@ def entry(path: str, more: str = "") -> str:
 def test_the_example_limits_company_and_analyst() -> None:
     """The first entry that matches counts; the month and UTC are the defaults."""
     configuration = load_configuration(EXAMPLE)
-    company, analyst = configuration.limits_of(account("demo", "anyone"))
+    company, analyst = configuration.limits_of(account("demo", "anyone"), {})
     assert (account("demo"), Cost(9000, 90)) == (company.level, company.limit.maximum)
     assert (account("demo", "anyone"), Cost(3000, 30)) == (analyst.level, analyst.limit.maximum)
     assert (Mode.ENFORCE, WindowRule(Period.MONTH, "UTC")) == (analyst.limit.mode, analyst.limit.window)
-    assert Cost(45, 3) == configuration.limits_of(account("demo", "small"))[-1].limit.maximum
+    assert Cost(45, 3) == configuration.limits_of(account("demo", "small"), {})[-1].limit.maximum
     assert configuration.expired is Expired.RETURN
 
 
@@ -51,19 +51,26 @@ def test_the_example_limits_company_and_analyst() -> None:
 def test_an_account_that_no_entry_matches_in_full_does_not_exist(path: tuple[str, ...]) -> None:
     """A prefix is not enough."""
     with pytest.raises(AccountUnknownError):
-        load_configuration(EXAMPLE).limits_of(Account(path))
+        load_configuration(EXAMPLE).limits_of(Account(path), {})
+
+
+def test_a_window_may_slide(tmp_path: Path) -> None:
+    """Over the last days of its zone, with today."""
+    more = "    window: sliding\n    days: 400\n    zone: Asia/Tokyo\n"
+    found = load(tmp_path, "accounts:\n" + entry("[a]", more)).limits_of(account("a"), {})
+    assert WindowRule(Period.SLIDING, "Asia/Tokyo", 400) == found[0].limit.window
 
 
 def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
     """Without creation at first use they limit only the levels of accounts that are written out."""
     text = "accounts:\n" + entry("['*']") + entry("[acme, ann]") + entry("[acme, '*']")
     strict = load(tmp_path, text)
-    assert [each.level.depth for each in strict.limits_of(account("acme", "ann"))] == [1, 2]
+    assert [each.level.depth for each in strict.limits_of(account("acme", "ann"), {})] == [1, 2]
     for path in (("acme",), ("acme", "bob")):
         with pytest.raises(AccountUnknownError):
-            strict.limits_of(Account(path))
+            strict.limits_of(Account(path), {})
     open_ = load(tmp_path, "create_at_first_use: true\n" + text)
-    assert [each.level.depth for each in open_.limits_of(account("acme", "bob"))] == [1, 2]
+    assert [each.level.depth for each in open_.limits_of(account("acme", "bob"), {})] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +83,10 @@ def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
         ("accounts:\n" + entry("[a]", "    modus: track\n"), "accounts.0.modus"),
         ("accounts:\n" + entry("[a]", "    mode: tracking\n"), "accounts.0.mode"),
         ("accounts:\n" + entry("[a]", "    window: fortnight\n"), "accounts.0.window"),
+        ("accounts:\n" + entry("[a]", "    window: sliding\n"), "accounts.0: Value error, a sliding window"),
+        ("accounts:\n" + entry("[a]", "    window: week\n    days: 7\n"), "a sliding window, and no other"),
+        ("accounts:\n" + entry("[a]", "    window: sliding\n    days: 1\n"), "accounts.0.days"),
+        ("accounts:\n" + entry("[a]", "    window: sliding\n    days: 401\n"), "accounts.0.days"),
         ("accounts:\n" + entry("[a]", "    zone: Berlin\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a]", "    zone: ../etc/passwd\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a, 7]"), "accounts.0.path.1"),

@@ -8,6 +8,7 @@ import itertools
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused, Reserved
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import Period
@@ -25,7 +26,7 @@ def fresh_account() -> Account:
     return Account((f"}}{{{next(roots)}:*", "ann"))
 
 
-@pytest.mark.parametrize("any_store", ["sqlite", "redis"], indirect=True)
+@pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
 @settings(
     max_examples=100,
     deadline=None,
@@ -38,7 +39,7 @@ async def test_a_store_answers_as_the_pure_rules(
 ) -> None:
     """Each answer and, after each step, each balance is that of the rules in memory."""
     clock.now = NOON
-    player, rules = Player(fresh_account().root, clock), MemoryStore(clock)
+    player, rules = Player(fresh_account().root, clock, rewindows=True), MemoryStore(clock)
     for step in history:
         request = player.play(step)
         if request is not None:
@@ -46,6 +47,10 @@ async def test_a_store_answers_as_the_pure_rules(
         for account in player.accounts():
             on = player.levels(account)
             assert await rules.read(account, on) == await any_store.read(account, on)
+    for store in (rules, any_store):
+        found = Verification()
+        await verify(store, player.root, found)
+        assert (len(rules.entries), []) == (found.entries, found.differences)
 
 
 async def test_amounts_are_exact_up_to_64_bits(any_store: Store) -> None:
@@ -72,12 +77,13 @@ async def test_a_sum_beyond_64_bits_is_refused(any_store: Store) -> None:
 
 
 async def test_windows_may_differ_between_levels_and_change(any_store: Store, clock: SteppedClock) -> None:
-    """A company by month over an analyst by day, who then has a budget that is never refreshed."""
+    """A company by month over an analyst whose windows are of every kind in turn."""
     account = fresh_account()
     rules = MemoryStore(clock)
     above = limit(20, 10, zone="Asia/Tokyo")
     rules_of = [
-        limit(9, 9, period=period) for period in (Period.DAY, Period.WEEK, Period.NEVER, Period.MONTH)
+        *(limit(9, 9, period=period) for period in (Period.DAY, Period.WEEK, Period.NEVER, Period.MONTH)),
+        *(limit(9, 9, days=days) for days in (30, 7, 90)),
     ]
     for index, own in enumerate(rules_of * 2):
         on = levels(account, own=own, above=above)
@@ -231,6 +237,8 @@ async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_n
     for module in (
         "budget_service.stores.sqlite_rows",
         "budget_service.stores.redis_text",
+        "budget_service.stores.postgres_text",
+        "budget_service.stores.postgres",
         MemoryStore.__module__,
     ):
         monkeypatch.setattr(f"{module}.MAX_EXPIRED_AT_ONCE", 2)

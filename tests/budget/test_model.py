@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from budget_service.ledger.outcomes import Answer, Charged, Exhausted, Outcome, Refused, Released, Reserved
+from budget_service.ledger.outcomes import (
+    Answer,
+    Charged,
+    Exhausted,
+    LimitsSet,
+    Outcome,
+    Refused,
+    Released,
+    Reserved,
+)
 from budget_service.ledger.requests import Request
-from budget_service.ledger.values import Mode
-from tests.budget.histories import HISTORIES, Player, Step
+from budget_service.ledger.values import NOTHING, Account, Cost, Mode, Unit
+from budget_service.ledger.windows import WindowRule
+from tests.budget.histories import HISTORIES, RULES, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.model import Model, Told
 from tests.budget.samples import SteppedClock
@@ -22,23 +33,28 @@ def told(answer: Answer) -> Told:
             return ("charged", found.charged, found.already_paid)
         case Released() as found:
             return ("released", found.returned, found.unit_id)
+        case LimitsSet() as found:
+            return ("limits", found.version)
         case Exhausted():
             return ("exhausted",)
         case Refused() as found:
             return (found.reason.value,)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(HISTORIES)
-async def test_the_rules_do_what_the_model_does(history: list[Step]) -> None:
-    """Every answer and every balance is the model's, though levels come and go."""
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(HISTORIES, st.tuples(st.sampled_from(RULES), st.sampled_from(RULES)))
+async def test_the_rules_do_what_the_model_does(
+    history: list[Step], rules: tuple[WindowRule, WindowRule]
+) -> None:
+    """Every answer and every balance is the model's, with windows of all kinds, though levels come and go."""
     clock = SteppedClock()
-    player, store, model = Player("acme", clock), MemoryStore(clock), Model()
+    player, store, model = Player("acme", clock, rules), MemoryStore(clock), Model()
+    used: dict[Account, Cost] = {}
     for step in history:
         request = player.play(step)
         if request is not None:
             assert model.tell(request, clock.now) == told(await store.apply(request))
-        await _assert_same_balances(player, store, model.at(clock.now))
+        await _assert_same_balances(player, store, model.at(clock.now), used)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -54,10 +70,10 @@ async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(histor
             answer = await store.apply(request)
             if not isinstance(answer.outcome, Refused | Exhausted):
                 granted.setdefault(request.request_id, (request, answer.outcome))
-    journal = list(store.journal)
+    journal = list(store.entries)
     for request, outcome in granted.values():
         assert await store.apply(request) == Answer(outcome, replayed=True)
-    assert store.journal == journal
+    assert store.entries == journal
     charged = {id_: each.charged for id_, (_, each) in granted.items() if isinstance(each, Charged)}
     journaled = {entry.request_id: entry.cost for entry in journal if entry.request_id in charged}
     assert {id_: cost for id_, cost in charged.items() if cost.information or cost.calls} == {
@@ -65,7 +81,9 @@ async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(histor
     }
 
 
-async def _assert_same_balances(player: Player, store: MemoryStore, model: Model) -> None:
+async def _assert_same_balances(
+    player: Player, store: MemoryStore, model: Model, used: dict[Account, Cost]
+) -> None:
     for account in player.accounts():
         levels = player.levels(account)
         found = await store.read(account, levels)
@@ -74,5 +92,10 @@ async def _assert_same_balances(player: Player, store: MemoryStore, model: Model
             spent, held = model.sums(each)
             assert spent == (status.spent.information, status.spent.calls)
             assert held == (status.reserved.information, status.reserved.calls)
-            # A level that tracks may be above; the company enforces, also what its tracked analyst spends.
-            assert status.mode is Mode.TRACK or status.used.within(status.maximum)
+            # A level that tracks may be above, and one whose limit was lowered, but that one gets no further; the
+            # company enforces, also what its tracked analyst spends.
+            before = used.get(each.level, NOTHING)
+            grown = [unit for unit in Unit if status.used.of(unit) > before.of(unit)]
+            within = all(status.used.of(unit) <= status.maximum.of(unit) for unit in grown)
+            assert status.mode is Mode.TRACK or within
+            used[each.level] = status.used

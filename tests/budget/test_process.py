@@ -16,11 +16,12 @@ from typing import Any
 
 import grpc
 import pytest
+from gris.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris.budget.v1 import budget_pb2 as pb
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from tests.budget.client import account, charging, connected, cost, failure
+from tests.budget.client import PATH, account, charging, connected, cost, failure
 from tests.budget.redis_server import redis_server
 from tests.budget.samples import UNIT
 
@@ -41,6 +42,7 @@ class Service:
 
     process: subprocess.Popen[str]
     address: str
+    admin_address: str | None
 
     def end(self, how: signal.Signals) -> int:
         """Send a signal and return the exit code."""
@@ -57,16 +59,16 @@ def command(folder: Path, store: str, *more: str, configuration: str = CONFIGURA
 
 
 @contextmanager
-def service(folder: Path, store: str, *more: str) -> Iterator[Service]:
+def service(folder: Path, store: str, *more: str, configuration: str = CONFIGURATION) -> Iterator[Service]:
     """Run a service and wait until it says that it is ready."""
-    arguments = command(folder, store, *more)
+    arguments = command(folder, store, *more, configuration=configuration)
     with (folder / "log").open("a") as log:
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
     assert process.stdout is not None
     try:
         ready = json.loads(process.stdout.readline())
         assert ready["service"] == "budget_service"
-        yield Service(process, ready["address"])
+        yield Service(process, ready["address"], ready.get("admin_address"))
     finally:
         process.kill()
         process.wait()
@@ -87,6 +89,14 @@ async def health(address: str, name: str = "") -> int:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         answer = await stub.Check(health_pb2.HealthCheckRequest(service=name))
         return int(answer.status)
+
+
+LOWERED = admin_pb2.Limit(information=2, calls=2, mode=pb.MODE_ENFORCE, period=admin_pb2.PERIOD_NEVER)
+
+
+def administering(channel: Any) -> Any:
+    """Return a stub of the administrator's service."""
+    return admin_pb2_grpc.BudgetAdminServiceStub(channel)
 
 
 def reflecting(channel: Any) -> Any:
@@ -113,6 +123,14 @@ async def test_a_service_serves_says_so_and_ends_when_told(tmp_path: Path, how: 
         assert running.end(how) == 0
 
 
+def test_a_service_that_has_just_begun_ends_when_told(tmp_path: Path) -> None:
+    """Its first look at Redis is interrupted, at another moment each time."""
+    with redis_server(tmp_path) as redis:
+        for _ in range(3):
+            with service(tmp_path, redis.address) as running:
+                assert running.end(signal.SIGTERM) == 0
+
+
 @pytest.mark.parametrize("wanted", [True, False])
 async def test_reflection_is_there_only_if_wanted(tmp_path: Path, wanted: bool) -> None:
     """Tools may ask for the interface where the operator allows it."""
@@ -128,6 +146,24 @@ async def test_reflection_is_there_only_if_wanted(tmp_path: Path, wanted: bool) 
                 with pytest.raises(grpc.aio.AioRpcError) as error:
                     await call.read()
                 assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_the_administrator_is_served_on_an_address_of_its_own_if_wanted(tmp_path: Path) -> None:
+    """What it sets holds at the other address, where it is not served."""
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:
+        assert running.admin_address is None
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
+        assert running.admin_address is not None
+        change = admin_pb2.LimitChange(path=PATH, limit=LOWERED)
+        request = admin_pb2.SetLimitsRequest(changes=[change], request_id="s")
+        async with grpc.aio.insecure_channel(running.admin_address) as channel:
+            await administering(channel).SetLimits(request)
+        async with connected(running.address) as stub:
+            assert (await failure(stub.UpdateBudget(charging(cost(3, 1))))).info.reason == "BUDGET_EXHAUSTED"
+        async with grpc.aio.insecure_channel(running.address) as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await administering(channel).SetLimits(request)
+        assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
 async def test_a_killed_service_has_every_charge_that_it_acknowledged(tmp_path: Path) -> None:

@@ -7,16 +7,17 @@ import json
 import time
 import traceback
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
-from budget_service.ledger.outcomes import Answer, Charged, Released
+from budget_service.ledger.outcomes import Answer, Charged, Released, Reserved
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
-from budget_service.ledger.windows import SECOND, Period, Window
+from budget_service.ledger.windows import SECOND, Period, Window, microseconds_of
 from budget_service.stores import redis as redis_module
 from budget_service.stores.interface import (
     OutcomeUnknownError,
@@ -26,6 +27,7 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.opening import open_store
 from budget_service.stores.redis import RedisStore
+from budget_service.stores.redis_schema import SCHEMA_VERSION
 from tests.budget.conftest import closing, empty
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
@@ -184,7 +186,7 @@ async def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     """As by every store."""
     with redis_server(tmp_path) as server:
         client = Redis.from_url(server.address)
-        await client.set("gris:schema", redis_module.SCHEMA_VERSION + 1)
+        await client.set("gris:schema", SCHEMA_VERSION + 1)
         await client.aclose()
         with pytest.raises(StoreUnusableError, match="newer"):
             await RedisStore.open(server.address)
@@ -203,13 +205,28 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
         old = {key: value for key, value in json.loads(kept).items() if key != "unit_id"}
         await client.hset("gris:{acme}:reservations", name, json.dumps(old))
     await client.hset("gris:{acme}:root", "unit_id", UNIT)
+    # Up to schema 2, payments of one window shared a hash and balances knew nothing of days.
+    month = microseconds_of(datetime(2026, 10, 1, tzinfo=UTC))
+    paid = {"window": month, "release:rel": 1, "query:q": "rel"}
+    await client.hset("gris:{acme}:paid:acme/ann", mapping=paid)
+    await client.pexpire("gris:{acme}:paid:acme/ann", 10**9)
+    for level, kept in (await client.hgetall("gris:{acme}:balances")).items():
+        await client.hset("gris:{acme}:balances", level, ":".join(kept.split(":")[:6]))
     await client.set("gris:schema", 1)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         assert isinstance((await store.apply(charge("c", Cost(1, 1), settles="r"))).outcome, Charged)
         assert Released(Cost(1, 1), UNIT) == (await store.apply(release("x", ends="s"))).outcome
         clock.step(seconds=61)
         assert Cost(2, 2) == (await store.read(ANALYST, levels())).levels[-1].spent
-    assert await client.get("gris:schema") == str(redis_module.SCHEMA_VERSION)
+        again = (await store.apply(reserve("again", query_id="q"))).outcome
+        assert isinstance(again, Reserved)
+        assert again.already_paid
+        free = (await store.apply(charge("free", settles="again", release_id="rel"))).outcome
+        assert isinstance(free, Charged)
+        assert free.already_paid
+    assert 0 < await client.pttl("gris:{acme}:paid:acme/ann//query//q") <= 10**9
+    assert not await client.exists("gris:{acme}:paid:acme/ann")
+    assert await client.get("gris:schema") == str(SCHEMA_VERSION)
     await client.aclose()
 
 
@@ -286,7 +303,7 @@ async def test_all_keys_of_a_root_share_a_slot_whatever_its_name(
         client = Redis.from_url(shared_redis.address, decode_responses=True)
         keys = [key async for key in client.scan_iter("gris:{%7Da%7Bb%7D}:*")]
         await client.aclose()
-    assert len(keys) == 9
+    assert len(keys) == 10
 
 
 async def test_outcomes_and_payments_expire_and_balances_do_not(
@@ -303,7 +320,7 @@ async def test_outcomes_and_payments_expire_and_balances_do_not(
     assert [expected, expected, -1, -1] == [kept[key] for key in KEYS]
 
 
-KEYS = ("request:c", "paid:acme/ann", "balances", "journal")
+KEYS = ("request:c", "paid:acme/ann//release//rel", "balances", "journal")
 
 
 async def test_the_journal_is_that_of_the_rules(shared_redis: RedisServer, clock: SteppedClock) -> None:
@@ -317,7 +334,7 @@ async def test_the_journal_is_that_of_the_rules(shared_redis: RedisServer, clock
     client = Redis.from_url(shared_redis.address, decode_responses=True)
     found = await client.xrange("gris:{acme}:journal") or []
     await client.aclose()
-    assert [_fields(entry) for entry in rules.journal] == [fields for _, fields in found]
+    assert [_fields(entry) for entry in rules.entries] == [fields for _, fields in found]
 
 
 def _fields(entry: JournalEntry) -> dict[str, str]:

@@ -94,7 +94,7 @@ async def test_a_forfeited_reservation_is_spent_when_it_lapses(
     clock.step(seconds=61)
     await memory.apply(charge("c", Cost(1, 1)))
     assert (Cost(7, 3), NOTHING) == await spent_and_reserved(memory)
-    assert [entry.kind for entry in memory.journal] == [EntryKind.FORFEITED, EntryKind.DIRECT]
+    assert [entry.kind for entry in memory.entries] == [EntryKind.FORFEITED, EntryKind.DIRECT]
 
 
 async def test_an_old_window_returns_nothing_into_a_new_one(any_store: Store, clock: SteppedClock) -> None:
@@ -403,5 +403,5 @@ async def test_the_journal_adds_up_to_what_is_spent(memory: MemoryStore) -> None
     await memory.apply(charge("c", Cost(3, 1), settles="r", on=on))
     await memory.apply(charge("d", Cost(2, 1), on=on))
     for status in (await memory.read(ANALYST, on)).levels:
-        found = [entry.cost for entry in memory.journal for hold in entry.holds if hold.depth == status.depth]
+        found = [entry.cost for entry in memory.entries for hold in entry.holds if hold.depth == status.depth]
         assert sum(found, NOTHING) == status.spent

@@ -384,7 +384,7 @@ async def test_a_deadline_does_not_interrupt_a_commit(clock: SteppedClock) -> No
         store.gate.set()
         again = await stub.UpdateBudget(asked)
     assert again.replayed
-    assert [Cost(4, 1)] == [entry.cost for entry in store.journal]
+    assert [Cost(4, 1)] == [entry.cost for entry in store.entries]
 
 
 async def test_a_stop_finishes_what_has_begun(clock: SteppedClock) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -35,6 +36,9 @@ try:
 except StoreUnusableError as error:
     print(error)
 """
+
+# One ledger of each older schema, as the program of its time left it.
+LEDGERS = Path(__file__).parent / "ledgers"
 
 COUNT = (
     "SELECT (SELECT count(*) FROM outcomes), (SELECT count(*) FROM payments), (SELECT count(*) FROM journal)"
@@ -88,23 +92,29 @@ async def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
         SqliteStore.open(path)
 
 
-async def test_an_older_ledger_is_brought_up_and_its_reservations_stay_good(
-    tmp_path: Path, clock: SteppedClock
+@pytest.mark.parametrize("schema", [1, 2])
+async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
+    tmp_path: Path, clock: SteppedClock, schema: int
 ) -> None:
-    """In schema 1 the first reservation fixed the root's currency, and none said its own."""
+    """Files that older programs wrote: balances, reservations, payments and answers, under sliding windows too."""
     path = tmp_path / "ledger.db"
+    shutil.copyfile(LEDGERS / f"schema-{schema}.db", path)
+    on = levels(own=limit(10, 5), above=limit(30, 9))
+    sliding = levels(own=limit(10, 5, days=7), above=limit(30, 9))
     async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(reserve("r", Cost(4, 1)))
-        await store.apply(reserve("s", Cost(4, 1)))
-    for change in (
-        "ALTER TABLE reservations DROP COLUMN unit_id",
-        f"UPDATE roots SET unit_id = '{UNIT}'",  # noqa: S608 - a constant
-        "PRAGMA user_version = 1",
-    ):
-        run(path, change)
-    async with closing(SqliteStore.open(path, clock)) as store:
-        assert isinstance((await store.apply(charge("c", settles="r"))).outcome, Charged)
-        assert Released(Cost(4, 1), UNIT) == (await store.apply(release("x", ends="s"))).outcome
+        before = await store.read(ANALYST, on)
+        assert [(Cost(3, 1), Cost(6, 2))] * 2 == [(each.spent, each.reserved) for each in before.levels]
+        assert before.unit_id == UNIT
+        assert (await store.apply(charge("paid", Cost(3, 1), release_id="rel", query_id="q-paid"))).replayed
+        again = (await store.apply(charge("again", Cost(3, 1), on=sliding, release_id="rel"))).outcome
+        assert isinstance(again, Charged)
+        assert again.already_paid
+        assert Released(Cost(2, 1), UNIT) == (await store.apply(release("x", ends="s", on=on))).outcome
+        settled = (await store.apply(charge("c", Cost(4, 1), on=sliding, settles="r"))).outcome
+        assert isinstance(settled, Charged)
+        assert [Cost(7, 2), Cost(7, 2)] == [each.spent for each in settled.levels]
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
 
 
 def modes_in(folder: Path) -> dict[str, int]:
@@ -228,7 +238,7 @@ async def test_the_journal_is_that_of_the_rules(tmp_path: Path, clock: SteppedCl
         await play_all_kinds_of_charges(store, clock)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         found = connection.execute("SELECT * FROM journal ORDER BY entry").fetchall()
-    assert [_row(number, entry) for number, entry in enumerate(rules.journal, 1)] == found
+    assert [_row(number, entry) for number, entry in enumerate(rules.entries, 1)] == found
 
 
 def _row(number: int, entry: JournalEntry) -> tuple[object, ...]:

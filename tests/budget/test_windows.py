@@ -1,4 +1,4 @@
-"""Calendar windows, and how one follows another."""
+"""Windows, and how one follows another."""
 
 from datetime import UTC, datetime
 
@@ -8,6 +8,7 @@ from budget_service.ledger.windows import (
     DAY,
     Microseconds,
     Period,
+    Span,
     Window,
     WindowRule,
     datetime_of,
@@ -43,38 +44,38 @@ def test_a_window_has_the_bounds_of_its_zone(
     period: Period, zone: str, now: str, start: str, end: str
 ) -> None:
     """Windows begin and end at local midnight."""
-    assert Window(at(start), at(end)) == WindowRule(period, zone).around(at(now))
+    assert Window(at(start), at(end)) == WindowRule(period, zone).around(at(now)).window
 
 
 def test_windows_of_a_decade_follow_each_other_without_gap() -> None:
     """Every window ends where the next begins, in a zone that changes its clocks."""
     for period in (Period.DAY, Period.WEEK, Period.MONTH):
         rule = WindowRule(period, "America/New_York")
-        window = rule.around(at("2020-01-01"))
+        window = rule.around(at("2020-01-01")).window
         while window.end is not None and window.end < at("2030-01-01"):
-            after = rule.around(window.end)
+            after = rule.around(window.end).window
             assert window.end == after.start
-            assert window == rule.around(window.end - 1)
+            assert window == rule.around(window.end - 1).window
             window = after
 
 
 def test_a_window_that_is_never_refreshed_has_no_end() -> None:
     """`never` is one window for all time."""
-    assert Window(0, None) == WindowRule(Period.NEVER, "UTC").around(at("2026-10-14"))
+    assert Window(0, None) == WindowRule(Period.NEVER, "UTC").around(at("2026-10-14")).window
 
 
 def test_a_changed_zone_does_not_end_a_window() -> None:
     """The open window is kept, although the new rule's window began later."""
-    berlin = WindowRule(Period.MONTH, "Europe/Berlin").around(at("2026-10-14"))
-    utc = WindowRule(Period.MONTH, "UTC").around(at("2026-10-14"))
+    berlin = WindowRule(Period.MONTH, "Europe/Berlin").around(at("2026-10-14")).window
+    utc = WindowRule(Period.MONTH, "UTC").around(at("2026-10-14")).window
     kept = berlin.at(at("2026-10-14"), utc)
     assert berlin == kept
 
 
 def test_a_shorter_rule_ends_a_window_sooner_and_no_two_windows_share_a_start() -> None:
     """After day, month: the month begins where the day ended, not where the calendar says."""
-    day = WindowRule(Period.DAY, "UTC").around(at("2026-10-01T05:00"))
-    month = WindowRule(Period.MONTH, "UTC").around(at("2026-10-02T05:00"))
+    day = WindowRule(Period.DAY, "UTC").around(at("2026-10-01T05:00")).window
+    month = WindowRule(Period.MONTH, "UTC").around(at("2026-10-02T05:00")).window
     assert Window(at("2026-10-02"), at("2026-11-01")) == day.at(at("2026-10-02T05:00"), month)
     assert Window(at("2026-10-01"), at("2026-10-02")) == month.at(at("2026-10-01T05:00"), day)
 
@@ -83,3 +84,19 @@ def test_times_survive_the_way_to_a_datetime_and_back() -> None:
     """Microseconds are exact."""
     for moment in (0, 1, DAY - 1, at("2026-10-14") + 1):
         assert moment == microseconds_of(datetime_of(moment))
+
+
+@pytest.mark.parametrize(
+    ("now", "first", "today", "tomorrow", "leaves"),
+    [
+        ("2026-10-14T12:00", "2026-10-07T22:00", "2026-10-13T22:00", "2026-10-14T22:00", "2026-10-20T22:00"),
+        # Clocks go back on 25 October: the days before and after it begin an hour apart.
+        ("2026-10-25T12:00", "2026-10-18T22:00", "2026-10-24T22:00", "2026-10-25T23:00", "2026-10-31T23:00"),
+    ],
+)
+def test_a_sliding_window_is_made_of_days_of_its_zone(
+    now: str, first: str, today: str, tomorrow: str, leaves: str
+) -> None:
+    """Seven days with today; what is charged today counts until seven midnights have passed."""
+    span = WindowRule(Period.SLIDING, "Europe/Berlin", 7).around(at(now))
+    assert Span(Window(at(today), at(tomorrow)), at(first), at(leaves)) == span

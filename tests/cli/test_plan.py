@@ -17,7 +17,7 @@ from gris_cli.expecting import Expectation, expectation_of
 from gris_cli.plan.histograms import NamedHistogram
 from gris_cli.plan.sheets import percent, plainly, upwards
 from gris_cli.plan.simulating import Draws, curve
-from pinot_connector.results import Consistency, Mechanism, Parameters
+from pinot_connector.results import Consistency, CountNoise, Mechanism, Parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 FEEDBACK = ROOT / "examples" / "cofacts" / "feedback.parquet"
@@ -338,6 +338,7 @@ def parameters(mechanism: UnkGumb | UnkLap, name: Mechanism, **changes: Any) -> 
         "d_bar": mechanism.d_bar,
         "k": None,
         "domain_size": None,
+        "count_noise": CountNoise.DISCRETE_LAPLACE,
         "noise_scale": 1 / mechanism.count_inverse_scale,
         "consistency": Consistency.KEYED,
     }
@@ -349,6 +350,8 @@ def test_what_to_expect_of_a_resolved_question() -> None:
     currency = Currency(Fraction("0.15"), Fraction("1e-10"))
     gumbel, laplace = UnkGumb(currency, 10, 1000, 1), UnkLap(currency, 1, 1000, 1)
     assert Expectation(201, 221, 40) == expectation_of(parameters(gumbel, Mechanism.UNK_GUMB, k=10))
+    gaussian = parameters(gumbel, Mechanism.UNK_GUMB, k=10, count_noise=CountNoise.DISCRETE_GAUSSIAN)
+    assert Expectation(201, 221, 26) == expectation_of(gaussian)
     assert Expectation(345, 389, 40) == expectation_of(parameters(laplace, Mechanism.UNK_LAP, delta_l0=1))
     wide = UnkLap(currency, 3, 1000, 1)
     assert Expectation(1075, 1206, 120) == expectation_of(parameters(wide, Mechanism.UNK_LAP, delta_l0=3))

@@ -84,6 +84,15 @@ def test_another_version_than_asked_is_refused(engine: DuckDBEngine, path: Path)
         engine.run(_query(), before)
 
 
+def test_an_answer_is_not_confirmed_once_the_file_is_another(engine: DuckDBEngine, path: Path) -> None:
+    """The file was replaced after the query, perhaps in its midst."""
+    answer = _run(engine, _query())
+    engine.confirm(_query(), answer)
+    write_small(path, 41)
+    with pytest.raises(DataChanged):
+        engine.confirm(_query(), answer)
+
+
 def test_a_file_that_vanishes_is_unavailable(engine: DuckDBEngine, path: Path) -> None:
     """The error names neither the file nor the system's words."""
     path.unlink()

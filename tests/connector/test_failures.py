@@ -73,8 +73,19 @@ async def test_a_dead_dp_service_is_unavailable(world: World, engine: DuckDBEngi
         assert await untouched(client)
 
 
-async def test_a_dead_budget_service_means_no_result(world: World) -> None:
-    """No budget answer, no query: the engine is never asked."""
+async def test_a_dead_budget_service_means_no_noise(world: World, engine: DuckDBEngine) -> None:
+    """The engine is asked at the same time, and its answer is thrown away."""
+    async with relayed(world) as relay:
+        dead = f"127.0.0.1:{free_port()}"
+        async with asking_client(world, engine, dp=relay.address, budget=dead) as client:
+            with pytest.raises(ServiceUnavailable) as raised:
+                await client.top_k("feedback", "article_id", 5)
+        assert raised.value.service == "budget_service"
+        assert {"TranslateQuery"} == set(relay.methods)
+
+
+async def test_an_engine_that_is_to_be_spared_is_not_asked_without_a_budget(world: World) -> None:
+    """The policy says reserve_first: no budget answer, no query."""
 
     def never(_: EngineAnswer) -> EngineAnswer:
         raise AssertionError("the engine was asked without a budget")
@@ -82,7 +93,7 @@ async def test_a_dead_budget_service_means_no_result(world: World) -> None:
     engine = Corrupting(world, never)
     async with asking_client(world, engine, budget=f"127.0.0.1:{free_port()}") as client:
         with pytest.raises(ServiceUnavailable) as raised:
-            await client.top_k("feedback", "article_id", 5)
+            await client.histogram("small", "element")
         assert raised.value.service == "budget_service"
     engine.close()
 

@@ -13,17 +13,16 @@ from .world import World, new_account
 
 
 class _Arming(DuckDBEngine):
-    """DuckDB that has the next replies swallowed once its query has run: the charge is the next call."""
+    """DuckDB that has the next replies swallowed once its answer is confirmed: the charge is the next call."""
 
     def __init__(self, world: World, swallower: Swallower, replies: int) -> None:
         super().__init__(world.tables)
         self._swallower = swallower
         self._replies = replies
 
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        answer = super().run(query, data_version)
+    def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
+        super().confirm(query, answer)
         self._swallower.swallow(self._replies)
-        return answer
 
 
 async def test_a_charge_whose_reply_is_lost_is_repeated_and_charged_once(world: World) -> None:

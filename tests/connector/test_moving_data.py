@@ -21,7 +21,7 @@ from pinot_connector.errors import (
 
 from .asking import Corrupting, asking_client, translation_of, untouched
 from .lines import relayed
-from .world import World, new_account, write_small
+from .world import World, copy, new_account, write_small
 
 
 async def test_data_that_change_once_are_asked_again(world: World, tmp_path: Path) -> None:
@@ -87,6 +87,37 @@ async def test_data_that_change_under_a_promised_version_are_never_shown(
         levels = await client.remaining()
         assert (paid.cost.information, 0) == (levels[-1].spent.information, levels[-1].reserved.information)
     engine.close()
+
+
+async def test_rows_of_an_open_period_change_nothing_and_those_of_a_closed_one_are_never_shown(
+    world: World, tmp_path: Path
+) -> None:
+    """What arrives now leaves a paid answer as it is, and free; a closed period that changes is refused."""
+    path = tmp_path / "growing.parquet"
+    _write_growing(path, members=500, arriving=0)
+    engine = DuckDBEngine({"growing": path})
+    async with asking_client(world, engine) as client:
+        paid = await client.histogram("growing", "element")
+        _write_growing(path, members=500, arriving=300)
+        again = await client.histogram("growing", "element")
+        assert (paid.rows, paid.release_id) == (again.rows, again.release_id)
+        assert (1, 0) == (paid.charged.information, again.charged.information)
+        _write_growing(path, members=501, arriving=300)
+        with pytest.raises(IntegrityError, match="could not be recorded"):
+            await client.histogram("growing", "element")
+    engine.close()
+
+
+def _write_growing(path: Path, *, members: int, arriving: int) -> None:
+    """Write a table with members of a day that is long over, and of one that is long to come."""
+    new = path.with_suffix(".new")
+    columns = "range AS member_id, 'a' AS element"
+    copy(
+        f"SELECT {columns}, DATE '2019-01-01' AS day FROM range({members}) "  # noqa: S608 - numbers only
+        f"UNION ALL SELECT {columns}, DATE '2999-01-01' FROM range({arriving})",
+        new,
+    )
+    new.replace(path)
 
 
 async def test_a_plan_that_expired_is_made_again(world: World, engine: DuckDBEngine) -> None:

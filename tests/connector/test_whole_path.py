@@ -6,16 +6,14 @@ import datetime
 import json
 
 import pytest
-from gris.dp.v1 import question_pb2
 
-from pinot_connector import AsyncPrivateClient, Mechanism, PrivateClient, sql_question, structured_question
-from pinot_connector.engines.base import EngineAnswer, EngineQuery
+from pinot_connector import AsyncPrivateClient, Cost, Mechanism, PrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import InvalidQuestion, RefusedByPolicy
+from pinot_connector.errors import InvalidQuestion, ServiceRefused
 from pinot_connector.results import IntervalKind
 
 from .lines import relayed
-from .world import COFACTS, WIDE_ELEMENTS, World, new_account
+from .world import WIDE_ELEMENTS, World, new_account
 
 ARTICLES = (
     "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"
@@ -101,6 +99,20 @@ async def test_explaining_costs_nothing_and_tells_the_worst_case(client: AsyncPr
     assert (levels[-1].spent.information, levels[-1].reserved.information) == (0, 0)
 
 
+async def test_a_budget_says_what_it_is_worth(client: AsyncPrivateClient) -> None:
+    """The limit of an account buys a guarantee in its own currency; in another one it is none."""
+    (level,) = await client.remaining()
+    found = await client.guarantee(level.limit)
+    assert found.bound in found.composed
+    assert found.epsilon == min(found.composed.values()) > 0
+    assert found.delta == pytest.approx(2 * 300 * 1e-10 + 1e-9)
+    with pytest.raises(ServiceRefused) as refused:
+        await client.guarantee(Cost(1, 1, "0" * 32))
+    assert refused.value.reason == "UNIT_MISMATCH"
+    with pytest.raises(InvalidQuestion):
+        await client.guarantee(Cost(-1, 1, ""))
+
+
 async def test_a_hundred_thousand_elements_are_streamed(world: World, engine: DuckDBEngine) -> None:
     """A histogram beyond 3 MiB goes through the stream and comes back whole."""
     async with relayed(world) as relay:
@@ -112,77 +124,6 @@ async def test_a_hundred_thousand_elements_are_streamed(world: World, engine: Du
         assert "AddNoiseUnary" not in relay.methods
     assert len(result.rows) == len({row.element for row in result.rows}) == WIDE_ELEMENTS
     assert result.mechanism is Mechanism.UNK_LAP
-
-
-class _Watched(DuckDBEngine):
-    """DuckDB that writes down when it is called."""
-
-    def __init__(self, log: list[tuple[str, bytes]], table: str = "feedback") -> None:
-        super().__init__({table: COFACTS})
-        self._log = log
-
-    def data_version(self, table: str) -> str:
-        self._log.append(("engine.data_version", b""))
-        return super().data_version(table)
-
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        self._log.append(("engine.run", b""))
-        return super().run(query, data_version)
-
-
-async def test_the_steps_come_in_their_order(world: World) -> None:
-    """Policy, version, translation, reservation, query, noise, charge: in this order and nothing besides."""
-    async with relayed(world) as relay:
-        engine = _Watched(relay.calls)
-        async with AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
-        ) as client:
-            await client.top_k("feedback", "article_id", 5)
-        engine.close()
-        assert relay.methods == [
-            "TranslateQuery",
-            "engine.data_version",
-            "TranslateQuery",
-            "ReserveBudget",
-            "engine.run",
-            "AddNoiseUnary",
-            "UpdateBudget",
-        ]
-
-
-async def test_a_table_is_brought_before_the_policy_only_once(world: World) -> None:
-    """Later questions about it cost no call more."""
-    async with relayed(world) as relay:
-        engine = _Watched(relay.calls)
-        async with AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
-        ) as client:
-            await client.top_k("feedback", "article_id", 5)
-            await client.top_k("feedback", "score", 1)
-        engine.close()
-    assert 3 == relay.methods.count("TranslateQuery")
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        structured_question("salaries", "article_id", k=5),
-        sql_question(ARTICLES.replace("feedback", "salaries")),
-    ],
-)
-async def test_a_table_that_the_policy_does_not_list_never_reaches_the_engine(
-    world: World, question: question_pb2.Question
-) -> None:
-    """The engine has the table; whoever may not ask about it learns nothing of it, not even by the time it takes."""
-    async with relayed(world) as relay:
-        engine = _Watched(relay.calls, table="salaries")
-        async with AsyncPrivateClient(
-            dp=relay.address, budget=relay.address, account=new_account(), engine=engine
-        ) as client:
-            with pytest.raises((RefusedByPolicy, InvalidQuestion)):
-                await client.ask(question)
-        engine.close()
-    assert ["TranslateQuery"] == relay.methods
 
 
 async def test_the_blocking_client_works_inside_a_running_loop(world: World, engine: DuckDBEngine) -> None:

@@ -48,7 +48,21 @@ tables:
       element: {type: string, group_by: true, delta: 1}
   small:
     member: member_id
+    reserve_first: true
     measures: {distinct_members: true}
+    columns:
+      member_id: {type: int64}
+      element: {type: string, group_by: true, delta: 1}
+  growing:
+    member: member_id
+    time: {column: day, type: date, refresh: month}
+    measures: {distinct_members: true}
+    columns:
+      member_id: {type: int64}
+      element: {type: string, group_by: true, delta: 1}
+  orders:
+    member: member_id
+    measures: {events: {tau: 3, tau_is: clipped}}
     columns:
       member_id: {type: int64}
       element: {type: string, group_by: true, delta: 1}
@@ -102,7 +116,7 @@ def new_account(prefix: str = "t") -> str:
 def write_small(path: Path, members: int) -> None:
     """Writes a table in which so many members have the element "a"; whoever reads sees the old file or the new."""
     new = path.with_suffix(".new")
-    _copy(f"SELECT range AS member_id, 'a' AS element FROM range({members})", new)
+    copy(f"SELECT range AS member_id, 'a' AS element FROM range({members})", new)
     new.replace(path)
 
 
@@ -111,7 +125,7 @@ def running_world(directory: Path) -> Iterator[World]:
     """Runs both services on the policy above."""
     (directory / "policy.yaml").write_text(POLICY)
     (directory / "budget.yaml").write_text(BUDGET)
-    _copy(f"SELECT {_WIDE} FROM range({15 * WIDE_ELEMENTS})", directory / "wide.parquet")
+    copy(f"SELECT {_WIDE} FROM range({15 * WIDE_ELEMENTS})", directory / "wide.parquet")
     write_small(directory / "small.parquet", 1000)
     with EmbeddedServices(
         policy=directory / "policy.yaml",
@@ -129,6 +143,7 @@ def free_port() -> int:
         return port
 
 
-def _copy(query: str, path: Path) -> None:
+def copy(query: str, path: Path) -> None:
+    """Writes the answer of a query to a Parquet file."""
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")

@@ -9,16 +9,27 @@ from typing import Any
 import grpc
 from gris.dp.v1 import dp_pb2_grpc
 
-from dp_service.server.service import DpServicer
+from dp_service.releases.keys import KeySet
+from dp_service.server.served_policy import ServedPolicy, usable_policy
+from dp_service.server.service import DpServicer, Outside
+from tests.dp.asking import KEY, Clock, Entropy
+
+_LIMITS = [("grpc.max_receive_message_length", 16 * 2**20)]
+
+
+def servicer_of(policy: str, keys: KeySet | None = None, clock: Clock | None = None) -> DpServicer:
+    """Return a servicer of a policy with the tests' key, clock and entropy unless others are given."""
+    served = ServedPolicy(usable_policy(policy.encode(), "policy"))
+    return DpServicer(served, keys or KeySet(KEY), Outside(clock or Clock(), Entropy()))
 
 
 @asynccontextmanager
 async def serving(servicer: DpServicer) -> AsyncIterator[Any]:
     """Serve on a free port and give a stub."""
-    server = grpc.aio.server()
+    server = grpc.aio.server(options=_LIMITS)
     dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=_LIMITS) as channel:
         yield dp_pb2_grpc.DpServiceStub(channel)
     await server.stop(None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dp_service.queries.policy import Consistency
+from dp_service.queries.policy import Consistency, CountNoise
 from dp_service.queries.resolution import MechanismKind
 from dp_service.releases.identity import (
     keyed_data_version,
@@ -30,6 +30,7 @@ GUMBEL = ReleaseParameters(
     d_bar=1000,
     k=10,
     with_counts=True,
+    count_noise=CountNoise.LAPLACE,
     consistency=Consistency.KEYED,
     domain=None,
 )
@@ -52,6 +53,7 @@ def specification(parameters: ReleaseParameters, question: bytes = b"question") 
         {"delta_l0": 1},
         {"k": 11},
         {"with_counts": False},
+        {"count_noise": CountNoise.GAUSSIAN},
         {"consistency": Consistency.FRESH},
         {"domain": (("a",),)},
     ],

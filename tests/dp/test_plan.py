@@ -76,7 +76,7 @@ def test_a_plan_of_another_key_is_refused(key: NoiseKey) -> None:
 def test_a_plan_in_another_form_is_refused_even_under_the_right_key() -> None:
     """A newer program may have written what this one would overlook."""
     sealed = seal(PLAN, KEY)
-    head, payload = b"\x02" + sealed[1:9], sealed[41:]
+    head, payload = b"\x03" + sealed[1:9], sealed[41:]
     assert PLAN_VERSION != head[:1]
     forged = head + KEY.authenticate(KeyUse.PLAN, head, payload) + payload
     with pytest.raises(PlanError) as caught:

@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dp_service.mechanisms.count_noise import CountNoise as Law
 from dp_service.mechanisms.histogram import Histogram as Counts
-from dp_service.mechanisms.intervals import fresh_noise_interval, thresholded_interval
+from dp_service.mechanisms.intervals import (
+    fresh_noise_interval,
+    gaussian_noise_interval,
+    thresholded_interval,
+)
 from dp_service.mechanisms.known_gumb import KnownGumb
 from dp_service.mechanisms.known_lap import KnownLap
 from dp_service.mechanisms.parameters import Currency
@@ -19,7 +24,7 @@ from dp_service.mechanisms.unk_gumb import UnkGumb
 from dp_service.mechanisms.unk_lap import UnkLap
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
-from dp_service.queries.policy import parse_policy
+from dp_service.queries.policy import CountNoise, parse_policy
 from dp_service.queries.resolution import MechanismKind, resolve
 from dp_service.queries.structured import ColumnType, HistogramQuery, Measure
 from dp_service.releases.histogram import Histogram, checked_histogram
@@ -93,9 +98,22 @@ MECHANISMS: list[tuple[MechanismKind, dict[str, Any], ResolvedMechanism]] = [
     (MechanismKind.UNK_LAP, {}, UnkLap(CURRENCY, delta_l0=3, d_bar=20, tau=2)),
     (MechanismKind.UNK_GUMB, {"k": 4}, UnkGumb(CURRENCY, k=4, d_bar=20, tau=2)),
 ]
+GAUSSIAN_COUNTS: dict[str, Any] = {"k": 4, "count_noise": CountNoise.GAUSSIAN}
+GAUSSIAN: list[tuple[MechanismKind, dict[str, Any], ResolvedMechanism]] = [
+    (
+        MechanismKind.KNOWN_GUMB,
+        GAUSSIAN_COUNTS,
+        KnownGumb(CURRENCY, k=4, tau=2, count_noise=Law.GAUSSIAN),
+    ),
+    (
+        MechanismKind.UNK_GUMB,
+        GAUSSIAN_COUNTS,
+        UnkGumb(CURRENCY, k=4, d_bar=20, tau=2, count_noise=Law.GAUSSIAN),
+    ),
+]
 
 
-@pytest.mark.parametrize(("kind", "changes", "mechanism"), MECHANISMS)
+@pytest.mark.parametrize(("kind", "changes", "mechanism"), [*MECHANISMS, *GAUSSIAN])
 def test_a_release_is_what_the_mechanism_draws_with_every_parameter(
     kind: MechanismKind, changes: dict[str, Any], mechanism: ResolvedMechanism
 ) -> None:
@@ -165,6 +183,22 @@ def test_counts_that_selected_have_intervals_given_that_they_are_shown(
     assert list(zip(expected.lower.tolist(), expected.upper.tolist(), strict=True)) == intervals_of(found)
 
 
+@pytest.mark.parametrize(("kind", "changes", "mechanism"), GAUSSIAN)
+def test_gaussian_counts_have_intervals_of_their_own_law(
+    kind: MechanismKind, changes: dict[str, Any], mechanism: ResolvedMechanism
+) -> None:
+    """The variance is 4 tau^2 / e^2 = 256; Laplace intervals of the same zCDP would be wider."""
+    found = release(plan_of(kind, **changes), histogram(), KEY, confidence=CONFIDENCE)
+    assert found.noisy_counts is not None
+    minimum = 0 if kind is MechanismKind.KNOWN_GUMB else 1
+    expected = gaussian_noise_interval(found.noisy_counts, Fraction(256), alpha=ALPHA, minimum=minimum)
+    scale = mechanism.count_inverse_scale
+    laplace = fresh_noise_interval(found.noisy_counts, scale, alpha=ALPHA, minimum=minimum)
+    assert IntervalKind.PLAIN is found.interval_kind
+    assert list(zip(expected.lower.tolist(), expected.upper.tolist(), strict=True)) == intervals_of(found)
+    assert (laplace.upper > expected.upper).all()
+
+
 def _needed(whole: Released, element: tuple[Any, ...], shown: int) -> int:
     """Return the noisy count that an element needed: to beat the first that is not shown, and bottom."""
     assert whole.noisy_counts is not None
@@ -188,7 +222,7 @@ def test_a_list_that_was_cut_does_not_end_in_bottom() -> None:
 def test_the_policy_gives_every_parameter_of_a_release() -> None:
     """tau, Delta, d_bar, k and the domain reach the parameters as the policy and the question say."""
     query = HistogramQuery("engagement", ("score",), Measure.EVENTS, k=2, omit_counts=True)
-    found = parameters_of(resolve(query, parse_policy(POLICY)))
+    found = parameters_of(resolve(query, parse_policy(POLICY), now=0))
     expected = ReleaseParameters(
         mechanism=MechanismKind.KNOWN_GUMB,
         epsilon_per=Fraction(1),
@@ -198,6 +232,7 @@ def test_the_policy_gives_every_parameter_of_a_release() -> None:
         d_bar=None,
         k=2,
         with_counts=False,
+        count_noise=CountNoise.LAPLACE,
         consistency=found.consistency,
         domain=((-1,), (0,), (1,)),
     )
@@ -207,7 +242,7 @@ def test_the_policy_gives_every_parameter_of_a_release() -> None:
 def test_a_plan_speaks_of_the_running_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mechanism that draws in another way makes other releases of the same question."""
     resolution = resolve(
-        HistogramQuery("engagement", ("cohort",), Measure.DISTINCT_MEMBERS), parse_policy(POLICY)
+        HistogramQuery("engagement", ("cohort",), Measure.DISTINCT_MEMBERS), parse_policy(POLICY), now=0
     )
     before = plan_for(resolution, "v", KEY, Moment(0, b""))
     monkeypatch.setattr(UnkLap, "version", UnkLap.version + 1)

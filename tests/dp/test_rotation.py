@@ -16,17 +16,16 @@ from gris.dp.v1 import dp_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
-from dp_service.queries.policy import parse_policy
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.server.key_file import KeyFileError, read_key_files
-from dp_service.server.service import DpServicer, Outside
+from dp_service.server.service import DpServicer
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.connector.world import BUDGET, write_small
 from tests.connector.world import POLICY as CONNECTOR_POLICY
-from tests.dp.asking import POLICY, Clock, Entropy, answer_of, header, question, released, translated
-from tests.dp.serving import serving
+from tests.dp.asking import POLICY, answer_of, header, question, released, translated
+from tests.dp.serving import servicer_of, serving
 from tests.dp.test_keys import key_file
 
 OLD, NEW = NoiseKey(b"o" * 32), NoiseKey(b"n" * 32)
@@ -35,7 +34,7 @@ BEFORE, DURING, AFTER = KeySet(OLD, (NEW,)), KeySet(NEW, (OLD,)), KeySet(NEW)
 
 def holding(keys: KeySet) -> DpServicer:
     """Return a replica that holds these keys."""
-    return DpServicer(parse_policy(POLICY), keys, Outside(Clock(), Entropy()))
+    return servicer_of(POLICY, keys)
 
 
 async def release_of(dp: Any, plan: dp_pb2.TranslateQueryResponse, by: str) -> dp_pb2.AddNoiseUnaryResponse:

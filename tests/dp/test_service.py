@@ -8,17 +8,12 @@ from typing import Any
 import grpc
 import pytest
 from gris.common.v1 import histogram_pb2
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
+from gris.dp.v1 import dp_pb2, question_pb2
 
-from dp_service.queries.policy import parse_policy
-from dp_service.releases.keys import KeySet
-from dp_service.server.service import DpServicer, Outside
 from tests.dp.asking import (
     ALL_COLUMNS,
-    KEY,
     POLICY,
     Clock,
-    Entropy,
     answer_of,
     error_of,
     header,
@@ -28,6 +23,7 @@ from tests.dp.asking import (
     streamed,
     translated,
 )
+from tests.dp.serving import servicer_of, serving
 
 
 @pytest.mark.parametrize(
@@ -129,6 +125,27 @@ async def test_events_get_noise_for_their_tau(dp: Any, by: str, scale: str) -> N
     assert (3, scale) == (release.parameters.tau, release.parameters.noise_scale)
 
 
+@pytest.mark.parametrize(
+    ("by", "law", "words"),
+    [
+        ("article", dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN, "discrete Gaussian noise of standard deviation 2"),
+        ("score", dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN, "discrete Gaussian noise of standard deviation 2"),
+        ("cohort", dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE, "discrete Laplace noise of scale 2"),
+    ],
+)
+async def test_a_policy_with_gaussian_counts_says_so_everywhere(
+    by: str, law: dp_pb2.CountNoise, words: str
+) -> None:
+    """Plan, estimate and release name the law, and a sentence says it to people."""
+    async with serving(servicer_of("count_noise: gaussian" + POLICY)) as dp:
+        plan = await translated(dp, question(by))
+        estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question(by)))
+        release = (await released(dp, question(by), by)).release
+    assert (law, "2") == (plan.parameters.count_noise, plan.parameters.noise_scale)
+    assert (law, "2") == (release.parameters.count_noise, release.parameters.noise_scale)
+    assert any(words in line for line in estimate.explanation)
+
+
 IMPOSSIBLE: list[tuple[str, int, bool]] = [
     ("article", 2, True),
     ("article", 3, True),
@@ -202,20 +219,47 @@ async def test_an_absent_element_of_a_known_domain_is_shown(dp: Any) -> None:
     assert {"line", "web"} == set(release.elements.columns[0].strings.values)
 
 
+CLOSED = (
+    "measures: {distinct_members: true}\n    time: {column: day, type: date, refresh: day, delay_minutes: 0}"
+)
+
+
+async def test_a_closed_period_has_one_version_whatever_the_engine_says(clock: Clock) -> None:
+    """Rows that arrive change the engine's version and no release; at midnight on this clock the question changes."""
+    policy = POLICY.replace("consistency: fresh\n    measures: {distinct_members: true}", CLOSED)
+    asked = question(table="drawn_anew")
+    clock.seconds = 86_400.0 * 12
+    async with serving(servicer_of(policy, clock=clock)) as dp:
+        requests = [
+            dp_pb2.TranslateQueryRequest(question=asked, data_version=version) for version in ("v1", "v2")
+        ]
+        first, second = [await dp.TranslateQuery(request) for request in requests]
+        clock.seconds += 86_399
+        third = await dp.TranslateQuery(requests[0])
+        estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=asked))
+        clock.seconds += 1
+        tomorrow = await dp.TranslateQuery(requests[0])
+        releases = [
+            (
+                await dp.AddNoiseUnary(
+                    dp_pb2.AddNoiseUnaryRequest(header=header(plan, version), histogram=answer_of("article"))
+                )
+            ).release
+            for plan, version in ((third, "v1"), (tomorrow, "v1"))
+        ]
+    assert first.query_id == second.query_id == third.query_id != tomorrow.query_id
+    assert first.engine_queries == third.engine_queries != tomorrow.engine_queries
+    assert "Only closed periods count: rows with day before 1970-01-13." in estimate.explanation
+    assert releases[0].release_id != releases[1].release_id
+    assert releases[0].data_version != releases[1].data_version
+
+
 async def test_a_hundred_thousand_elements_pass_both_ways(dp: Any) -> None:
     """Large histograms travel in chunks far below gRPC's limits."""
     size = 100_000
     domain = ", ".join(f"element-{i:06d}" for i in range(size))
     policy = POLICY + f"      large: {{type: string, group_by: true, domain: [{domain}], delta: 1}}\n"
-    large = DpServicer(parse_policy(policy), KeySet(KEY), Outside(Clock(), Entropy()))
-    server = grpc.aio.server(options=[("grpc.max_receive_message_length", 16 * 2**20)])
-    dp_pb2_grpc.add_DpServiceServicer_to_server(large, server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    async with grpc.aio.insecure_channel(
-        f"127.0.0.1:{port}", options=[("grpc.max_receive_message_length", 16 * 2**20)]
-    ) as channel:
-        stub: Any = dp_pb2_grpc.DpServiceStub(channel)
+    async with serving(servicer_of(policy)) as stub:
         plan = await translated(stub, question("large", table="drawn_anew"))
         names = [f"element-{i:06d}" for i in range(size)]
         chunks = [
@@ -228,8 +272,25 @@ async def test_a_hundred_thousand_elements_pass_both_ways(dp: Any) -> None:
             for i in range(0, size, 20_000)
         ]
         responses = await streamed(stub, parts(plan, chunks, size))
-    await server.stop(None)
     assert size == responses[-1].end.element_count
     assert len(responses) > 2
     assert max(response.ByteSize() for response in responses) <= 2**20
     assert size == sum(len(response.chunk.noisy_counts) for response in responses[:-1])
+
+
+@pytest.mark.parametrize(
+    ("sql", "alias"),
+    [
+        ("SELECT article, COUNT(*) AS opinions FROM engagement GROUP BY article LIMIT 2", "opinions"),
+        ('SELECT article, COUNT(*) "n" FROM engagement GROUP BY article LIMIT 2', "n"),
+        ("SELECT article, COUNT(*) FROM engagement GROUP BY article LIMIT 2", ""),
+        ("SELECT article FROM engagement GROUP BY article ORDER BY COUNT(*) DESC LIMIT 2", ""),
+    ],
+)
+async def test_translation_tells_what_sql_calls_the_counts(dp: Any, sql: str, alias: str) -> None:
+    """The alias comes back as written, and the question is the same one without it."""
+    plan = await translated(dp, question_pb2.Question(sql=sql))
+    plain = await translated(
+        dp, question_pb2.Question(sql=sql.replace(" AS opinions", "").replace(' "n"', ""))
+    )
+    assert (alias, plain.query_id) == (plan.count_alias, plan.query_id)

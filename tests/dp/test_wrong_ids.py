@@ -14,15 +14,14 @@ import pytest
 from gris.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.queries.policy import parse_policy
 from dp_service.releases import identity, keys, releasing, translation
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.parameters import ReleaseParameters
 from dp_service.server import answers, reception, service
 from dp_service.server.reception import Reception
-from dp_service.server.service import DpServicer, Outside
-from tests.dp.asking import POLICY, Clock, Entropy, answer_of, header, question, released, translated
-from tests.dp.serving import serving
+from dp_service.server.service import DpServicer
+from tests.dp.asking import POLICY, answer_of, header, question, released, translated
+from tests.dp.serving import servicer_of, serving
 
 OLD, NEW = NoiseKey(b"o" * 32), NoiseKey(b"n" * 32)
 EVENTS = question_pb2.MEASURE_EVENTS
@@ -32,7 +31,7 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 def holding(key_set: KeySet, policy: str = POLICY) -> DpServicer:
     """Return a service with these keys."""
-    return DpServicer(parse_policy(policy), key_set, Outside(Clock(), Entropy()))
+    return servicer_of(policy, key_set)
 
 
 async def ids_under(

@@ -21,6 +21,7 @@ from dp_service.noise import LogWeights, NoiseSource
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 Options = Sequence[tuple[object, float]]
+RowOrder = Callable[[int], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,9 @@ class Law(Generic[Outcome]):
 class EnumeratingNoise:
     """Follows a list of choices, then takes the first option of every further draw."""
 
-    def __init__(self, choices: Sequence[int], radius: int) -> None:
+    def __init__(self, choices: Sequence[int], radius: int, row_order: RowOrder) -> None:
         self._radius = radius
+        self._row_order = row_order
         self.choices = list(choices)
         self.option_counts: list[int] = []
         self.probability = 1.0
@@ -52,7 +54,13 @@ class EnumeratingNoise:
 
     def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
         """Return one of the possible orders."""
-        return np.array(self._choose(order_options(tuple(log_weights(weights)), count)), dtype=np.int64)
+        eligible = tuple(weights.is_eligible(index) for index in range(len(weights)))
+        options = order_options(tuple(log_weights(weights)), eligible, count)
+        return np.array(self._choose(options), dtype=np.int64)
+
+    def random_order(self, size: int, label: str) -> NDArray[np.int64]:
+        """Return one order: no law may depend on which it is, as a test shows by others."""
+        return self._row_order(size)
 
     def _choose(self, options: Options) -> object:
         position = len(self.option_counts)
@@ -64,13 +72,15 @@ class EnumeratingNoise:
         return value
 
 
-def output_law(run: Callable[[NoiseSource], Outcome], *, radius: int) -> Law[Outcome]:
-    """Return the exact law of what `run` returns."""
+def output_law(
+    run: Callable[[NoiseSource], Outcome], *, radius: int, row_order: RowOrder = np.arange
+) -> Law[Outcome]:
+    """Return the exact law of what `run` returns, given the order in which it puts its rows."""
     mass: dict[Outcome, float] = defaultdict(float)
     pending: list[list[int]] = [[]]
     while pending:
         given = pending.pop()
-        noise = EnumeratingNoise(given, radius)
+        noise = EnumeratingNoise(given, radius, row_order)
         mass[run(noise)] += noise.probability
         for position in range(len(given), len(noise.choices)):
             pending += [
@@ -103,13 +113,32 @@ def log_weights(weights: LogWeights) -> list[float]:
 
 
 @cache
-def order_options(logs: tuple[float, ...], count: int) -> Options:
-    """Return all orders of `count` entries with their Plackett-Luce probabilities."""
-    return [(order, plackett_luce(logs, order)) for order in permutations(range(len(logs)), count)]
+def order_options(logs: tuple[float, ...], eligible: tuple[bool, ...], count: int) -> Options:
+    """Return all orders of `count` entries with their probabilities: those eligible first, each part Plackett-Luce."""
+    first = [index for index, is_eligible in enumerate(eligible) if is_eligible]
+    rest = [index for index, is_eligible in enumerate(eligible) if not is_eligible]
+    drawn = min(count, len(first))
+    return [
+        ((*head, *tail), head_probability * tail_probability)
+        for head, head_probability in _orders_of(logs, first, drawn)
+        for tail, tail_probability in _orders_of(logs, rest, count - drawn)
+    ]
+
+
+def _orders_of(
+    logs: Sequence[float], entries: Sequence[int], count: int
+) -> list[tuple[tuple[int, ...], float]]:
+    of_entries = [logs[entry] for entry in entries]
+    return [
+        (tuple(entries[place] for place in places), plackett_luce(of_entries, places))
+        for places in permutations(range(len(entries)), count)
+    ]
 
 
 def plackett_luce(logs: Sequence[float], order: Sequence[int]) -> float:
     """Return the probability of drawing entries in this order without replacement."""
+    if not order:
+        return 1.0
     weights = [math.exp(value - max(logs)) for value in logs]
     left = math.fsum(weights)
     probability = 1.0

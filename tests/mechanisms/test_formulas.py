@@ -57,9 +57,10 @@ def test_threshold_indices_weigh_the_exponential_of_minus_their_scores() -> None
 @pytest.mark.parametrize(("k_bar", "candidates"), [(2, 1), (3, 3), (5, 5)])
 def test_candidates_weigh_their_counts_and_bottom_its_threshold(k_bar: int, candidates: int) -> None:
     """Candidates are the counts strictly above h_(k_bar+1); bottom comes last, with k_bar inside the logarithm."""
-    logs = log_weights(selection_weights(MECHANISM, COUNTS, k_bar))
-    expected = [*(COUNTS[:candidates] * RATE).tolist(), h_bottom(k_bar) * RATE]
-    assert expected == pytest.approx(logs)
+    weights = selection_weights(MECHANISM, COUNTS, k_bar, int(COUNTS[k_bar]))
+    assert [*(COUNTS * RATE).tolist(), h_bottom(k_bar) * RATE] == pytest.approx(log_weights(weights))
+    eligible = [weights.is_eligible(index) for index in range(len(weights))]
+    assert [*(place < candidates for place in range(COUNTS.size)), True] == eligible
 
 
 class RecordingNoise:
@@ -82,6 +83,10 @@ class RecordingNoise:
         """Return the first entries."""
         self.orders.append((weights, count, label))
         return np.arange(count, dtype=np.int64)
+
+    def random_order(self, size: int, label: str) -> NDArray[np.int64]:
+        """Return the rows as they are."""
+        return np.arange(size)
 
 
 def test_known_gumb_selects_at_full_rate_and_every_count_has_noise_of_its_own() -> None:

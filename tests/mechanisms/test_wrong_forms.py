@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dp_service.mechanisms import Cost, Currency, KnownLap, UnkGumb, known_lap, unk_gumb
-from dp_service.mechanisms.unk_gumb import candidate_count, choose_threshold_index, selection_weights
+from dp_service.mechanisms import Cost, Currency, KnownLap, UnkGumb, UnkLap, unk_gumb, unk_lap
+from dp_service.mechanisms.rows import Rows
+from dp_service.mechanisms.unk_gumb import are_candidates, choose_threshold_index, selection_weights
 from dp_service.noise import LogWeights, NoiseSource
 
 from .enumeration import certain_hockey_stick, output_law
@@ -36,24 +37,21 @@ def proven_delta(first: Counts, second: Counts, epsilon: float) -> float:
 
 def with_bottom(weights: LogWeights, multiple: int, odds: Fraction) -> LogWeights:
     """Return selection weights with another bottom."""
-    candidates = len(weights) - 1
-    numerators = np.array([1] * candidates + [odds.numerator], dtype=object)
-    denominators = np.array([1] * candidates + [odds.denominator], dtype=object)
-    multiples = np.append(weights.multiples[:candidates], multiple)
-    return LogWeights(weights.unit, multiples, numerators, denominators)
+    multiples = np.append(weights.multiples[:-1], multiple)
+    return LogWeights(weights.unit, multiples, last_odds=odds, eligible=weights.eligible)
 
 
-def form_1(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int) -> LogWeights:
+def form_1(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int, cut: int) -> LogWeights:
     """Use ln(min(k_bar, d_bar - k_bar) / delta), whose zero at k_bar = d_bar is as good as no bottom at all."""
-    weights = selection_weights(mechanism, counts, k_bar)
+    weights = selection_weights(mechanism, counts, k_bar, cut)
     odds = min(k_bar, mechanism.d_bar - k_bar) / mechanism.currency.delta
-    return with_bottom(weights, int(counts[k_bar]) + mechanism.tau, odds or ALMOST_NOTHING)
+    return with_bottom(weights, cut + mechanism.tau, odds or ALMOST_NOTHING)
 
 
-def form_5(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int) -> LogWeights:
+def form_5(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int, cut: int) -> LogWeights:
     """Drop the `+ tau` of the threshold."""
-    weights = selection_weights(mechanism, counts, k_bar)
-    return with_bottom(weights, int(counts[k_bar]), k_bar / mechanism.currency.delta)
+    weights = selection_weights(mechanism, counts, k_bar, cut)
+    return with_bottom(weights, cut, k_bar / mechanism.currency.delta)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +59,7 @@ def form_5(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int) -> LogWeig
 )
 def test_a_wrong_threshold_publishes_a_single_persons_elements(
     monkeypatch: pytest.MonkeyPatch,
-    wrong: Callable[[UnkGumb, NDArray[np.int64], int], LogWeights],
+    wrong: Callable[[UnkGumb, NDArray[np.int64], int, int], LogWeights],
     neighbour: Counts,
     true_delta: float,
 ) -> None:
@@ -73,11 +71,10 @@ def test_a_wrong_threshold_publishes_a_single_persons_elements(
 
 def form_2(mechanism: UnkGumb, counts: NDArray[np.int64], noise: NoiseSource) -> int:
     """Take the smallest score plus Gumbel noise in place of the largest of minus the score plus noise."""
-    scores = LogWeights(
-        mechanism.selection_unit,
-        counts[mechanism.k :],
-        numerators=np.arange(mechanism.k, mechanism.d_bar + 1).astype(object),
-    )
+    indices = range(mechanism.k, mechanism.d_bar + 1)
+    # Weights count up to a common factor, so i / factorial is as good as i.
+    divisors = np.array([math.factorial(mechanism.d_bar) // i for i in indices], dtype=np.int64)
+    scores = LogWeights(mechanism.selection_unit, counts[mechanism.k :], divisors)
     return mechanism.k + int(noise.gumbel_order(scores, len(scores), "threshold index")[-1])
 
 
@@ -127,11 +124,46 @@ def test_breaking_ties_by_true_rank_is_not_private(monkeypatch: pytest.MonkeyPat
         return certain_hockey_stick(laws[0], laws[1], 0.5)
 
     assert delta_between((1, 2), (2, 2)) <= 0
-    monkeypatch.setattr(known_lap, "by_noisy_count", lambda _, noisy: np.argsort(-noisy, kind="stable"))
+    monkeypatch.setattr(Rows, "descending", lambda rows, noisy: np.lexsort((-rows.counts, -noisy)))
     assert delta_between((1, 2), (2, 2)) > 0.1
+
+
+def mass_of_zeros(mechanism: UnkLap | UnkGumb, counts: Counts) -> float:
+    """Return the probability that an element comes out that nobody has, or a row that is not there at all."""
+    law = output_law(over_known_domain(mechanism, counts), radius=6)
+    zeros = {element for element, count in enumerate(counts) if count == 0}
+    return math.fsum(mass for outcome, mass in law.mass.items() if zeros & set(outcome.elements))
+
+
+@pytest.mark.parametrize("counts", [(0, 2, 0), (0, 0, 0), (1, 0, 0)])
+def test_rows_of_zero_never_come_out_unless_the_mask_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, counts: Counts
+) -> None:
+    """Such rows draw noise like all others; what keeps them back is that they are not eligible, and nothing else."""
+    lap = UnkLap(Currency(Fraction(1), Fraction(9, 10)), delta_l0=1, d_bar=2, tau=1)
+    assert mass_of_zeros(lap, counts) == mass_of_zeros(TOP_ONE, counts) == 0
+    monkeypatch.setattr(unk_lap, "may_be_shown", lambda rows: np.ones(len(rows), dtype=np.bool_))
+    monkeypatch.setattr(unk_gumb, "are_candidates", lambda counts, _: np.ones(counts.size, dtype=np.bool_))
+    assert mass_of_zeros(lap, counts) > 0.01
+    with pytest.raises(IndexError):
+        # The fourth row of `TOP_ONE` is missing: nothing in the histogram has its number.
+        mass_of_zeros(TOP_ONE, counts)
+
+
+def test_tied_rows_that_are_no_candidates_would_cost_more_than_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts equal to h_(k_bar+1) as candidates: of two neighbours one shows an element that the other never shows."""
+    everyone, nobody = (1, 1, 1, 1), (0, 0, 0, 0)
+
+    def proven(counts: Counts) -> float:
+        laws = [output_law(over_known_domain(TOP_ONE, each), radius=0) for each in (counts, nobody)]
+        return certain_hockey_stick(laws[0], laws[1], 3)
+
+    assert proven(everyone) <= 0.05
+    monkeypatch.setattr(unk_gumb, "are_candidates", lambda counts, cut: (counts >= cut) & (counts > 0))
+    assert proven(everyone) > 0.05
 
 
 def test_candidates_at_the_threshold_would_be_placeholders() -> None:
     """Strictly above: equal counts, and with them the zeros of missing rows, are never candidates."""
-    assert candidate_count(np.array([3, 1, 1, 0], dtype=np.int64), 1) == 1
-    assert candidate_count(np.array([3, 1, 0, 0], dtype=np.int64), 3) == 2
+    assert are_candidates(np.array([0, 3, 1, 1], dtype=np.int64), 1).tolist() == [False, True, False, False]
+    assert are_candidates(np.array([0, 3, 0, 1], dtype=np.int64), 0).tolist() == [False, True, False, True]

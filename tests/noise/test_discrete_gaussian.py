@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dp_service.noise import KeyedStream
+from dp_service.noise import discrete_gaussian as discrete_gaussian_module
 from dp_service.noise.discrete_gaussian import (
     acceptance,
     discrete_gaussian,
@@ -124,6 +125,17 @@ def test_noise_has_mean_0_and_the_stated_variance(variance: Fraction) -> None:
     sample = draws(variance, SIZE).astype(np.float64)
     assert abs(sample.mean()) < 5 * math.sqrt(variance / SIZE)
     assert abs(sample.var() / float(variance) - 1) < 5 * math.sqrt(2 / SIZE)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 7, 999, 1000, 1024])
+@pytest.mark.parametrize("variance", [Fraction(1600, 9), Fraction(10**8)])
+def test_draws_do_not_depend_on_how_they_are_cut_into_blocks(
+    monkeypatch: pytest.MonkeyPatch, variance: Fraction, at_a_time: int
+) -> None:
+    """The rounds of a block go on where those of the block before ended, with candidates of one digit or three."""
+    whole = draws(variance, 1000).tolist()
+    monkeypatch.setattr(discrete_gaussian_module, "DRAWS_AT_A_TIME", at_a_time)
+    assert whole == draws(variance, 1000).tolist()
 
 
 def test_no_draws_are_an_empty_array() -> None:

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dp_service.noise import KeyedStream
+from dp_service.noise import discrete_laplace as discrete_laplace_module
 from dp_service.noise.discrete_laplace import digit_widths, discrete_laplace
 from dp_service.noise.distribution import laplace_tail
 
@@ -112,6 +113,17 @@ def test_digits_below_the_head_are_as_documented(scale: Fraction, widths: list[i
 def test_no_draws_are_an_empty_array() -> None:
     """A release without elements needs no noise."""
     assert draws(ONE, 0).shape == (0,)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 7, 999, 1024])
+@pytest.mark.parametrize("scale", [ONE, Fraction(10**6)])
+def test_draws_do_not_depend_on_how_they_are_cut_into_blocks(
+    monkeypatch: pytest.MonkeyPatch, scale: Fraction, at_a_time: int
+) -> None:
+    """Draw i is made from numbers i, whichever block it is in."""
+    whole = draws(1 / scale, 1000).tolist()
+    monkeypatch.setattr(discrete_laplace_module, "DRAWS_AT_A_TIME", at_a_time)
+    assert whole == draws(1 / scale, 1000).tolist()
 
 
 @pytest.mark.parametrize("inverse_scale", [Fraction(0), Fraction(-1), Fraction(1, 10**9) / 2, Fraction(1001)])

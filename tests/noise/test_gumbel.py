@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -60,12 +60,10 @@ def p_value_against(weights: list[float], observed: Counter[tuple[int, ...]]) ->
 
 def test_the_order_has_the_law_of_peeling_the_exponential_mechanism() -> None:
     """10 000 seeds pass chi-squared at level 1e-6 for weights with counts and odds, and fail with a scale 30 % off."""
-    numerators = np.array([1, 2, 1, 1], dtype=object)
-    denominators = np.array([1, 1, 3, 1], dtype=object)
-    weights = LogWeights(Fraction(1, 2), np.array([3, 1, 4, 0], dtype=np.int64), numerators, denominators)
-    observed = observed_orders(weights, 2, 10_000)
-    right = [math.exp(1.5), 2 * math.exp(0.5), math.exp(2) / 3, 1.0]
-    wrong = [math.exp(1.5 * 1.3), 2 * math.exp(0.5 * 1.3), math.exp(2 * 1.3) / 3, 1.0]
+    multiples, divisors = np.array([3, 1, 4, 0]), np.array([1, 2, 3, 1])
+    observed = observed_orders(LogWeights(Fraction(1, 2), multiples, divisors, Fraction(5, 2)), 2, 10_000)
+    right = [math.exp(1.5), math.exp(0.5) / 2, math.exp(2) / 3, 2.5]
+    wrong = [math.exp(1.5 * 1.3), math.exp(0.5 * 1.3) / 2, math.exp(2 * 1.3) / 3, 2.5]
     assert p_value_against(right, observed) > 1e-6
     assert p_value_against(wrong, observed) < 1e-6
 
@@ -173,15 +171,16 @@ HISTOGRAMS = {
 @pytest.mark.parametrize("counts", HISTOGRAMS.values(), ids=HISTOGRAMS)
 @pytest.mark.parametrize("unit", [Fraction(1, 10**6), Fraction(3, 20), Fraction(1000)])
 @pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.parametrize("eligible", [0, 1, 50, 3000])
 def test_the_work_depends_on_the_number_of_counts_alone(
-    counts: NDArray[np.int64], unit: Fraction, count: int
+    counts: NDArray[np.int64], unit: Fraction, count: int, eligible: int
 ) -> None:
-    """In each of 30 seeds exactly the spare pairs are evaluated exactly, whatever the histogram.
+    """In each of 10 seeds exactly the spare pairs are evaluated exactly, whatever the histogram and who is eligible.
 
-    More would be seen by chance in 900 runs with probability below 1e-9.
+    More would be seen by chance in 1200 runs with probability below 1e-8.
     """
-    weights = LogWeights(unit, counts.astype(np.int64))
-    for seed in range(30):
+    weights = LogWeights(unit, counts.astype(np.int64), eligible=np.arange(3000) < eligible)
+    for seed in range(10):
         counting = CountingUniforms(seed, 3000)
         gumbel_order(counting, weights, count)
         assert 2 * spare_pairs(count) == counting.exact
@@ -203,9 +202,11 @@ def test_spare_pairs_are_the_fewest_that_bound_the_probability(count: int) -> No
 def test_floats_order_all_keys_that_are_further_apart_than_the_doubtful_gap() -> None:
     """At |G| near 64 and odds of e^50 on either side, three times the error is still below the gap."""
     scripted = ScriptedUniforms([0, 2**64 - 1], {0: [2**36], 1: [2**64 - 2**36]})
-    odds = np.array([5 * 10**21, 1], dtype=object)
-    for unit in (Fraction(1, 1000), Fraction(1000)):
-        weights = LogWeights(unit, np.array([2**53, 0], dtype=np.int64), odds, odds[::-1].copy())
+    divisors = np.array([5 * 10**18, 1])
+    for unit, last_odds in product(
+        (Fraction(1, 1000), Fraction(1000)), (Fraction(5 * 10**21), Fraction(1, 5 * 10**21))
+    ):
+        weights = LogWeights(unit, np.array([2**53, 0]), divisors, last_odds)
         keys = float_keys(weights, scripted, 0, np.array([0, 2**64 - 1], dtype=np.uint64))
         assert 3 * keys.error * float(unit) <= DOUBTFUL_GAP
 
@@ -237,10 +238,57 @@ def test_odds_that_cancel_counts_are_compared_exactly() -> None:
     below = LogWeights(
         Fraction(1),
         np.array([7, 0], dtype=np.int64),
-        numerators=np.array([1, 10966331584284585992], dtype=object),
-        denominators=np.array([1, 10**16], dtype=object),
+        last_odds=Fraction(10966331584284585992, 10**16),
     )
     assert gumbel_order(ScriptedUniforms([MIDDLE] * 2, {0: [7] * 4, 1: [7] * 4}), below, 2).tolist() == [0, 1]
+
+
+def eligible_only(*eligible: bool, multiples: list[int] | None = None) -> LogWeights:
+    """Return weights of which some are not eligible."""
+    counts = np.array(multiples or [0] * len(eligible), dtype=np.int64)
+    return LogWeights(Fraction(1), counts, eligible=np.array(eligible))
+
+
+@pytest.mark.parametrize(
+    "bits",
+    [
+        ScriptedUniforms([0, MIDDLE, ALL_ONES]),
+        ScriptedUniforms([0, MIDDLE, ALL_ONES], {0: [0] * 40 + [1], 2: [ALL_ONES] * 40}),
+        ScriptedUniforms([MIDDLE] * 3, {1: [1], 2: [2]}),
+        ScriptedUniforms([0, ALL_ONES, ALL_ONES], {0: [0] * 40 + [1], 1: [ALL_ONES] * 40}),
+    ],
+)
+def test_what_is_not_eligible_comes_last_whatever_it_draws(bits: ScriptedUniforms) -> None:
+    """Neither the largest multiple nor a number beyond what floats can hold brings it before one that is eligible.
+
+    Entry 0 is not eligible and has the best of draws; 1 and 2 have the worst.
+    """
+    weights = eligible_only(False, True, True, multiples=[2**54, -(2**54), -(2**54)])
+    for count in (1, 2, 3):
+        order = gumbel_order(bits, weights, count).tolist()
+        assert set(order[:2]) <= {1, 2}
+        assert order[2:] == [0][: count - 2]
+
+
+@pytest.mark.parametrize("unit", [Fraction(1, 10**12), Fraction(10**12)])
+def test_no_unit_brings_what_is_not_eligible_before_what_is(unit: Fraction) -> None:
+    """Noise of 2^50 steps, or of next to none: 30 seeds of 400 entries, every second of which is out of the running."""
+    multiples = np.where(np.arange(400) % 2, 2**54, -(2**54))
+    weights = LogWeights(unit, multiples, eligible=np.arange(400) % 2 == 0)
+    for seed in range(30):
+        order = gumbel_order(KeyedUniforms(KeyedStream(seed.to_bytes(32, "big")), ("x",), 400), weights, 300)
+        assert (order[:200] % 2 == 0).all()
+        assert (order[200:] % 2 == 1).all()
+
+
+def test_the_order_of_the_eligible_is_what_it_would_be_among_themselves() -> None:
+    """Entries that are not eligible change nothing about the others: the same order with and without them."""
+    weights = LogWeights(Fraction(3, 20), np.arange(60) % 7)
+    whole = gumbel_order(uniforms(60), weights, 60)
+    eligible = np.arange(60) % 3 > 0
+    masked = gumbel_order(uniforms(60), LogWeights(Fraction(3, 20), np.arange(60) % 7, eligible=eligible), 60)
+    assert whole[eligible[whole]].tolist() == masked[:40].tolist()
+    assert whole[~eligible[whole]].tolist() == masked[40:].tolist()
 
 
 @pytest.mark.parametrize("count", [-1, 4])

@@ -64,26 +64,28 @@ def test_numbers_with_128_equal_bits_promise_nothing(end: int) -> None:
 
 
 @pytest.mark.parametrize("unit", [Fraction(3, 20), Fraction(1, 10**12), Fraction(997, 3), Fraction(10**12)])
-@pytest.mark.parametrize("with_odds", [True, False])
-def test_keys_of_huge_counts_and_odds_keep_their_last_digits(unit: Fraction, with_odds: bool) -> None:
+@pytest.mark.parametrize("last_odds", [Fraction(1), Fraction(10**300 - 7, 3), Fraction(5, 10**300 + 1)])
+@pytest.mark.parametrize("with_divisors", [True, False])
+def test_keys_of_huge_counts_and_odds_keep_their_last_digits(
+    unit: Fraction, with_divisors: bool, last_odds: Fraction
+) -> None:
     """Next to counts of 2^53, and odds of 10^300 or none, keys are right to the stated error, which is small."""
     size = 300
-    huge = 10**300 if with_odds else 1
     steps = [2**53 - (i % 3) * 2 ** (i % 53) for i in range(size)]
-    numerators = [max(1, huge - 7**i) for i in range(size)]
-    denominators = [1 + i if with_odds else 1 for i in range(size)]
+    divisors = [2 ** (i % 62) + i % 2 if with_divisors else 1 for i in range(size)]
     weights = LogWeights(
         unit,
         np.array([step if i % 2 else -step for i, step in enumerate(steps)], dtype=np.int64),
-        np.array(numerators, dtype=object),
-        np.array(denominators, dtype=object),
+        np.array(divisors, dtype=np.int64) if with_divisors else None,
+        last_odds,
     )
     keys = float_keys(weights, UNIFORMS, 0, WORDS[:size])
     second = UNIFORMS.words_at(1, np.arange(size)).tolist()
     with mpmath.workprec(2000):
         for i in range(size):
             uniform = mpmath.mpf((int(WORDS[i]) << 64) + second[i]) / 2**128
-            odds = mpmath.mpf(numerators[i]) / denominators[i]
+            exact_odds = (last_odds if i == size - 1 else 1) / Fraction(divisors[i])
+            odds = mpmath.mpf(exact_odds.numerator) / exact_odds.denominator
             added = (mpmath.log(odds) + exact_gumbel(uniform)) * unit.denominator / unit.numerator
             exact = int(weights.multiples[i]) + added
             assert abs(exact - int(keys.whole[i]) - mpmath.mpf(keys.fraction[i])) <= keys.error

@@ -44,6 +44,16 @@ def test_reading_in_pieces_gives_the_same_words_as_reading_at_once() -> None:
     assert at_once == [*pieces.words(3).tolist(), *pieces.words(0).tolist(), *pieces.words(7).tolist()]
 
 
+@pytest.mark.parametrize("position", [0, 1, 2, 7, 500])
+def test_reading_can_begin_anywhere(position: int) -> None:
+    """A word is the same whether it is read after those before it or at once, at the edge of a cipher block or not."""
+    in_order = KeyedStream(SEED).substream("x").words(510)[position : position + 9]
+    stream = KeyedStream(SEED).substream("x")
+    stream.words(3)
+    stream.seek(position)
+    assert in_order.tolist() == [*stream.words(4).tolist(), *stream.words(5).tolist()]
+
+
 def test_a_word_can_be_had_without_those_before_it() -> None:
     """Random access gives the words that reading in order gives, in the order asked for, and moves nothing."""
     stream = KeyedStream(SEED).substream("x")

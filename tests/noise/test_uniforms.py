@@ -31,6 +31,17 @@ def test_word_j_of_number_i_is_word_i_of_sub_stream_j(level: int, labels: tuple[
     assert all_words[indices].tolist() == KeyedUniforms(STREAM, ("a",), 50).words_at(level, indices).tolist()
 
 
+@pytest.mark.parametrize("first", [1, 4, BLOCK + 1])
+def test_numbers_from_a_later_one_on_are_the_same_numbers(first: int) -> None:
+    """Every word of number `first` + i, the leading ones and those that follow."""
+    size = BLOCK + 5
+    whole, rest = KeyedUniforms(STREAM, ("a",), first + size), KeyedUniforms(STREAM, ("a",), size, first)
+    leading = np.concatenate([words for _, words in rest.leading_blocks()])
+    indices = np.array([0, 3, size - 1])
+    assert whole.words_at(0, first + np.arange(size)).tolist() == leading.tolist()
+    assert whole.words_at(2, first + indices).tolist() == rest.words_at(2, indices).tolist()
+
+
 def test_words_are_read_most_significant_first() -> None:
     """Two words of 64 bits spell 128 bits of the number, and what follows is left open."""
     enclosed = enclose_uniform(ScriptedUniforms([1], {0: [3]}), 0, 2, interval_context(256))

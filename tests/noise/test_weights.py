@@ -10,21 +10,32 @@ from dp_service.noise import LogWeights
 from dp_service.noise.exact import interval_context
 
 MULTIPLES = np.array([2, 0], dtype=np.int64)
-ODDS = np.array([3, 5], dtype=object)
+DIVISORS = np.array([3, 5], dtype=np.int64)
+ONE = Fraction(1)
 
 
 def test_a_log_weight_encloses_its_exact_value() -> None:
     """unit * multiple + ln(odds) at 200 bits agrees with the same number written out."""
     context = interval_context(200)
-    weight = LogWeights(Fraction(1, 2), MULTIPLES, numerators=ODDS).log_weight(0, context)
-    assert (context.log(3 * context.exp(1)) - weight).delta < 1e-55
-    assert 0 in context.log(3 * context.exp(1)) - weight
+    weights = LogWeights(Fraction(1, 2), MULTIPLES, DIVISORS, last_odds=Fraction(7, 2))
+    for index, exact in enumerate([context.log(context.exp(1) / 3), context.log(context.mpf(7) / 10)]):
+        difference = exact - weights.log_weight(index, context)
+        assert difference.delta < 1e-55
+        assert 0 in difference
 
 
 def test_odds_are_one_unless_given() -> None:
-    """Numerators and denominators may be left out."""
-    assert Fraction(1) == LogWeights(Fraction(1), MULTIPLES).odds(1)
-    assert Fraction(1, 5) == LogWeights(Fraction(1), MULTIPLES, denominators=ODDS).odds(1)
+    """Divisors and the odds of the last entry may be left out."""
+    assert ONE == LogWeights(ONE, MULTIPLES).odds(1)
+    assert Fraction(1, 5) == LogWeights(ONE, MULTIPLES, DIVISORS).odds(1)
+    assert Fraction(1, 3) == LogWeights(ONE, MULTIPLES, DIVISORS, Fraction(7)).odds(0)
+    assert Fraction(7, 5) == LogWeights(ONE, MULTIPLES, DIVISORS, Fraction(7)).odds(1)
+
+
+def test_everything_is_eligible_unless_said_otherwise() -> None:
+    """Entries are in the running."""
+    assert LogWeights(ONE, MULTIPLES).is_eligible(0)
+    assert not LogWeights(ONE, MULTIPLES, eligible=np.array([False, True])).is_eligible(0)
 
 
 @pytest.mark.parametrize("unit", [Fraction(0), Fraction(-1), Fraction(1, 10**13), Fraction(10**13)])
@@ -38,24 +49,34 @@ def test_a_unit_out_of_range_is_refused(unit: Fraction) -> None:
 def test_multiples_of_another_type_or_shape_are_refused(multiples: NDArray[np.int64]) -> None:
     """Only a line of int64 is exact."""
     with pytest.raises(ValueError, match="multiples must be a one-dimensional int64 array"):
-        LogWeights(Fraction(1), multiples)
+        LogWeights(ONE, multiples)
 
 
-def test_multiples_beyond_their_range_are_refused() -> None:
+@pytest.mark.parametrize("multiple", [2**54 + 1, -(2**54) - 1, -(2**63)])
+def test_multiples_beyond_their_range_are_refused(multiple: int) -> None:
     """Beyond 2^54 the differences of keys could wrap."""
     with pytest.raises(ValueError, match="multiples must lie within"):
-        LogWeights(Fraction(1), np.array([2**54 + 1], dtype=np.int64))
+        LogWeights(ONE, np.array([multiple], dtype=np.int64))
 
 
-@pytest.mark.parametrize("odds", [np.array([1, 0], dtype=object), np.array([1, 2**1001], dtype=object)])
-def test_odds_out_of_range_are_refused(odds: NDArray[np.object_]) -> None:
-    """Zero odds have no logarithm, and larger ones do not fit a float."""
-    with pytest.raises(ValueError, match="denominators must be integers from 1"):
-        LogWeights(Fraction(1), MULTIPLES, denominators=odds)
+@pytest.mark.parametrize("divisor", [0, -1])
+def test_divisors_that_are_not_positive_are_refused(divisor: int) -> None:
+    """They have no logarithm."""
+    with pytest.raises(ValueError, match="divisors must be positive"):
+        LogWeights(ONE, MULTIPLES, np.array([1, divisor]))
 
 
-@pytest.mark.parametrize("odds", [np.array([1], dtype=object), np.array([1, 1], dtype=np.int64)])
-def test_odds_of_another_shape_or_type_are_refused(odds: NDArray[np.object_]) -> None:
-    """Fixed-width integers would overflow silently."""
-    with pytest.raises(ValueError, match="numerators must be an object array"):
-        LogWeights(Fraction(1), MULTIPLES, numerators=odds)
+@pytest.mark.parametrize("odds", [Fraction(0), Fraction(-1), Fraction(2**1001), Fraction(1, 2**1001)])
+def test_odds_out_of_range_are_refused(odds: Fraction) -> None:
+    """Zero odds have no logarithm, and larger terms do not fit a float."""
+    with pytest.raises(ValueError, match="last_odds must be positive with terms of at most"):
+        LogWeights(ONE, MULTIPLES, last_odds=odds)
+
+
+@pytest.mark.parametrize("array", [np.array([1]), np.array([[1, 1]]), np.array([1.0, 1.0])])
+def test_divisors_and_eligibility_of_another_shape_or_type_are_refused(array: NDArray[np.int64]) -> None:
+    """One entry for each multiple, of the one type that is meant."""
+    with pytest.raises(ValueError, match="divisors must be an array of int64 with one entry per multiple"):
+        LogWeights(ONE, MULTIPLES, array)
+    with pytest.raises(ValueError, match="eligible must be an array of bool with one entry per multiple"):
+        LogWeights(ONE, MULTIPLES, eligible=array.astype(np.int64).astype(bool)[:1])

@@ -1,11 +1,18 @@
 """Queries in the form that dp_service renders for Pinot."""
 
-from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
+from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, EngineQuery, ExpectedColumn
 
 EXACT = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
     "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "
 )
+
+
+def confirmed(engine: Engine, query: EngineQuery, data_version: str = "") -> EngineAnswer:
+    """Return an answer that the engine has confirmed, on its present version or on the given one."""
+    answer = engine.run(query, data_version or engine.data_version(query.table))
+    engine.confirm(query, answer)
+    return answer
 
 
 def count_members(

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
-from pinot_connector.engines.pinot.answer import judge
+from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ExpectedColumn
+from pinot_connector.engines.pinot.answer import Coverage, judge, require_whole
 from pinot_connector.engines.pinot.state import Segment, TableState
 from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable, IncompleteAnswer
 
@@ -36,6 +36,14 @@ def whole_response() -> dict[str, Any]:
     }
 
 
+def judged(response: dict[str, Any], query: EngineQuery) -> EngineAnswer:
+    """Return the answer if the response is a whole answer on the state."""
+    answer = judge(response, query, STATE.data_version)
+    assert isinstance(answer.coverage, Coverage)
+    require_whole(answer.coverage, STATE)
+    return answer
+
+
 def with_table(**changes: Any) -> Change:
     """Change the table of the result."""
     return lambda response: response["resultTable"].update(changes)
@@ -58,7 +66,7 @@ def without(name: str) -> Change:
 
 def test_a_whole_answer_is_accepted() -> None:
     """Elements and counts come back column by column, under the version of the state."""
-    answer = judge(whole_response(), QUERY, STATE)
+    answer = judged(whole_response(), QUERY)
     assert answer.elements == (["x", "y"],)
     assert answer.counts == [5, 4]
     assert answer.data_version == STATE.data_version
@@ -69,7 +77,7 @@ def test_what_old_releases_do_not_say_is_not_demanded(name: str) -> None:
     """Pinot 0.11 has no such field where 1.x has one, and the other way round."""
     response = whole_response()
     del response[name]
-    assert judge(response, QUERY, STATE).counts == [5, 4]
+    assert judged(response, QUERY).counts == [5, 4]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +129,7 @@ def test_anything_less_is_refused(change: Change) -> None:
     response = whole_response()
     change(response)
     with pytest.raises(IncompleteAnswer) as caught:
-        judge(response, QUERY, STATE)
+        judged(response, QUERY)
     assert not any(character.isdigit() for character in str(caught.value))
     assert "secret" not in str(caught.value)
 
@@ -139,7 +147,7 @@ def test_anything_less_is_refused(change: Change) -> None:
 def test_an_exception_of_pinot_becomes_our_own(code: int, error: type[EngineError]) -> None:
     """A refused query is told apart from one that may succeed the next time, in our own words."""
     with pytest.raises(error) as caught:
-        judge({"exceptions": [{"errorCode": code, "message": "secret"}]}, QUERY, STATE)
+        judged({"exceptions": [{"errorCode": code, "message": "secret"}]}, QUERY)
     assert "secret" not in str(caught.value)
 
 
@@ -151,7 +159,7 @@ def test_pruned_segments_may_hold_any_of_the_documents(documents: int) -> None:
         "numSegmentsPrunedByBroker": 1,
         "totalDocs": documents,
     }
-    assert judge(response, QUERY, STATE).counts == [5, 4]
+    assert judged(response, QUERY).counts == [5, 4]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +178,7 @@ def test_a_value_of_each_type_is_kept(kind: ColumnType, pinot: str, value: objec
     with_schema(columnDataTypes=[pinot, "LONG"])(response)
     with_table(rows=[[value, 1]])(response)
     query = EngineQuery("t", "", (ExpectedColumn("d0", kind),), row_limit=3)
-    assert judge(response, query, STATE).elements == ([value],)
+    assert judged(response, query).elements == ([value],)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +191,7 @@ def test_a_value_of_another_type_is_refused(kind: ColumnType, pinot: str, value:
     with_schema(columnDataTypes=[pinot, "LONG"])(response)
     with_table(rows=[[value, 1]])(response)
     with pytest.raises(IncompleteAnswer):
-        judge(response, EngineQuery("t", "", (ExpectedColumn("d0", kind),), row_limit=3), STATE)
+        judged(response, EngineQuery("t", "", (ExpectedColumn("d0", kind),), row_limit=3))
 
 
 def test_a_version_changes_with_every_name_and_checksum() -> None:

@@ -9,6 +9,7 @@ from pinot_connector.engines.pinot.configuration import (
     require_exact_cluster,
     require_exact_table,
     require_known_version,
+    require_multistage_version,
 )
 from pinot_connector.errors import EngineRefused
 
@@ -33,6 +34,21 @@ def test_a_pinot_of_unknown_or_old_version_is_refused(components: dict[str, str]
     """An answer whose extent is not known cannot be called whole."""
     with pytest.raises(EngineRefused):
         require_known_version(components)
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.5.1-SNAPSHOT", "10.2"])
+def test_a_pinot_from_one_on_has_the_multi_stage_engine(version: str) -> None:
+    """Versions are compared as numbers."""
+    assert not is_refused(require_multistage_version, {"pinot-controller": version})
+
+
+@pytest.mark.parametrize("version", ["0.11.0-1b4d6b6b", "0.12.1"])
+def test_an_older_pinot_is_refused_with_the_measure_that_it_cannot_answer(version: str) -> None:
+    """The message names the measure, the version there is and the one that is needed."""
+    with pytest.raises(
+        EngineRefused, match=r"Pinot 0\.1\d cannot answer the measure events .* Pinot 1\.0 or later"
+    ):
+        require_multistage_version({"pinot-controller": version})
 
 
 @pytest.mark.parametrize("value", ["true", "TRUE", True])

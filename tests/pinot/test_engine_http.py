@@ -1,102 +1,24 @@
 """What the engine makes of brokers and controllers that are slow, wrong or hostile."""
 
-import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
 
 import pytest
 
-from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
+from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
-
-QUERY = EngineQuery("t", "SELECT secret", (ExpectedColumn("d0", ColumnType.STRING),), row_limit=3)
-ANSWER = {
-    "resultTable": {
-        "dataSchema": {"columnNames": ["d0", "gris_count"], "columnDataTypes": ["STRING", "INT"]},
-        "rows": [["element", 5]],
-    },
-    "exceptions": [],
-    "numServersQueried": 1,
-    "numServersResponded": 1,
-    "numSegmentsQueried": 1,
-    "totalDocs": 7,
-}
-
-
-class FakePinot:
-    """A broker and a controller in one, which says what a test wants and remembers what it heard."""
-
-    def __init__(self) -> None:
-        self.queries: list[str] = []
-        self.headers: list[str | None] = []
-        self.delay_seconds = 0.0
-        self.status = 200
-        self.before_answer: Callable[[], object] = lambda: None
-        self.replies: dict[str, Any] = {
-            "/query/sql": ANSWER,
-            "/version": {"pinot-controller": "1.5.1"},
-            "/cluster/configs": {},
-            "/tables/t": {"OFFLINE": {"tableName": "t_OFFLINE"}},
-            "/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
-            "/segments/t": [{"OFFLINE": ["s"]}],
-            "/segments/t_OFFLINE/crc": {"s": "1"},
-            "/segments/t_OFFLINE/s/metadata": {"segment.crc": "1", "segment.total.docs": "7"},
-        }
-        handler = type("Handler", (_Handler,), {"pinot": self})
-        self.server = _Server(("127.0.0.1", 0), handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 100
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        """Say nothing when a client has stopped waiting."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    pinot: FakePinot
-
-    def do_GET(self) -> None:
-        self._reply(self.path.partition("?")[0])
-
-    def do_POST(self) -> None:
-        time.sleep(self.pinot.delay_seconds)
-        content = self.rfile.read(int(self.headers["Content-Length"]))
-        self.pinot.queries.append(json.loads(content)["sql"])
-        self.pinot.before_answer()
-        self._reply(self.path, self.pinot.status)
-
-    def _reply(self, path: str, status: int = 200) -> None:
-        self.pinot.headers.append(self.headers["Authorization"])
-        known = self.pinot.replies.get(path)
-        content = known if isinstance(known, bytes) else json.dumps(known).encode()
-        self.send_response(404 if known is None else status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+from tests.pinot.fake import QUERY, FakePinot
+from tests.pinot.queries import confirmed
 
 
 @pytest.fixture
 def pinot() -> Iterator[FakePinot]:
     """A fake Pinot whose table `t` has one segment with seven rows."""
-    fake = FakePinot()
-    thread = Thread(target=fake.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield fake
-    fake.server.shutdown()
-    thread.join()
-    fake.server.server_close()
+    with FakePinot().serving() as fake:
+        yield fake
 
 
 @pytest.fixture
@@ -111,7 +33,7 @@ def engine(pinot: FakePinot) -> Iterator[PinotEngine]:
 
 def ask(engine: PinotEngine, query: EngineQuery = QUERY) -> list[int]:
     """Return the counts of an answer on the present version."""
-    return engine.run(query, engine.data_version(query.table)).counts
+    return confirmed(engine, query).counts
 
 
 def test_a_whole_answer_is_given(engine: PinotEngine) -> None:
@@ -139,7 +61,7 @@ def test_many_questions_may_be_asked_at_once(pinot: FakePinot, engine: PinotEngi
     """Threads share one engine; none loses its credentials or its answer."""
     version = engine.data_version("t")
     with ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(lambda _: engine.run(QUERY, version).counts, range(200)))
+        answers = list(threads.map(lambda _: confirmed(engine, QUERY, version).counts, range(200)))
     assert answers == [[5]] * 200
     assert set(pinot.headers) == {"Bearer token"}
 
@@ -171,6 +93,21 @@ def test_a_table_that_changes_during_the_query_is_noticed(pinot: FakePinot, engi
     pinot.before_answer = lambda: pinot.replies.update(changed)
     with pytest.raises(DataChanged):
         ask(engine)
+
+
+def test_the_controller_is_read_once_for_a_question_that_finds_the_data_as_they_were(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """What one answer was compared with is what the next question begins with; a change is found by its answer."""
+    ask(engine)
+    read_before = pinot.paths.count("/segments/t_OFFLINE/crc")
+    ask(engine)
+    assert 1 == pinot.paths.count("/segments/t_OFFLINE/crc") - read_before
+    pinot.replies["/segments/t_OFFLINE/crc"] = {"s": "2"}
+    pinot.replies["/segments/t_OFFLINE/s/metadata"] = {"segment.crc": "2", "segment.total.docs": "7"}
+    with pytest.raises(DataChanged):
+        ask(engine)
+    assert ask(engine) == [5]
 
 
 def test_a_young_version_is_given_only_when_queries_see_it_too(pinot: FakePinot, engine: PinotEngine) -> None:

@@ -37,6 +37,13 @@ tables:
       user: {type: int64}
       item: {type: int64, group_by: true, filter: [in, not_in, range]}
       kind: {type: string, group_by: true, delta: 3}
+  orders:
+    member: customer
+    time: {column: at, type: int64, unit: milliseconds, refresh: day, delay_minutes: 0}
+    measures: {events: {tau: 3, tau_is: clipped}}
+    columns:
+      item: {type: string, group_by: true, filter: [in, not_in]}
+      channel: {type: string, group_by: true, nulls: keep, null_value: unknown, domain: [shop, unknown, web], delta: 2}
   views:
     member: user
     measures: {distinct_members: true}
@@ -44,13 +51,14 @@ tables:
       item: {type: string, group_by: true}
 """
 POLICY: Policy = parse_policy(POLICY_TEXT)
+NOW = 1_600_000_000
 
 
 def resolved(sql: str, policy: Policy = POLICY) -> Resolution:
     """Return what a question in SQL resolves to."""
-    return resolve(parse_sql(sql, policy), policy)
+    return resolve(parse_sql(sql, policy), policy, now=NOW)
 
 
 def fingerprint(query: HistogramQuery, policy: Policy = POLICY) -> bytes:
     """Return the canonical bytes of a structured question."""
-    return canonical_bytes(canonicalise(query, policy.table(query.table)))
+    return canonical_bytes(canonicalise(query, policy.table(query.table), closed_before=None))

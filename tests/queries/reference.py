@@ -2,7 +2,7 @@
 
 import datetime
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 from dp_service.queries.resolution import resolve
@@ -42,13 +42,19 @@ def answer(query: HistogramQuery, policy: Policy, rows: list[Row]) -> list[tuple
             members[tuple(_value(row, table.column(name)) for name in query.dimensions)].append(row.member)
     domain = _domain(query, table)
     counts = {
-        element: len(set(found)) if query.measure is Measure.DISTINCT_MEMBERS else len(found)
+        element: len(set(found)) if query.measure is Measure.DISTINCT_MEMBERS else _events(found, table)
         for element, found in members.items()
         if domain is None or element in domain
     }
     ordered = sorted(counts, key=lambda element: (-counts[element], element))
-    limit = resolve(query, policy).row_limit
+    limit = resolve(query, policy, now=0).row_limit
     return [(*element, counts[element]) for element in ordered[:limit]]
+
+
+def _events(members: list[str | None], table: Table) -> int:
+    """Return how many events are counted, given the member of each."""
+    clip = table.clip(Measure.EVENTS)
+    return sum(count if clip is None else min(count, clip) for count in Counter(members).values())
 
 
 def _counts(row: Row, query: HistogramQuery, table: Table) -> bool:
@@ -57,14 +63,14 @@ def _counts(row: Row, query: HistogramQuery, table: Table) -> bool:
         return False
     columns = [table.column(name) for name in query.dimensions]
     columns += [table.column(each.column) for each in query.filters]
-    columns += [table.time_column()[0]] if query.time_range else []
+    columns += [table.time_column()] if query.time_range else []
     member = table.member_column()
     columns += [member] if member is not None else []
     if any(_value(row, column) is None for column in columns):
         return False
     if not all(holds(each, _value(row, table.column(each.column))) for each in query.filters):
         return False
-    return query.time_range is None or _within(query.time_range, _value(row, table.time_column()[0]))
+    return query.time_range is None or _within(query.time_range, _value(row, table.time_column()))
 
 
 def _value(row: Row, column: Column) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dp_service.queries.policy import Policy, load_policy
+from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import MechanismKind
 
@@ -26,7 +26,7 @@ ENGINE_TYPES = {"string": "VARCHAR", "int64": "BIGINT", "date": "DATE"}
 @pytest.fixture(scope="module")
 def policy() -> Policy:
     """Return the policy of the examples."""
-    return load_policy(EXAMPLES / "policy.yaml")
+    return read_policy((EXAMPLES / "policy.yaml").read_bytes(), "policy.yaml").policy
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +72,9 @@ def test_what_the_policy_promises_is_true_of_the_file(
             assert {row[0] for row in relation.project(column.name).distinct().fetchall()} <= set(
                 column.domain
             )
-    if table.events_tau is not None:
+    if table.events is not None:
         events = engine.table(name).aggregate(f"{table.member}, count(*) AS n")
-        assert events.max("n").fetchall()[0][0] <= table.events_tau
+        assert events.max("n").fetchall()[0][0] <= table.events.tau
 
 
 QUESTIONS = {

@@ -2,14 +2,14 @@
 
 import datetime
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from dp_service.queries.errors import PolicyError
-from dp_service.queries.policy import Currency, load_policy, parse_policy
+from dp_service.queries.policy import Currency, parse_policy, read_policy
 from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, Nulls, Operator, TimeColumn, TimeUnit
+from dp_service.queries.tables import Consistency, Events, Nulls, Operator, TauIs
+from dp_service.queries.times import TimeColumn, TimeUnit
 
 from .policies import POLICY
 
@@ -57,10 +57,10 @@ def test_everything_that_is_stated_is_read() -> None:
     engagement, clicks = POLICY.table("engagement"), POLICY.table("clicks")
     assert engagement.column("score").domain == (-1, 0, 1)
     assert engagement.column("score").operators == {Operator.IN, Operator.NOT_IN, Operator.RANGE}
-    assert (engagement.data_version, engagement.events_tau) == ("v1", 5)
+    assert (engagement.data_version, engagement.events) == ("v1", Events(5, TauIs.ASSUMED))
     assert (clicks.consistency, clicks.d_bar) == (Consistency.FRESH, 50)
     assert clicks.time == TimeColumn("at", TimeUnit.SECONDS)
-    assert clicks.time_column()[0].type is ColumnType.INT64
+    assert clicks.time_column().type is ColumnType.INT64
 
 
 def test_plain_yaml_words_mean_what_they_say() -> None:
@@ -77,10 +77,15 @@ FAULTS = {
         "policy:8: tables.t.columns.c.grupby: Extra",
     ),
     "unknown header": (HEADER + "tabels: {}", "policy:3: tabels: Extra inputs"),
+    "unknown count noise": (
+        HEADER + "count_noise: normal\ntables: {}",
+        "policy:3: count_noise: Input should be 'laplace' or 'gaussian'",
+    ),
     "no tables": (HEADER + "tables: {}", "policy:3: tables: "),
     "empty file": ("", "policy:1: the file: "),
     "not a mapping": ("- a", "policy:1: the file: "),
     "broken YAML": ("epsilon_per: [", "policy:1: "),
+    "nested without end": ("[" * 5000, "policy:1: expected less nesting"),
     "unprintable": ("a: \x01", "policy:1: expected a YAML text"),
     "duplicate key": (with_column("{type: string, type: string}"), "policy:8: the key 'type' is repeated"),
     "alias": ("a: &x 1\nb: *x", "policy:2: aliases are not allowed"),
@@ -145,6 +150,10 @@ FAULTS = {
     "name with a quote": (TABLE + "      'a\"b': {type: string}\n", "expected a name of ASCII letters"),
     "look-alike name": (TABLE + "      \u0441ol: {type: string}\n", "expected a name of ASCII letters"),
     "name of the counts": (TABLE + "      Gris_Count: {type: string}\n", "belongs to the counts"),
+    "name of the counts of members": (
+        TABLE + "      gris_member_count: {type: string}\n",
+        "belongs to the counts",
+    ),
     "names that differ in case": (
         TABLE + "      a: {type: string}\n      A: {type: string}\n",
         "expected names that differ in more than case",
@@ -204,7 +213,7 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
     [
         ("measures: {}", "t.measures: expected at least one measure"),
         ("measures: {events: {tau: 3}}", "measures.events.tau_is: Field required"),
-        ("measures: {events: {tau: 3, tau_is: hoped}}", "tau_is: Input should be 'assumed'"),
+        ("measures: {events: {tau: 3, tau_is: hoped}}", "tau_is: Input should be 'assumed' or 'clipped'"),
         ("measures: {events: {tau: 0, tau_is: assumed}}", "tau: Input should be greater than 0"),
         ("time: {column: day, type: string}", "time.type: Input should be 'date' or 'int64'"),
         ("time: {column: at, type: int64}", "time.unit: expected a unit for an int64 column"),
@@ -214,6 +223,24 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ),
         ("time: {column: c, type: date}", "time.type: expected the type that the table's columns give"),
         ("time: {column: m, type: date}", "time.column: expected a column other than the member column"),
+        (
+            "time: {column: day, type: date, zone: Europe/Bärlin}",
+            "policy:8: tables.t.time.zone: expected the name of an IANA time zone",
+        ),
+        ("time: {column: day, type: date, zone: ../UTC}", "time.zone: expected the name of an IANA"),
+        ("time: {column: day, type: date, zone: Europe}", "time.zone: expected the name of an IANA"),
+        (
+            "time: {column: day, type: date, refresh: hour}",
+            "refresh: Input should be 'day', 'week' or 'month'",
+        ),
+        (
+            "time: {column: day, type: date, delay_minutes: 1}",
+            "time.delay_minutes: expected a refresh period beside it",
+        ),
+        (
+            "time: {column: day, type: date, refresh: day, delay_minutes: -1}",
+            "delay_minutes: Input should be greater than or equal to 0",
+        ),
         ("d_bar: 9", "d_bar: Input should be greater than or equal to 10"),
         ("d_bar: 100001", "d_bar: Input should be less than or equal to 100000"),
         ("data_version: ''", "data_version: String should have at least 1 character"),
@@ -237,17 +264,13 @@ def test_all_faults_are_told_at_once() -> None:
     assert len(refusal.value.problems) == 2
 
 
-def test_a_file_is_named_in_its_faults(tmp_path: Path) -> None:
+def test_a_file_is_named_in_its_faults() -> None:
     """Several policies can be told apart by the path in the message."""
-    path = tmp_path / "broken.yaml"
-    path.write_text("delta: 1e-10\n")
     with pytest.raises(PolicyError, match=r"broken\.yaml:1: epsilon_per: Field required"):
-        load_policy(path)
+        read_policy(b"delta: 1e-10\n", "broken.yaml")
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_refused() -> None:
     """Bytes that are not UTF-8 are a fault of the policy, not of the program."""
-    path = tmp_path / "broken.yaml"
-    path.write_bytes(b"\xff\xfe")
     with pytest.raises(PolicyError, match="expected a text in UTF-8"):
-        load_policy(path)
+        read_policy(b"\xff\xfe", "policy")

@@ -104,6 +104,12 @@ def plain(value: Value) -> str | int | bool:
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
+def events() -> st.SearchStrategy[dict[str, object]]:
+    """Return what a policy says of counting events."""
+    clipped = st.builds(lambda tau: {"tau": tau, "tau_is": "clipped"}, st.integers(1, 3))
+    return st.just({"tau": 9, "tau_is": "assumed"}) | clipped
+
+
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
     """Draw a policy for the small table."""
@@ -113,7 +119,7 @@ def policies(draw: st.DrawFn) -> Policy:
     table = {
         "member": "member",
         "time": {"column": "day", "type": "date"},
-        "measures": {"distinct_members": True, "events": {"tau": 9, "tau_is": "assumed"}},
+        "measures": {"distinct_members": True, "events": draw(events())},
         "d_bar": 10,
         "columns": columns,
     }
@@ -176,7 +182,7 @@ def test_duckdb_answers_what_the_question_means(
 ) -> None:
     """The rendered query returns exactly the rows, order and types of the plain reading, NULLs and all."""
     try:
-        resolution = resolve(query, policy)
+        resolution = resolve(query, policy, now=0)
     except QuestionError:
         assume(False)
     expected, actual = answer(query, policy, table), run(table, render(resolution, "duckdb"))
@@ -191,7 +197,7 @@ def test_a_rendered_query_is_one_statement_with_the_questions_literals(
 ) -> None:
     """Whatever the literals hold, a parser finds one SELECT that ends in its limit, and texts that were asked for."""
     try:
-        resolution = resolve(query, policy)
+        resolution = resolve(query, policy, now=0)
     except QuestionError:
         assume(False)
     for dialect in ("duckdb", "pinot"):
@@ -217,7 +223,7 @@ def test_any_text_goes_through_unchanged(run: Run, text: str) -> None:
     query = parse_sql(f"{head} '{quoted}' {tail}", POLICY)
     assert query.filters == (In("article_id", (text,)),)
     assume(text != "null")
-    sql = render(resolve(query, POLICY), "duckdb")
+    sql = render(resolve(query, POLICY, now=0), "duckdb")
     literal = re.search(r"\"article_id\" = ('(?:[^']|'')*')", sql)
     assert literal is not None
     assert run([], f"SELECT {literal[1]}") == [(text,)]
@@ -252,7 +258,7 @@ tables:
 def test_a_row_that_no_answer_can_carry_is_left_out(dimension: str, expected: list[object]) -> None:
     """An infinite or far day, or a text without end, does not decide whether there is an answer."""
     query = HistogramQuery("odd", (dimension,), Measure.DISTINCT_MEMBERS)
-    sql = render(resolve(query, parse_policy(ODD_POLICY)), "duckdb")
+    sql = render(resolve(query, parse_policy(ODD_POLICY), now=0), "duckdb")
     with duckdb.connect() as connection:
         connection.execute(
             f"CREATE TABLE odd AS SELECT m, name, day, day AS kept FROM (VALUES {ODD_ROWS}) t(m, name, day)"  # noqa: S608

@@ -18,7 +18,7 @@ from dp_service.queries.structured import (
     Range,
     TimeRange,
 )
-from dp_service.queries.tables import Consistency
+from dp_service.queries.tables import Consistency, CountNoise
 
 from .policies import POLICY, POLICY_TEXT
 
@@ -26,7 +26,7 @@ from .policies import POLICY, POLICY_TEXT
 def ask(*dimensions: str, table: str = "engagement", k: int | None = None, **more: object) -> Resolution:
     """Resolve a question for distinct members."""
     query = HistogramQuery(table, dimensions, Measure.DISTINCT_MEMBERS, k=k, **more)  # type: ignore[arg-type]
-    return resolve(query, POLICY)
+    return resolve(query, POLICY, now=0)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,30 @@ def test_the_mechanism_follows_from_what_is_known_of_the_dimensions(
     assert (resolution.mechanism, resolution.delta_l0) == (mechanism, delta_l0)
 
 
+@pytest.mark.parametrize(
+    ("dimension", "expected"),
+    [
+        ("country", CountNoise.LAPLACE),
+        ("score", CountNoise.GAUSSIAN),
+        ("cohort", CountNoise.LAPLACE),
+        ("article_id", CountNoise.GAUSSIAN),
+    ],
+)
+def test_gaussian_counts_are_for_mechanisms_whose_counts_are_drawn_apart(
+    dimension: str, expected: CountNoise
+) -> None:
+    """KnownLap and UnkLap are their Laplace noise; and unless the policy says so, no count is Gaussian."""
+    gaussian = parse_policy("count_noise: gaussian" + POLICY_TEXT)
+    query = HistogramQuery("engagement", (dimension,), Measure.DISTINCT_MEMBERS, k=2)
+    assert resolve(query, gaussian, now=0).count_noise is expected
+    assert resolve(query, POLICY, now=0).count_noise is CountNoise.LAPLACE
+
+
 def test_deltas_multiply() -> None:
     """A member with two values in one column and three in another can be in six elements."""
     stated = POLICY_TEXT.replace("title: {type: string,", "title: {type: string, group_by: true, delta: 3,")
     query = HistogramQuery("engagement", ("cohort", "title"), Measure.DISTINCT_MEMBERS)
-    assert resolve(query, parse_policy(stated)).delta_l0 == 6
+    assert resolve(query, parse_policy(stated), now=0).delta_l0 == 6
 
 
 def test_a_known_domain_is_the_product_in_element_order() -> None:
@@ -69,7 +88,7 @@ def test_texts_are_in_order_of_code_points() -> None:
     domain = '["\\U00010000", "\\uFFFD", b, B]'
     policy = parse_policy(POLICY_TEXT.replace("[DE, FR, AT]", domain))
     query = HistogramQuery("engagement", ("country",), Measure.DISTINCT_MEMBERS)
-    assert resolve(query, policy).domain == (("B",), ("b",), ("\ufffd",), ("\U00010000",))
+    assert resolve(query, policy, now=0).domain == (("B",), ("b",), ("\ufffd",), ("\U00010000",))
 
 
 def test_a_product_of_domains_has_a_limit() -> None:
@@ -78,9 +97,9 @@ def test_a_product_of_domains_has_a_limit() -> None:
     policy = parse_policy(POLICY_TEXT + f"      a: {column}\n      b: {column}\n")
     alone = HistogramQuery("views", ("a",), Measure.DISTINCT_MEMBERS, k=1)
     both = HistogramQuery("views", ("a", "b"), Measure.DISTINCT_MEMBERS, k=1)
-    assert resolve(alone, policy).row_limit == 317
+    assert resolve(alone, policy, now=0).row_limit == 317
     with pytest.raises(QuestionError, match="at most 100000 combinations"):
-        resolve(both, policy)
+        resolve(both, policy, now=0)
 
 
 @pytest.mark.parametrize(
@@ -128,14 +147,14 @@ def test_a_k_that_cannot_be_shown_is_refused(
 def test_everything_that_policy_says_is_carried() -> None:
     """A resolution is complete: nothing downstream asks the policy again."""
     query = HistogramQuery("engagement", ("day", "country"), Measure.EVENTS, k=3, omit_counts=True)
-    resolution = resolve(query, POLICY)
+    resolution = resolve(query, POLICY, now=0)
     assert resolution.tau == 5
     assert ask("country").tau == 1
     assert (resolution.k, resolution.omit_counts) == (3, True)
     assert resolution.columns == (("day", ColumnType.DATE), ("country", ColumnType.STRING))
-    assert (resolution.consistency, resolution.declared_data_version) == (Consistency.KEYED, "v1")
+    assert (resolution.consistency, resolution.fixed_data_version) == (Consistency.KEYED, "v1")
     clicks = ask("kind", table="clicks")
-    assert (clicks.consistency, clicks.declared_data_version) == (Consistency.FRESH, None)
+    assert (clicks.consistency, clicks.fixed_data_version) == (Consistency.FRESH, None)
     assert resolution.currency == Currency(POLICY.currency.epsilon_per, POLICY.currency.delta)
 
 
@@ -188,7 +207,7 @@ def test_a_value_of_another_type_than_the_column_is_refused(condition: In | NotI
 def test_what_the_policy_does_not_list_is_refused_by_rule(question: HistogramQuery, rule: Rule) -> None:
     """Every refusal names its rule."""
     with pytest.raises(RefusedByPolicyError) as refusal:
-        resolve(question, POLICY)
+        resolve(question, POLICY, now=0)
     assert refusal.value.rule is rule
 
 

@@ -1,11 +1,13 @@
 """SQL texts that are accepted: their structured form, and the query that each engine is asked."""
 
 import datetime
+import hashlib
 import re
 from dataclasses import dataclass
 
 import pytest
 
+from dp_service.queries.canonical import canonical_bytes
 from dp_service.queries.render import render
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range
@@ -16,23 +18,33 @@ PINOT_PREFIX = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
     "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "
 )
+NESTED_PREFIX = (
+    "SET useMultistageEngine=true; SET useLiteMode=false; SET useBrokerPruning=false; SET mseMinGroupTrimSize=-1; "
+    + PINOT_PREFIX
+)
 DAY = datetime.date
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """A text with what it must become; `pinot` None: as for DuckDB, after the prefix and without limits of length."""
+    """A text with what it must become; `pinot` None: as for DuckDB, after the prefix and without limits of length.
+
+    `fingerprint` is the SHA-256 of the canonical bytes at the moment NOW, its first 16 hexadecimal characters.
+    """
 
     sql: str
     form: HistogramQuery
+    fingerprint: str
     duckdb: str
     pinot: str | None = None
+    pinot_prefix: str = PINOT_PREFIX
 
 
 ACCEPTED = {
     "top articles": Accepted(
         "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement GROUP BY article_id LIMIT 10",
         HistogramQuery("engagement", ("article_id",), Measure.DISTINCT_MEMBERS, k=10),
+        "a30e10ab9b95b7d1",
         r"""SELECT "article_id", COUNT(DISTINCT "member_id") AS "gris_count"
             FROM "engagement"
             WHERE "member_id" IS NOT NULL AND "article_id" <> 'null' AND length("article_id") <= 1024
@@ -50,6 +62,7 @@ ACCEPTED = {
             (In("country", ("DE",)), Range("day", Bound(DAY(2019, 1, 1)), Bound(DAY(2019, 1, 31)))),
             k=200,
         ),
+        "36757734d5921d07",
         r"""SELECT "article_id", COUNT(DISTINCT "member_id") AS "gris_count"
             FROM "engagement"
             WHERE "member_id" IS NOT NULL AND "article_id" <> 'null'
@@ -78,6 +91,7 @@ ACCEPTED = {
             Measure.DISTINCT_MEMBERS,
             (NotIn("title", ('it\'s "50\\%" -- /* // OPTION(a=b); SET x=1;',)),),
         ),
+        "742cd7f11e453017",
         r"""SELECT "country", COUNT(DISTINCT "member_id") AS "gris_count"
             FROM "engagement"
             WHERE "member_id" IS NOT NULL AND "country" <> 'null'
@@ -110,6 +124,7 @@ ACCEPTED = {
             k=7,
             omit_counts=True,
         ),
+        "3730e36b969816b3",
         r"""SELECT "score", COALESCE("shown", 'none') AS "shown", COUNT(*) AS "gris_count"
             FROM "engagement"
             WHERE "member_id" IS NOT NULL AND COALESCE("active", FALSE) = TRUE AND "score" >= 0 AND "score" < 8
@@ -134,6 +149,7 @@ ACCEPTED = {
             (NotIn("score", (-1, 5, 5)), NotIn("article_id", ("a",))),
             k=3,
         ),
+        "1c459be2aa4f1745",
         r"""SELECT "day", COUNT(*) AS "gris_count"
             FROM "engagement"
             WHERE "member_id" IS NOT NULL AND "article_id" NOT IN ('a', 'null')
@@ -162,6 +178,7 @@ ACCEPTED = {
             Measure.DISTINCT_MEMBERS,
             (Range("at", Bound(1546300800), None), In("item", (2**63 - 1,))),
         ),
+        "f300d7b08ff3ff84",
         r"""SELECT "kind", COUNT(DISTINCT "user") AS "gris_count"
             FROM "clicks"
             WHERE "at" >= 1546300800
@@ -172,6 +189,35 @@ ACCEPTED = {
             GROUP BY "kind"
             ORDER BY COUNT(DISTINCT "user") DESC, "kind" ASC
             LIMIT 51""",
+    ),
+    "events that are clipped, before today": Accepted(
+        "SELECT item, channel, COUNT(*) FROM orders WHERE item <> 'x' GROUP BY item, channel LIMIT 5",
+        HistogramQuery("orders", ("item", "channel"), Measure.EVENTS, (NotIn("item", ("x",)),), k=5),
+        "a559f11efd9e5428",
+        r"""SELECT "item", "channel",
+            CAST(SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END) AS BIGINT) AS "gris_count"
+            FROM (SELECT "item", COALESCE("channel", 'unknown') AS "channel", COUNT(*) AS "gris_member_count"
+            FROM "orders"
+            WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" < 1599955200000
+            AND "item" NOT IN ('null', 'x')
+            AND length("item") <= 1024 AND length(COALESCE("channel", 'unknown')) <= 1024
+            GROUP BY "item", COALESCE("channel", 'unknown'), "customer") AS "gris_members"
+            GROUP BY "item", "channel"
+            ORDER BY CAST(SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END) AS BIGINT) DESC,
+            "item" ASC, "channel" ASC
+            LIMIT 1001""",
+        r"""SELECT "item", "channel",
+            SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END) AS "gris_count"
+            FROM (SELECT "item", "channel", COUNT(*) AS "gris_member_count"
+            FROM "orders"
+            WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" < 1599955200000
+            AND "item" NOT IN ('null', 'x')
+            GROUP BY "item", "channel", "customer") AS "gris_members"
+            GROUP BY "item", "channel"
+            ORDER BY SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END) DESC,
+            "item" ASC, "channel" ASC
+            LIMIT 1001""",
+        NESTED_PREFIX,
     ),
 }
 
@@ -193,7 +239,14 @@ def test_each_engine_is_asked_a_query_written_afresh(case: Accepted) -> None:
     resolution = resolved(case.sql)
     assert render(resolution, "duckdb") == one_line(case.duckdb)
     without_lengths = re.sub(r" AND length\(.*?\) <= 1024", "", one_line(case.duckdb))
-    assert render(resolution, "pinot") == PINOT_PREFIX + one_line(case.pinot or without_lengths)
+    assert render(resolution, "pinot") == case.pinot_prefix + one_line(case.pinot or without_lengths)
+
+
+@pytest.mark.parametrize("case", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_a_text_has_the_fingerprint_that_it_always_had(case: Accepted) -> None:
+    """Another fingerprint would be another release, with other noise and another charge, of every question."""
+    digest = hashlib.sha256(canonical_bytes(resolved(case.sql).query)).hexdigest()
+    assert digest[:16] == case.fingerprint
 
 
 def test_the_longest_conjunction_is_parsed() -> None:

@@ -236,7 +236,7 @@ BY_POLICY = {
 def test_a_question_that_the_policy_forbids_is_refused_by_rule(text: str, rule: Rule) -> None:
     """The rule is told, and nothing of what the engine might hold beyond the policy."""
     with pytest.raises(RefusedByPolicyError) as refusal:
-        resolve(parse_sql(text, POLICY), POLICY)
+        resolve(parse_sql(text, POLICY), POLICY, now=0)
     assert refusal.value.rule is rule
 
 
@@ -258,7 +258,7 @@ def test_a_question_that_the_policy_forbids_is_refused_by_rule(text: str, rule: 
 def test_no_error_repeats_what_was_asked(condition: str) -> None:
     """Errors end up in logs and must not carry anyone's filters, not even as the cause of an exception."""
     with pytest.raises((QuestionError, RefusedByPolicyError)) as refusal:
-        resolve(parse_sql(where(condition), POLICY), POLICY)
+        resolve(parse_sql(where(condition), POLICY), POLICY, now=0)
     error = refusal.value
     assert "xyzzy" not in str(error).lower()
     assert error.__cause__ is None

@@ -14,13 +14,18 @@ local function contradicts(recorded)
   return recorded ~= '' and recorded ~= request.release_id
 end
 
-local function payment(query_id)
-  if request.release_id == '' then return nil end
-  return {release_id = request.release_id, query_id = query_id}
+-- `span` is the start of the leaf's span in which the release is now paid for; nil: in none.
+local function charged(query_id, span)
+  local payment = span and request.release_id ~= ''
+    and {release_id = request.release_id, query_id = query_id, span = span} or nil
+  return finish({'charged', request.information, request.calls, '0', statuses()}, payment)
 end
 
-local function charged(query_id)
-  return finish({'charged', request.information, request.calls, '0', statuses()}, query_id and payment(query_id))
+-- Draft.payment_span
+local function payment_span(hold)
+  local balance, first = balance_of(hold[1]), tonumber(hold[2])
+  if not balance or not counts(balance, first) then return nil end
+  return hold[1] == levels[#levels].level and first or leaf.first
 end
 
 local function already_paid()
@@ -47,11 +52,7 @@ local function settle()
   end
   end_reservation(request.reservation_id, reservation)
   spend(entry('settled', query_id), reservation.holds)
-  -- A payment is noted only while the window that admitted it is open: that of the hold's own level.
-  local last_hold = reservation.holds[#reservation.holds]
-  local balance = balance_of(last_hold[1])
-  local is_last = balance and balance.first == tonumber(last_hold[2])
-  return charged(is_last and query_id or nil)
+  return charged(query_id, payment_span(reservation.holds[#reservation.holds]))
 end
 
 local function deduct()
@@ -60,7 +61,7 @@ local function deduct()
   local refusal = admission(asked)
   if refusal then return finish(refusal) end
   spend(entry('direct', request.query_id), holds())
-  return charged(request.query_id)
+  return charged(request.query_id, leaf.first)
 end
 
 if unit_id ~= '' and unit_id ~= request.unit_id then return finish({'refused', 'UNIT_MISMATCH'}) end

@@ -3,12 +3,14 @@
 -- Python passes one JSON object of strings, with everything computed that needs a calendar or a hash:
 --   clock         the time to use instead of Redis' own; empty outside tests
 --   account       the path, joined by slashes
---   levels        {level, depth, maximum information, maximum calls, mode, window start, window end or ''} each
+--   levels        {level, depth, maximum information, maximum calls, mode, window start, window end or '',
+--                 counts from, leaves at or ''} each
+--   limits_version  of the root's stored limits that the levels were found with; empty: they do not matter
 --   fingerprint   of the request; the other fields are the request's own
 -- Times are microseconds, exact in a double until the year 2255. Nothing is written before everything is decided,
 -- because Redis does not take back what a script wrote before it failed.
 
-local root_key, balances_key, reservations_key, ends_key, journal_key, paid_key, outcome_key = unpack(KEYS)
+local root_key, balances_key, reservations_key, ends_key, journal_key, paid_key, outcome_key, limits_key = unpack(KEYS)
 local request = cjson.decode(ARGV[1])
 
 -- Amounts are 64-bit integers, which a double cannot hold: {high, low} stands for high * 10^9 + low.
@@ -62,7 +64,8 @@ local function clock()
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
-local root = redis.call('HMGET', root_key, 'unit_id', 'last_time')
+local root = redis.call('HMGET', root_key, 'unit_id', 'last_time', 'limits_version')
+local limits_version = root[3] or '0'
 local unit_id = root[1] or ''
 local now = math.max(clock(), tonumber(root[2] or '0'))
 
@@ -72,11 +75,13 @@ if remembered[1] and now < tonumber(remembered[1]) then
   return {'replayed', remembered[3]}
 end
 
+if request.limits_version ~= '' and request.limits_version ~= limits_version then return {'limits', ''} end
+
 local levels = {}
 for index, each in ipairs(request.levels) do
   levels[index] = {
     level = each[1], depth = each[2], maximum = cost(each[3], each[4]), mode = each[5],
-    first = tonumber(each[6]), last = tonumber(each[7]),
+    first = tonumber(each[6]), last = tonumber(each[7]), counts_from = tonumber(each[8]), leaves = tonumber(each[9]),
   }
   -- Python guessed the time to find the windows. Where it guessed wrong it is told the time and asks again.
   if now < levels[index].first or (levels[index].last and now >= levels[index].last) then
@@ -91,17 +96,82 @@ local ended = {}
 local journal = {}
 local opened = nil
 
+local function parse_days(text)
+  local days = {}
+  for first, leaves, information, calls in string.gmatch(text, '(%d+),(%d+),(%d+),(%d+);') do
+    table.insert(days, {first = tonumber(first), leaves = tonumber(leaves), spent = cost(information, calls)})
+  end
+  return days
+end
+
+local function days_text(days)
+  local parts = {}
+  for index, day in ipairs(days) do
+    parts[index] = table.concat({
+      time_text(day.first), time_text(day.leaves), amount_text(day.spent[1]), amount_text(day.spent[2]),
+    }, ',') .. ';'
+  end
+  return table.concat(parts)
+end
+
 local function parse_balance(text)
-  local first, last, si, sc, ri, rc = string.match(text, '^(%d+):(%d*):(%d+):(%d+):(%d+):(%d+)$')
-  return {first = tonumber(first), last = tonumber(last), spent = cost(si, sc), reserved = cost(ri, rc)}
+  local first, last, si, sc, ri, rc, more = string.match(text, '^(%d+):(%d*):(%d+):(%d+):(%d+):(%d+)(.*)$')
+  -- Up to schema 2 only calendar windows were known.
+  local since, leaves, days = string.match(more, '^:(%d+):(%d*):(.*)$')
+  return {
+    first = tonumber(first), last = tonumber(last), spent = cost(si, sc), reserved = cost(ri, rc),
+    since = tonumber(since or first), leaves = tonumber(leaves or ''), days = parse_days(days or ''),
+  }
 end
 
 local function balance_text(balance)
   local spent, reserved = balance.spent, balance.reserved
   return table.concat({
     time_text(balance.first), time_text(balance.last), amount_text(spent[1]), amount_text(spent[2]),
-    amount_text(reserved[1]), amount_text(reserved[2]),
+    amount_text(reserved[1]), amount_text(reserved[2]), time_text(balance.since), time_text(balance.leaves),
+    days_text(balance.days),
   }, ':')
+end
+
+local function opened_balance(each, first)
+  return {
+    first = first, last = each.last, spent = NOTHING, reserved = NOTHING, since = first, leaves = each.leaves,
+    days = {},
+  }
+end
+
+local function day_of(balance, first)
+  for _, day in ipairs(balance.days) do
+    if day.first == first then return day end
+  end
+  return nil
+end
+
+local function counts(balance, first)
+  return balance.first == first or day_of(balance, first) ~= nil
+end
+
+local function today(balance)
+  local rest = balance.spent
+  for _, day in ipairs(balance.days) do rest = taken(rest, day.spent) end
+  return rest
+end
+
+local function is_nothing(value)
+  return is_within(value, NOTHING)
+end
+
+-- From the oldest charge that counts to the next moment at which budget returns.
+local function counted_window(balance)
+  local first = balance.first
+  for _, day in ipairs(balance.days) do first = math.min(first, day.first) end
+  if not balance.leaves or not balance.last then return first, balance.last end
+  local leaves = math.huge
+  for _, day in ipairs(balance.days) do
+    if not is_nothing(day.spent) then leaves = math.min(leaves, day.leaves) end
+  end
+  if leaves == math.huge or not is_nothing(today(balance)) then leaves = math.min(leaves, balance.leaves) end
+  return first, math.max(leaves, balance.last)
 end
 
 local function balance_of(level)
@@ -112,24 +182,31 @@ local function balance_of(level)
   return balances[level]
 end
 
--- A hold is {level, window start}.
-local function each_open(holds, change)
+-- A hold is {level, span start}.
+
+local function add_reserved(holds, change, held)
   for _, hold in ipairs(holds) do
     local balance = balance_of(hold[1])
-    if balance and balance.first == tonumber(hold[2]) then change(balance) end
+    if balance and tonumber(hold[2]) >= balance.since then balance.reserved = change(balance.reserved, held) end
   end
 end
 
 local function end_reservation(id, reservation)
-  local held = cost(reservation.information, reservation.calls)
-  each_open(reservation.holds, function(balance) balance.reserved = taken(balance.reserved, held) end)
+  add_reserved(reservation.holds, taken, cost(reservation.information, reservation.calls))
   table.insert(ended, id)
 end
 
 local function spend(entry, holds)
   if unit_id == '' then unit_id = entry.unit_id end
   local spent = cost(entry.information, entry.calls)
-  each_open(holds, function(balance) balance.spent = added(balance.spent, spent) end)
+  for _, hold in ipairs(holds) do
+    local balance, first = balance_of(hold[1]), tonumber(hold[2])
+    if balance and counts(balance, first) then
+      balance.spent = added(balance.spent, spent)
+      local day = day_of(balance, first)
+      if day then day.spent = added(day.spent, spent) end
+    end
+  end
   entry.holds = holds
   table.insert(journal, entry)
 end
@@ -153,21 +230,55 @@ local function expire(id)
   end
 end
 
+local function end_day(balance)
+  table.insert(balance.days, {first = balance.first, leaves = balance.leaves, spent = today(balance)})
+end
+
+local function forget_old_days(balance, each)
+  local sum, days = today(balance), {}
+  for _, day in ipairs(balance.days) do
+    if now < day.leaves or day.first >= each.counts_from then
+      sum = added(sum, day.spent)
+      table.insert(days, day)
+    end
+  end
+  balance.spent, balance.days = sum, days
+end
+
+-- Balance.at
 local function refresh(each)
   local balance = balance_of(each.level)
-  if balance and not (balance.last and now >= balance.last) then
+  if not balance then
+    balances[each.level] = opened_balance(each, each.first)
+    return
+  end
+  local is_over = balance.last and now >= balance.last
+  if is_over and not balance.leaves then
+    balances[each.level] = opened_balance(each, math.max(each.first, balance.last))
+    return
+  end
+  if not balance.leaves and not each.leaves then
     if each.last and (not balance.last or each.last < balance.last) then balance.last = each.last end
     return
   end
-  local first = balance and math.max(each.first, balance.last) or each.first
-  balances[each.level] = {first = first, last = each.last, spent = NOTHING, reserved = NOTHING}
+  local kept = balance.leaves or 0
+  if is_over then
+    end_day(balance)
+    balance.first, balance.last, kept = math.max(each.first, balance.last), each.last, 0
+  elseif not each.leaves then
+    balance.last = each.last
+  elseif not balance.last or each.last < balance.last then
+    balance.last = each.last
+  end
+  forget_old_days(balance, each)
+  balance.leaves = each.leaves and math.max(kept, each.leaves)
 end
 
 local due = redis.call('ZRANGEBYSCORE', ends_key, '-inf', time_text(now), 'LIMIT', 0, request.expired_at_once)
 for _, id in ipairs(due) do expire(id) end
 for _, each in ipairs(levels) do refresh(each) end
 
-local leaf = balances[levels[#levels].level]
+local leaf = #levels > 0 and balances[levels[#levels].level] or {}
 
 -- What the rules ask of the draft.
 
@@ -188,7 +299,8 @@ local function shortfalls(asked)
     for unit, name in ipairs(UNITS) do
       local left = remaining(each, unit)
       if each.mode == 'enforce' and above(asked[unit], left) then
-        local ends = time_text(balances[each.level].last)
+        local _, ends = counted_window(balances[each.level])
+        ends = time_text(ends)
         table.insert(missing, {each.depth, name, amount_text(asked[unit]), amount_text(left), ends})
       end
     end
@@ -210,9 +322,10 @@ local function statuses()
   local found = {}
   for index, each in ipairs(levels) do
     local balance = balances[each.level]
+    local first, last = counted_window(balance)
     found[index] = {
       each.depth, amount_text(each.maximum[1]), amount_text(each.maximum[2]), each.mode,
-      time_text(balance.first), time_text(balance.last), amount_text(balance.spent[1]),
+      time_text(first), time_text(last), amount_text(balance.spent[1]),
       amount_text(balance.spent[2]), amount_text(balance.reserved[1]), amount_text(balance.reserved[2]),
     }
   end
@@ -235,16 +348,23 @@ local function is_open(reservation)
   return reservation ~= nil and now < tonumber(reservation.expires_at)
 end
 
--- What was paid for is kept in one hash for each payer, which belongs to one window.
-local paid_window = redis.call('HGET', paid_key, 'window')
-local paid_is_current = paid_window and tonumber(paid_window) == leaf.first
+-- What was paid for is kept with the start of its span, and free while that counts.
+
+local function payment_key(kind, id)
+  return paid_key .. '//' .. kind .. '//' .. id
+end
+
+local function paid_in(kind, id)
+  local first, release_id = string.match(redis.call('GET', payment_key(kind, id)) or '', '^(%d+):(.*)$')
+  return first and counts(leaf, tonumber(first)) and release_id or nil
+end
 
 local function recorded_release(query_id)
-  return paid_is_current and redis.call('HGET', paid_key, 'query:' .. query_id) or ''
+  return paid_in('query', query_id) or ''
 end
 
 local function is_paid(release_id)
-  return paid_is_current and redis.call('HEXISTS', paid_key, 'release:' .. release_id) == 1
+  return paid_in('release', release_id) ~= nil
 end
 
 -- The only place that writes.
@@ -254,12 +374,16 @@ local function milliseconds(keep_until)
 end
 
 local function write_payment(payment, expires_in)
-  if not paid_is_current then redis.call('UNLINK', paid_key) end
-  redis.call('HSET', paid_key, 'window', time_text(leaf.first), 'release:' .. payment.release_id, '1')
-  if payment.query_id ~= '' then
-    redis.call('HSET', paid_key, 'query:' .. payment.query_id, payment.release_id)
+  local function write(kind, id)
+    local text = time_text(payment.span) .. ':' .. payment.release_id
+    if expires_in then
+      redis.call('SET', payment_key(kind, id), text, 'PX', expires_in)
+    else
+      redis.call('SET', payment_key(kind, id), text)
+    end
   end
-  if leaf.last then redis.call('PEXPIRE', paid_key, expires_in) else redis.call('PERSIST', paid_key) end
+  write('release', payment.release_id)
+  if payment.query_id ~= '' then write('query', payment.query_id) end
 end
 
 local function write_reservations()
@@ -285,15 +409,16 @@ end
 local function finish(outcome, payment)
   local text = cjson.encode(outcome)
   local is_refusal = outcome[1] == 'refused' or outcome[1] == 'exhausted'
-  local keep_paid = (leaf.last or now) + tonumber(request.retention)
+  local ends = leaf.leaves or leaf.last
+  local keep_paid = (ends or now) + tonumber(request.retention)
   local keep_until = is_refusal and now + tonumber(request.refusal_retention) or keep_paid
-  redis.call('HSET', root_key, 'unit_id', unit_id, 'last_time', time_text(now))
+  redis.call('HSET', root_key, 'unit_id', unit_id, 'last_time', time_text(now), 'limits_version', limits_version)
   for level, balance in pairs(balances) do
     if balance then redis.call('HSET', balances_key, level, balance_text(balance)) end
   end
   write_reservations()
   write_journal()
-  if payment then write_payment(payment, milliseconds(keep_paid)) end
+  if payment then write_payment(payment, ends and milliseconds(keep_paid)) end
   redis.call('DEL', outcome_key)
   redis.call('HSET', outcome_key, 'keep_until', time_text(keep_until), 'fingerprint', request.fingerprint,
     'outcome', text)

@@ -15,7 +15,7 @@ opened = {
   expires_at = time_text(now + tonumber(request.ttl)), paid_release_id = recorded, forfeits = request.forfeits,
   holds = already_paid and {} or holds(),
 }
-each_open(opened.holds, function(balance) balance.reserved = added(balance.reserved, held) end)
+add_reserved(opened.holds, added, held)
 return finish({
   'reserved', request.reservation_id, opened.information, opened.calls, opened.expires_at,
   already_paid and '1' or '0',

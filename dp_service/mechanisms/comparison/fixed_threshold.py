@@ -27,7 +27,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dp_service.mechanisms.comparison.interface import Guarantee, largest_rows, rounded_up
+from dp_service.mechanisms.comparison.interface import Guarantee, largest_counts, rounded_up
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.parameters import MAX_ROWS, Currency, require_drawable, require_positive_integer
 from dp_service.mechanisms.selection import Selection
@@ -68,12 +68,11 @@ class FixedThreshold:
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
         """Return the elements found, in the order of the elements; zeros are as good as absent."""
-        rows, elements = largest_rows(histogram, self.d_bar + 1)
-        counts = rows.padded_to(self.d_bar + 1)
+        counts, elements = largest_counts(histogram, self.d_bar + 1)
         candidates = counts[counts > counts[self.d_bar]]
         noisy = candidates + noise.discrete_laplace(self.inverse_scale, candidates.size, "answers")
         above = np.flatnonzero(noisy > counts[self.d_bar] + fixed_shift(self))
-        return Selection(np.sort(elements[rows.canonical_order[above]]), None, ended_in_bottom=False)
+        return Selection(np.sort(elements[above]), None, ended_in_bottom=False)
 
 
 @lru_cache(maxsize=1024)

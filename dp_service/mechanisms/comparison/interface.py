@@ -67,3 +67,18 @@ def largest_rows(histogram: Histogram, rows: int) -> tuple[Histogram, NDArray[np
     existing = int(np.count_nonzero(histogram.counts_by_element))
     elements = np.sort(histogram.canonical_order[: min(rows, existing)])
     return Histogram.from_element_order(histogram.counts_by_element[elements]), elements
+
+
+def largest_counts(histogram: Histogram, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the same rows, largest first: their counts, filled up with zeros to `rows`, and their elements."""
+    fetched, elements = largest_rows(histogram, rows)
+    return np.sort(fetched.padded_to(rows))[::-1], elements[fetched.canonical_order]
+
+
+def by_noisy_count(indices: NDArray[np.int64], noisy_counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return positions that put a release in order: noisy count descending, then element.
+
+    Breaking ties by position in the canonical order, which goes by true count, would reveal the true order of
+    the tied elements with certainty.
+    """
+    return np.lexsort((indices, -noisy_counts))

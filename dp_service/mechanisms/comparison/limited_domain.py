@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.comparison.interface import Guarantee, largest_rows, rounded_up
+from dp_service.mechanisms.comparison.interface import Guarantee, largest_counts, rounded_up
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.parameters import MAX_ROWS, Currency, require_drawable, require_positive_integer
 from dp_service.mechanisms.selection import Selection
@@ -109,13 +109,12 @@ class StrictLimitDom:
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
         """Return the elements found; zeros are as good as absent."""
-        rows, elements = largest_rows(histogram, self.d_bar + 1)
-        counts = rows.padded_to(self.d_bar + 1)
+        counts, elements = largest_counts(histogram, self.d_bar + 1)
         candidates = counts[counts > counts[self.d_bar]]
         multiples = np.append(candidates, counts[self.d_bar] + self.tau)
         weights = selection_weights(self.currency, self.tau, multiples, self.d_bar / self.currency.delta)
         ranks, ended = _until_bottom(weights, self.k, noise)
-        return Selection(elements[rows.canonical_order[ranks]], None, ended)
+        return Selection(elements[ranks], None, ended)
 
 
 def _check(currency: Currency, k: int, d_bar: int, tau: int) -> None:
@@ -135,10 +134,7 @@ def selection_weights(
     currency: Currency, tau: int, multiples: NDArray[np.int64], last_odds: Fraction = Fraction(1)
 ) -> LogWeights:
     """Return exp(m e / tau) for every multiple m, the last of them times `last_odds`."""
-    numerators = np.ones(multiples.size, dtype=object)
-    denominators = np.ones(multiples.size, dtype=object)
-    numerators[-1], denominators[-1] = last_odds.numerator, last_odds.denominator
-    return LogWeights(currency.epsilon_per / tau, multiples, numerators, denominators)
+    return LogWeights(currency.epsilon_per / tau, multiples, last_odds=last_odds)
 
 
 def _until_bottom(weights: LogWeights, k: int, noise: NoiseSource) -> tuple[NDArray[np.int64], bool]:

@@ -16,10 +16,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from dp_service.mechanisms.comparison.interface import Guarantee, largest_rows, rounded_up, upper_end
+from dp_service.mechanisms.comparison.interface import (
+    Guarantee,
+    by_noisy_count,
+    largest_counts,
+    rounded_up,
+    upper_end,
+)
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.parameters import MAX_ROWS, Currency, require_drawable, require_positive_integer
-from dp_service.mechanisms.selection import Selection, by_noisy_count
+from dp_service.mechanisms.selection import Selection
 from dp_service.noise.distribution import exponential, laplace_difference_tail
 from dp_service.noise.exact import Interval, IntervalContext, enclose, scaled_floor
 from dp_service.noise.source import NoiseSource
@@ -74,13 +80,11 @@ class LaplaceLimitDom:
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
         """Return the elements found; zeros are as good as absent."""
-        rows, elements = largest_rows(histogram, self.d_bar + 1)
-        counts = rows.padded_to(self.d_bar + 1)
+        counts, elements = largest_counts(histogram, self.d_bar + 1)
         candidates = int(np.count_nonzero(counts[: self.d_bar]))
         drawn = noise.discrete_laplace(self.inverse_scale, candidates + 1, "counts")
         bottom = int(counts[self.d_bar] + drawn[candidates]) + self.threshold_shift()
         noisy = counts[:candidates] + drawn[:candidates]
         above = np.flatnonzero(noisy > bottom)
-        indices = rows.canonical_order[above]
-        shown = by_noisy_count(indices, noisy[above])[: self.k]
-        return Selection(elements[indices[shown]], None, ended_in_bottom=shown.size < self.k)
+        shown = by_noisy_count(elements[above], noisy[above])[: self.k]
+        return Selection(elements[above][shown], None, ended_in_bottom=shown.size < self.k)

@@ -17,10 +17,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dp_service.mechanisms.comparison.interface import Guarantee, rounded_up
+from dp_service.mechanisms.comparison.interface import Guarantee, by_noisy_count, rounded_up
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.parameters import Currency, require_drawable, require_positive_integer
-from dp_service.mechanisms.selection import Selection, by_noisy_count
+from dp_service.mechanisms.selection import Selection
 from dp_service.noise.exact import Interval, IntervalContext, enclose, scaled_floor
 from dp_service.noise.source import NoiseSource
 

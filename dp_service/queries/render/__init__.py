@@ -3,11 +3,11 @@
 Identifiers come from the policy, which allows ASCII names only; literals are quoted here and nowhere else.
 """
 
-from dp_service.queries.render.dialects import DIALECTS, UnknownDialectError
+from dp_service.queries.render.dialects import DIALECTS, Dialect, Feature, UnknownDialectError
 from dp_service.queries.render.statement import statement
 from dp_service.queries.resolution import Resolution
 
-__all__ = ["UnknownDialectError", "render"]
+__all__ = ["Feature", "UnknownDialectError", "render", "required_feature"]
 
 
 def render(resolution: Resolution, dialect: str) -> str:
@@ -16,6 +16,15 @@ def render(resolution: Resolution, dialect: str) -> str:
     The answer has the dimensions' columns in the question's order and then `gris_count`; rows come by count
     descending, then by element, at most `resolution.row_limit` of them. Raises UnknownDialectError.
     """
-    if dialect not in DIALECTS:
-        raise UnknownDialectError(dialect)
-    return statement(resolution, DIALECTS[dialect])
+    return statement(resolution, _dialect(dialect))
+
+
+def required_feature(resolution: Resolution, dialect: str) -> Feature | None:
+    """Return what the engine must have, beyond the dialect, to run the query; raises UnknownDialectError."""
+    return None if resolution.query.clip is None else _dialect(dialect).nested_feature
+
+
+def _dialect(name: str) -> Dialect:
+    if name not in DIALECTS:
+        raise UnknownDialectError(name)
+    return DIALECTS[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from dp_service.queries.intervals import ordinal
 from dp_service.queries.structured import Value
@@ -19,6 +20,20 @@ _PINOT_EXACT = (
 )
 
 
+# Only the multi-stage engine takes a query inside a query. On top of the above it must not work with fewer rows (lite
+# mode), nor leave out segments at the broker, which it would not tell, so that no answer would look whole.
+_PINOT_NESTED = (
+    "SET useMultistageEngine=true; SET useLiteMode=false; "
+    "SET useBrokerPruning=false; SET mseMinGroupTrimSize=-1; "
+)
+
+
+class Feature(Enum):
+    """What an engine must have beyond its dialect to run a query."""
+
+    PINOT_MULTISTAGE = "pinot multi-stage engine"
+
+
 class UnknownDialectError(ValueError):
     """A dialect that nothing here can write. `dialect` is its name."""
 
@@ -31,12 +46,17 @@ class UnknownDialectError(ValueError):
 class Dialect:
     """One engine's SQL: what stands before the query, and how a day is written.
 
+    `nested_prefix` stands before the query besides where it has another one inside, `nested_feature` is what the engine
+    needs for that, and `total` writes a sum as an integer of 64 bits.
     `stores_nulls`: NULL is a value of its own. Else the engine stored the column's null value in its place.
     `stores_long_texts`: texts have no limit. Else the engine cut them when it stored them (Pinot: at 512 characters).
     """
 
     prefix: str
+    nested_prefix: str
+    nested_feature: Feature | None
     day: Callable[[datetime.date], str]
+    total: Callable[[str], str]
     stores_nulls: bool
     stores_long_texts: bool
 
@@ -67,7 +87,31 @@ def _pinot_day(day: datetime.date) -> str:
     return str(ordinal(day))
 
 
+def _duckdb_total(expression: str) -> str:
+    return f"CAST(SUM({expression}) AS BIGINT)"
+
+
+def _pinot_total(expression: str) -> str:
+    return f"SUM({expression})"
+
+
 DIALECTS = {
-    "duckdb": Dialect(prefix="", day=_duckdb_day, stores_nulls=True, stores_long_texts=True),
-    "pinot": Dialect(prefix=_PINOT_EXACT, day=_pinot_day, stores_nulls=False, stores_long_texts=False),
+    "duckdb": Dialect(
+        prefix="",
+        nested_prefix="",
+        nested_feature=None,
+        day=_duckdb_day,
+        total=_duckdb_total,
+        stores_nulls=True,
+        stores_long_texts=True,
+    ),
+    "pinot": Dialect(
+        prefix=_PINOT_EXACT,
+        nested_prefix=_PINOT_NESTED,
+        nested_feature=Feature.PINOT_MULTISTAGE,
+        day=_pinot_day,
+        total=_pinot_total,
+        stores_nulls=False,
+        stores_long_texts=False,
+    ),
 }

@@ -1,4 +1,8 @@
-"""The one statement that both engines are asked: GROUP BY with a count, in a total order, with an explicit limit."""
+"""The one statement that both engines are asked: GROUP BY with a count, in a total order, with an explicit limit.
+
+Where each member's events are clipped, what is grouped is a query itself: how many events each member has in each
+element. Rows without a member belong to nobody, and are left out inside.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from dp_service.queries.canonical import (
     TextRestriction,
 )
 from dp_service.queries.intervals import UNIVERSES, Interval, complement, date_of, size
-from dp_service.queries.policy_schema import COUNT_COLUMN
+from dp_service.queries.policy_schema import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType, Measure, Value
@@ -23,22 +27,21 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
     """Write the query. Expressions are repeated rather than named: engines differ in what an alias may hide."""
     query = resolution.query
     keys = [_expression(dimension, dialect) for dimension in query.dimensions]
-    selected = [
-        f"{key} AS {identifier(dimension.name)}" if key != identifier(dimension.name) else key
-        for key, dimension in zip(keys, query.dimensions, strict=True)
-    ]
-    count = _count(query.measure, query.member)
-    conditions = [
-        *_member_conditions(query),
-        *(each for restriction in query.restrictions for each in _conditions(restriction, dialect)),
-        *_domain_conditions(resolution, dialect),
-        *_length_conditions(resolution, dialect),
-    ]
+    names = [identifier(dimension.name) for dimension in query.dimensions]
+    if query.clip is not None:
+        source = f"({_counts_of_members(resolution, dialect)}) AS {identifier('gris_members')}"
+        count = dialect.total(_clipped(query.clip))
+        return dialect.nested_prefix + dialect.prefix + _ranking(resolution, names, names, count, source)
+    source = f"{identifier(query.table)} WHERE {_condition(resolution, dialect)}"
+    return dialect.prefix + _ranking(resolution, keys, names, _count(query), source)
+
+
+def _ranking(resolution: Resolution, keys: list[str], names: list[str], count: str, source: str) -> str:
+    """Write the groups of a source in their total order, the count last."""
     order = ", ".join([f"{count} DESC", *(f"{key} ASC" for key in keys)])
     parts = [
-        f"{dialect.prefix}SELECT {', '.join(selected)}, {count} AS {identifier(COUNT_COLUMN)}",
-        f"FROM {identifier(query.table)}",
-        f"WHERE {' AND '.join(conditions)}",
+        f"SELECT {', '.join(_selected(keys, names))}, {count} AS {identifier(COUNT_COLUMN)}",
+        f"FROM {source}",
         f"GROUP BY {', '.join(keys)}",
         f"ORDER BY {order}",
         f"LIMIT {resolution.row_limit}",
@@ -46,12 +49,50 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
     return " ".join(parts)
 
 
-def _count(measure: Measure, member: str) -> str:
-    match measure:
+def _counts_of_members(resolution: Resolution, dialect: Dialect) -> str:
+    """Write how many events each member has in each element."""
+    query = resolution.query
+    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    selected = _selected(keys, [identifier(dimension.name) for dimension in query.dimensions])
+    parts = [
+        f"SELECT {', '.join(selected)}, COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN)}",
+        f"FROM {identifier(query.table)}",
+        f"WHERE {_condition(resolution, dialect)}",
+        f"GROUP BY {', '.join(keys)}, {identifier(query.member)}",
+    ]
+    return " ".join(parts)
+
+
+def _clipped(tau: int) -> str:
+    """Write the smaller of a member's count and tau: LEAST would make a float of it on Pinot."""
+    count = identifier(MEMBER_COUNT_COLUMN)
+    return f"CASE WHEN {count} > {tau} THEN {tau} ELSE {count} END"
+
+
+def _selected(keys: list[str], names: list[str]) -> list[str]:
+    return [key if key == name else f"{key} AS {name}" for key, name in zip(keys, names, strict=True)]
+
+
+def _count(query: CanonicalQuery) -> str:
+    match query.measure:
         case Measure.DISTINCT_MEMBERS:
-            return f"COUNT(DISTINCT {identifier(member)})"
+            return f"COUNT(DISTINCT {identifier(query.member)})"
         case Measure.EVENTS:
             return "COUNT(*)"
+
+
+def _condition(resolution: Resolution, dialect: Dialect) -> str:
+    conditions = [
+        *_member_conditions(resolution.query),
+        *(
+            each
+            for restriction in resolution.query.restrictions
+            for each in _conditions(restriction, dialect)
+        ),
+        *_domain_conditions(resolution, dialect),
+        *_length_conditions(resolution, dialect),
+    ]
+    return " AND ".join(conditions)
 
 
 def _expression(column: QueryColumn, dialect: Dialect) -> str:

@@ -1,4 +1,4 @@
-"""Judges a broker's answer: whole, of the expected shape, or refused.
+"""Judges a broker's answer: of the expected shape, whole, or refused.
 
 Pure. No message tells what the answer said: Pinot's error texts hold SQL and data, and its statistics are exact counts.
 """
@@ -6,6 +6,7 @@ Pure. No message tells what the answer said: Pinot's error texts hold SQL and da
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pinot_connector.engines.base import (
@@ -46,16 +47,27 @@ _VALUE_TYPES: Mapping[ColumnType, type] = {
 }
 
 
-def judge(response: Mapping[str, Any], query: EngineQuery, state: TableState) -> EngineAnswer:
-    """Return the answer in a broker's response if it is a whole answer to the query on exactly this state.
+@dataclass(frozen=True)
+class Coverage:
+    """What an answer of Pinot says that it covers; true statistics, which never leave the engine."""
+
+    segments_queried: int
+    segments_pruned: int
+    documents: int
+
+
+def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) -> EngineAnswer:
+    """Return the answer in a broker's response if nothing in the response itself speaks against it.
+
+    Whether it covers all data of `data_version` is for `require_whole` to say.
 
     Raises:
-        IncompleteAnswer: it is not whole, or does not have the shape that was asked for.
+        IncompleteAnswer: Pinot says that it left something out, or the answer has another shape than was asked for.
         EngineUnavailable: Pinot gave up after its time-out.
         EngineRefused: Pinot refuses this query.
     """
     _require_no_exceptions(response)
-    _require_all_data(response, state)
+    coverage = _coverage(response)
     rows = _rows(response, query)
     elements = tuple(_values(rows, i, column) for i, column in enumerate(query.columns))
     counts = [row[-1] for row in rows]
@@ -63,7 +75,22 @@ def judge(response: Mapping[str, Any], query: EngineQuery, state: TableState) ->
         raise IncompleteAnswer("Pinot's answer holds something else than counts")
     if len(set(zip(*elements, strict=True))) != len(rows) and query.columns:
         raise IncompleteAnswer("Pinot's answer names an element twice")
-    return EngineAnswer(elements, counts, state.data_version)
+    return EngineAnswer(elements, counts, data_version, coverage)
+
+
+def require_whole(coverage: Coverage, state: TableState) -> None:
+    """Refuse an answer that any segment or document of this state is missing from.
+
+    No segment at all may have been asked: that is right when the broker knows that none can match.
+    """
+    documents = state.documents
+    queried, pruned = coverage.segments_queried, coverage.segments_pruned
+    if queried + pruned != len(documents):
+        raise IncompleteAnswer("Pinot answered on part of the data")
+    # The broker does not say which segments it pruned, so their documents are known only between two bounds.
+    fewest, most = sum(documents[:queried]), sum(documents[pruned:])
+    if not fewest <= coverage.documents <= most:
+        raise IncompleteAnswer("Pinot answered on other data than the controller lists")
 
 
 def _require_no_exceptions(response: Mapping[str, Any]) -> None:
@@ -84,22 +111,14 @@ def _error_for(codes: set[object]) -> EngineError:
     return IncompleteAnswer("Pinot answered on part of the data")
 
 
-def _require_all_data(response: Mapping[str, Any], state: TableState) -> None:
-    """Refuse an answer that any server, segment or document is missing from.
-
-    No server at all may have been asked: that is right when the broker knows that no segment can match.
-    """
+def _coverage(response: Mapping[str, Any]) -> Coverage:
     if _statistic(response, "numServersResponded") != _statistic(response, "numServersQueried"):
         raise IncompleteAnswer("not every server of Pinot answered")
-    documents = state.documents
-    queried = _statistic(response, "numSegmentsQueried")
-    pruned = _statistic(response, "numSegmentsPrunedByBroker", default=0)
-    if queried + pruned != len(documents):
-        raise IncompleteAnswer("Pinot answered on part of the data")
-    # The broker does not say which segments it pruned, so their documents are known only between two bounds.
-    fewest, most = sum(documents[:queried]), sum(documents[pruned:])
-    if not fewest <= _statistic(response, "totalDocs") <= most:
-        raise IncompleteAnswer("Pinot answered on other data than the controller lists")
+    return Coverage(
+        segments_queried=_statistic(response, "numSegmentsQueried"),
+        segments_pruned=_statistic(response, "numSegmentsPrunedByBroker", default=0),
+        documents=_statistic(response, "totalDocs"),
+    )
 
 
 def _statistic(response: Mapping[str, Any], name: str, default: int | None = None) -> int:

@@ -17,6 +17,9 @@ from pinot_connector.errors import EngineRefused
 OLDEST_VERSION = (0, 11)
 """Older brokers do not say how many segments they left out, so that no answer of theirs is known to be whole."""
 
+OLDEST_MULTISTAGE_VERSION = (1, 0)
+"""Before, the multi-stage engine was a preview, in which a query inside a query does not work."""
+
 _UNSAFE_CLUSTER_SETTINGS = (
     "enable.distinct.count.bitmap.override",
     "pinot.broker.use.approximate.function",
@@ -29,11 +32,32 @@ def require_known_version(components: Mapping[str, str]) -> None:
 
     `components` is the controller's answer to `GET /version`: the version of each of its parts.
     """
+    version = _version(components)
+    if version < OLDEST_VERSION:
+        raise EngineRefused(
+            f"Pinot {_said(version)} is too old: its answers do not say whether they are whole"
+        )
+
+
+def require_multistage_version(components: Mapping[str, str]) -> None:
+    """Refuse a Pinot whose multi-stage engine cannot run what clips the events of a member."""
+    version = _version(components)
+    if version < OLDEST_MULTISTAGE_VERSION:
+        raise EngineRefused(
+            f"Pinot {_said(version)} cannot answer the measure events where the policy clips it: "
+            f"that needs the multi-stage engine of Pinot {_said(OLDEST_MULTISTAGE_VERSION)} or later"
+        )
+
+
+def _version(components: Mapping[str, str]) -> tuple[int, int]:
     found = re.match(r"(\d+)\.(\d+)", components.get("pinot-controller", ""))
     if found is None:
         raise EngineRefused("Pinot does not say which version it is")
-    if (int(found[1]), int(found[2])) < OLDEST_VERSION:
-        raise EngineRefused(f"Pinot {found[0]} is too old: its answers do not say whether they are whole")
+    return int(found[1]), int(found[2])
+
+
+def _said(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
 
 
 def require_exact_cluster(settings: Mapping[str, str]) -> None:

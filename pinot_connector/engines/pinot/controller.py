@@ -20,6 +20,7 @@ from pinot_connector.engines.pinot.configuration import (
     require_exact_cluster,
     require_exact_table,
     require_known_version,
+    require_multistage_version,
 )
 from pinot_connector.engines.pinot.state import Segment, TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
@@ -34,6 +35,9 @@ that was replaced by another with as many documents would answer with its old co
 YOUNG_SECONDS = 60.0
 """A version older than this needs no waiting; generous, for the clocks of two machines are compared."""
 
+RECENT_SECONDS = 60.0
+"""How long a reading of a table's segments may serve as the version that a question begins with."""
+
 _SETTLE_ATTEMPTS = 4
 _READS_AT_ONCE = 8
 
@@ -46,7 +50,7 @@ class Controller:
         self._url = url.rstrip("/")
         self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-controller")
         self._lock = Lock()
-        self._known: dict[str, Mapping[str, Segment]] = {}
+        self._latest: dict[str, tuple[TableState, float]] = {}
         self._first_seen: dict[str, tuple[str, float]] = {}
         self._checked_at: dict[str, float] = {}
 
@@ -55,13 +59,17 @@ class Controller:
         self._threads.shutdown()
 
     def settled_state(self, table: str) -> TableState:
-        """Read what a whole answer of the table covers, and wait until queries see it too."""
+        """Return what a whole answer of the table covers, once queries see it too.
+
+        What was read last is good enough while it is recent: every answer is compared with a new reading.
+        """
         for _ in range(_SETTLE_ATTEMPTS):
-            state = self.state(table)
+            state = self._recent_state(table)
             wait = self._seconds_to_settle(table, state)
             if wait <= 0:
                 return state
             time.sleep(wait)
+            self._latest.pop(table, None)
         raise DataChanged("the table keeps changing")
 
     def state(self, table: str) -> TableState:
@@ -77,9 +85,16 @@ class Controller:
             if not names <= checksums.keys():
                 raise DataChanged("the table is being loaded")
             segments = self._segments(table, {name: checksums[name] for name in names})
+        state = TableState(segments)
         # Only the present segments are remembered, so that the memory does not grow with every reload.
-        self._known[table] = segments
-        return TableState(segments)
+        self._latest[table] = (state, time.monotonic())
+        return state
+
+    def _recent_state(self, table: str) -> TableState:
+        latest = self._latest.get(table)
+        if latest is not None and time.monotonic() - latest[1] < RECENT_SECONDS:
+            return latest[0]
+        return self.state(table)
 
     def require_exact_counts(self, table: str) -> None:
         """Refuse a cluster or a table whose configuration makes Pinot rewrite counts; look again once a minute."""
@@ -93,6 +108,11 @@ class Controller:
             require_exact_table(tables)
         self._checked_at[table] = time.monotonic()
 
+    def require_multistage(self) -> None:
+        """Refuse a cluster whose multi-stage engine is too old."""
+        with _only_our_errors():
+            require_multistage_version(self._read("/version"))
+
     def _seconds_to_settle(self, table: str, state: TableState) -> float:
         now, version = time.monotonic(), state.data_version
         with self._lock:
@@ -105,7 +125,8 @@ class Controller:
 
     def _segments(self, table: str, checksums: Mapping[str, str]) -> Mapping[str, Segment]:
         """Return what is known of these segments, after asking about those that are new."""
-        known = self._known.get(table, {})
+        latest = self._latest.get(table)
+        known = latest[0].segments if latest is not None else {}
         kept = {
             name: known[name] for name in checksums if name in known and known[name].crc == checksums[name]
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
@@ -11,8 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 import pinotdb
 
-from pinot_connector.engines.base import EngineAnswer, EngineQuery
-from pinot_connector.engines.pinot.answer import judge
+from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
+from pinot_connector.engines.pinot.answer import Coverage, judge, require_whole
 from pinot_connector.engines.pinot.controller import Controller
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
 
@@ -32,14 +33,20 @@ class _Percent:
 class PinotEngine:
     """An Apache Pinot, reached through one broker and one controller of the same cluster.
 
-    An answer is accepted only if Pinot says nothing against it, if it covers every segment and document that the
+    An answer is confirmed only if Pinot says nothing against it, if it covers every segment and document that the
     controller lists, and if the controller lists the same data after the query as before. Thread-safe.
     """
 
     dialect = "pinot"
 
     def __init__(
-        self, *, controller: str, broker: str, authorization: str | None = None, timeout_seconds: float = 30.0
+        self,
+        *,
+        controller: str,
+        broker: str,
+        authorization: str | None = None,
+        tls: ssl.SSLContext | None = None,
+        timeout_seconds: float = 30.0,
     ) -> None:
         """Connects to nothing yet.
 
@@ -47,22 +54,31 @@ class PinotEngine:
             controller: the controller's URL, such as `http://localhost:9000`.
             broker: the broker's URL, such as `http://localhost:8099`.
             authorization: the value of the header `Authorization` for both, if they ask for one.
+            tls: whom to trust behind https:// URLs and which certificate to show, as `ssl.create_default_context` makes
+                it; None: the authorities that httpx trusts, and no certificate.
             timeout_seconds: how long one request may take.
+
+        Raises:
+            ValueError: the URLs are not both http:// or both https://, or `tls` is given for http:// URLs.
         """
         self._broker = urlsplit(broker)
+        if tls is not None and self._broker.scheme != "https":
+            raise ValueError("tls is given, so controller and broker must be https:// URLs")
         if urlsplit(controller).scheme != self._broker.scheme or self._broker.hostname is None:
             # One of them in the clear would give away what the other protects, the token first.
             raise ValueError("controller and broker must both be http:// or both be https:// URLs")
         headers = {} if authorization is None else {"Authorization": authorization}
         timeout = httpx.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
         # pinotdb has no time-out of its own and changes the headers of the client that it is given.
-        self._broker_http = httpx.Client(headers=headers, timeout=timeout)
-        self._controller_http = httpx.Client(headers=headers, timeout=timeout)
+        self._broker_http = httpx.Client(headers=headers, timeout=timeout, verify=tls or True)
+        self._controller_http = httpx.Client(headers=headers, timeout=timeout, verify=tls or True)
         self._lock = Lock()
         self._controller = Controller(self._controller_http, controller)
 
     def data_version(self, table: str) -> str:
-        """Read the present version of a table: a hash over the names and checksums of its segments.
+        """Return the version of a table: a hash over the names and checksums of its segments.
+
+        It may be up to a minute old; an answer on any other is not confirmed.
 
         Raises:
             EngineUnavailable: the controller cannot be reached, or took too long.
@@ -72,24 +88,44 @@ class PinotEngine:
         self._controller.require_exact_counts(table)
         return self._controller.settled_state(table).data_version
 
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Answer a query on exactly the given version, which `data_version` has returned before.
-
-        The version was read before the query was sent, so reading it once more afterwards shows that it was the
-        same before and after.
+    def check(self, query: EngineQuery) -> None:
+        """Refuse a query that needs the multi-stage engine where the cluster is too old to have it.
 
         Raises:
-            DataChanged: the data had another version after the query.
-            IncompleteAnswer: the answer is partial, has other columns or types, or too many rows.
+            EngineRefused: the cluster lacks it.
+            EngineUnavailable: the controller cannot be reached, or took too long.
+        """
+        if Feature.PINOT_MULTISTAGE in query.requires:
+            self._controller.require_multistage()
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Answer a query on the given version, which `data_version` has returned before.
+
+        Raises:
+            IncompleteAnswer: Pinot says that the answer is partial, or it has other columns or types, or too many rows.
             EngineUnavailable: Pinot cannot be reached, or took too long.
             EngineRefused: Pinot refused the query, or its configuration makes counts inexact.
         """
         self._controller.require_exact_counts(query.table)
-        response = self._ask(query.sql)
+        return judge(self._ask(query.sql), query, data_version)
+
+    def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
+        """Return if the answer covers all that the controller lists now, after the query.
+
+        The version was read before the query was sent, so finding it once more afterwards shows that it was the same
+        before and after.
+
+        Raises:
+            DataChanged: the data had another version after the query.
+            IncompleteAnswer: the answer is partial.
+            EngineUnavailable: the controller cannot be reached, or took too long.
+        """
         state = self._controller.state(query.table)
-        if state.data_version != data_version:
+        if state.data_version != answer.data_version:
             raise DataChanged("the table changed while the question ran")
-        return judge(response, query, state)
+        if not isinstance(answer.coverage, Coverage):
+            raise IncompleteAnswer("Pinot did not say what its answer covers")
+        require_whole(answer.coverage, state)
 
     def close(self) -> None:
         """Give back connections and threads."""

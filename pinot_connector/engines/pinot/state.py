@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class TableState:
 
     segments: Mapping[str, Segment]
 
-    @property
+    @cached_property
     def data_version(self) -> str:
         """A hash over names and checksums, which changes whenever the content does."""
         names = json.dumps(sorted((name, segment.crc) for name, segment in self.segments.items()))

@@ -28,53 +28,67 @@ from gris.common.v1 import histogram_pb2 as gris_dot_common_dot_v1_dot_histogram
 from gris.dp.v1 import question_pb2 as gris_dot_dp_dot_v1_dot_question__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13gris/dp/v1/dp.proto\x12\ngris.dp.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19gris/common/v1/cost.proto\x1a\x1egris/common/v1/histogram.proto\x1a\x19gris/dp/v1/question.proto\"\xa1\x02\n\x13MechanismParameters\x12(\n\tmechanism\x18\x01 \x01(\x0e\x32\x15.gris.dp.v1.Mechanism\x12\x13\n\x0b\x65psilon_per\x18\x02 \x01(\t\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\x12\x0b\n\x03tau\x18\x04 \x01(\x03\x12\x10\n\x08\x64\x65lta_l0\x18\x05 \x01(\x03\x12\r\n\x05\x64_bar\x18\x06 \x01(\x03\x12\t\n\x01k\x18\x07 \x01(\x03\x12\x13\n\x0b\x64omain_size\x18\x08 \x01(\x03\x12+\n\x0b\x63ount_noise\x18\t \x01(\x0e\x32\x16.gris.dp.v1.CountNoise\x12\x13\n\x0bnoise_scale\x18\n \x01(\t\x12,\n\x0b\x63onsistency\x18\x0b \x01(\x0e\x32\x17.gris.dp.v1.Consistency\"U\n\x15TranslateQueryRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12\x14\n\x0c\x64\x61ta_version\x18\x02 \x01(\t\"+\n\x0b\x45ngineQuery\x12\x0f\n\x07\x64ialect\x18\x01 \x01(\t\x12\x0b\n\x03sql\x18\x02 \x01(\t\"\xcd\x02\n\x16TranslateQueryResponse\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x33\n\x0fplan_expires_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0e\x65ngine_queries\x18\x03 \x03(\x0b\x32\x17.gris.dp.v1.EngineQuery\x12\r\n\x05table\x18\x04 \x01(\t\x12\'\n\x07\x63olumns\x18\x05 \x03(\x0b\x32\x16.gris.common.v1.Column\x12\x11\n\trow_limit\x18\x06 \x01(\x03\x12-\n\x0fworst_case_cost\x18\x07 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x10\n\x08query_id\x18\x08 \x01(\t\x12\x33\n\nparameters\x18\t \x01(\x0b\x32\x1f.gris.dp.v1.MechanismParameters\"=\n\x13\x45stimateCostRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\"\xc0\x01\n\x14\x45stimateCostResponse\x12-\n\x0fworst_case_cost\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x33\n\nparameters\x18\x02 \x01(\x0b\x32\x1f.gris.dp.v1.MechanismParameters\x12\x13\n\x0b\x65xplanation\x18\x03 \x03(\t\x12/\n\x0e\x65ngine_queries\x18\x04 \x03(\x0b\x32\x17.gris.dp.v1.EngineQuery\"\x99\x01\n\x0f\x41\x64\x64NoiseRequest\x12+\n\x06header\x18\x01 \x01(\x0b\x32\x19.gris.dp.v1.ReleaseHeaderH\x00\x12*\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x19.gris.common.v1.HistogramH\x00\x12%\n\x03\x65nd\x18\x03 \x01(\x0b\x32\x16.gris.dp.v1.ReleaseEndH\x00\x42\x06\n\x04part\"G\n\rReleaseHeader\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x14\n\x0c\x64\x61ta_version\x18\x02 \x01(\t\x12\x12\n\nconfidence\x18\x03 \x01(\x01\"\x1f\n\nReleaseEnd\x12\x11\n\trow_count\x18\x01 \x01(\x03\"m\n\x10\x41\x64\x64NoiseResponse\x12-\n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x1c.gris.dp.v1.ReleasedElementsH\x00\x12\"\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x13.gris.dp.v1.ReleaseH\x00\x42\x06\n\x04part\"o\n\x14\x41\x64\x64NoiseUnaryRequest\x12)\n\x06header\x18\x01 \x01(\x0b\x32\x19.gris.dp.v1.ReleaseHeader\x12,\n\thistogram\x18\x02 \x01(\x0b\x32\x19.gris.common.v1.Histogram\"m\n\x15\x41\x64\x64NoiseUnaryResponse\x12.\n\x08\x65lements\x18\x01 \x01(\x0b\x32\x1c.gris.dp.v1.ReleasedElements\x12$\n\x07release\x18\x02 \x01(\x0b\x32\x13.gris.dp.v1.Release\"\x88\x01\n\x10ReleasedElements\x12.\n\x07\x63olumns\x18\x01 \x03(\x0b\x32\x1d.gris.common.v1.ElementColumn\x12\x14\n\x0cnoisy_counts\x18\x02 \x03(\x12\x12\x16\n\x0einterval_lower\x18\x03 \x03(\x12\x12\x16\n\x0einterval_upper\x18\x04 \x03(\x12\"\xda\x02\n\x07Release\x12\x15\n\relement_count\x18\x01 \x01(\x03\x12\x17\n\x0f\x65nded_in_bottom\x18\x02 \x01(\x08\x12\x13\n\x06\x62ottom\x18\x03 \x01(\x12H\x00\x88\x01\x01\x12\"\n\x04\x63ost\x18\x04 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x12\n\nrelease_id\x18\x05 \x01(\t\x12\x10\n\x08query_id\x18\x06 \x01(\t\x12\x15\n\rcharge_ticket\x18\x07 \x01(\x0c\x12\x33\n\nparameters\x18\x08 \x01(\x0b\x32\x1f.gris.dp.v1.MechanismParameters\x12\x12\n\nconfidence\x18\t \x01(\x01\x12/\n\rinterval_kind\x18\n \x01(\x0e\x32\x18.gris.dp.v1.IntervalKind\x12\x14\n\x0c\x64\x61ta_version\x18\x0b \x01(\t\x12\x0e\n\x06key_id\x18\x0c \x01(\tB\t\n\x07_bottom\"M\n\x12\x43omputeCostRequest\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x10\n\x08released\x18\x02 \x01(\x03\x12\x17\n\x0f\x65nded_in_bottom\x18\x03 \x01(\x08\"9\n\x13\x43omputeCostResponse\x12\"\n\x04\x63ost\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost*\x88\x01\n\tMechanism\x12\x19\n\x15MECHANISM_UNSPECIFIED\x10\x00\x12\x17\n\x13MECHANISM_KNOWN_LAP\x10\x01\x12\x18\n\x14MECHANISM_KNOWN_GUMB\x10\x02\x12\x15\n\x11MECHANISM_UNK_LAP\x10\x03\x12\x16\n\x12MECHANISM_UNK_GUMB\x10\x04*a\n\nCountNoise\x12\x1b\n\x17\x43OUNT_NOISE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43OUNT_NOISE_NONE\x10\x01\x12 \n\x1c\x43OUNT_NOISE_DISCRETE_LAPLACE\x10\x02*X\n\x0b\x43onsistency\x12\x1b\n\x17\x43ONSISTENCY_UNSPECIFIED\x10\x00\x12\x15\n\x11\x43ONSISTENCY_KEYED\x10\x01\x12\x15\n\x11\x43ONSISTENCY_FRESH\x10\x02*}\n\x0cIntervalKind\x12\x1d\n\x19INTERVAL_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12INTERVAL_KIND_NONE\x10\x01\x12\x17\n\x13INTERVAL_KIND_PLAIN\x10\x02\x12\x1d\n\x19INTERVAL_KIND_GIVEN_SHOWN\x10\x03\x32\xa8\x03\n\tDpService\x12W\n\x0eTranslateQuery\x12!.gris.dp.v1.TranslateQueryRequest\x1a\".gris.dp.v1.TranslateQueryResponse\x12Q\n\x0c\x45stimateCost\x12\x1f.gris.dp.v1.EstimateCostRequest\x1a .gris.dp.v1.EstimateCostResponse\x12I\n\x08\x41\x64\x64Noise\x12\x1b.gris.dp.v1.AddNoiseRequest\x1a\x1c.gris.dp.v1.AddNoiseResponse(\x01\x30\x01\x12T\n\rAddNoiseUnary\x12 .gris.dp.v1.AddNoiseUnaryRequest\x1a!.gris.dp.v1.AddNoiseUnaryResponse\x12N\n\x0b\x43omputeCost\x12\x1e.gris.dp.v1.ComputeCostRequest\x1a\x1f.gris.dp.v1.ComputeCostResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13gris/dp/v1/dp.proto\x12\ngris.dp.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19gris/common/v1/cost.proto\x1a\x1egris/common/v1/histogram.proto\x1a\x19gris/dp/v1/question.proto\"\xa1\x02\n\x13MechanismParameters\x12(\n\tmechanism\x18\x01 \x01(\x0e\x32\x15.gris.dp.v1.Mechanism\x12\x13\n\x0b\x65psilon_per\x18\x02 \x01(\t\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\x12\x0b\n\x03tau\x18\x04 \x01(\x03\x12\x10\n\x08\x64\x65lta_l0\x18\x05 \x01(\x03\x12\r\n\x05\x64_bar\x18\x06 \x01(\x03\x12\t\n\x01k\x18\x07 \x01(\x03\x12\x13\n\x0b\x64omain_size\x18\x08 \x01(\x03\x12+\n\x0b\x63ount_noise\x18\t \x01(\x0e\x32\x16.gris.dp.v1.CountNoise\x12\x13\n\x0bnoise_scale\x18\n \x01(\t\x12,\n\x0b\x63onsistency\x18\x0b \x01(\x0e\x32\x17.gris.dp.v1.Consistency\"U\n\x15TranslateQueryRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\x12\x14\n\x0c\x64\x61ta_version\x18\x02 \x01(\t\"X\n\x0b\x45ngineQuery\x12\x0f\n\x07\x64ialect\x18\x01 \x01(\t\x12\x0b\n\x03sql\x18\x02 \x01(\t\x12+\n\x08requires\x18\x03 \x03(\x0e\x32\x19.gris.dp.v1.EngineFeature\"\xf9\x02\n\x16TranslateQueryResponse\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x33\n\x0fplan_expires_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0e\x65ngine_queries\x18\x03 \x03(\x0b\x32\x17.gris.dp.v1.EngineQuery\x12\r\n\x05table\x18\x04 \x01(\t\x12\'\n\x07\x63olumns\x18\x05 \x03(\x0b\x32\x16.gris.common.v1.Column\x12\x11\n\trow_limit\x18\x06 \x01(\x03\x12-\n\x0fworst_case_cost\x18\x07 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x10\n\x08query_id\x18\x08 \x01(\t\x12\x33\n\nparameters\x18\t \x01(\x0b\x32\x1f.gris.dp.v1.MechanismParameters\x12\x15\n\rreserve_first\x18\n \x01(\x08\x12\x13\n\x0b\x63ount_alias\x18\x0b \x01(\t\"=\n\x13\x45stimateCostRequest\x12&\n\x08question\x18\x01 \x01(\x0b\x32\x14.gris.dp.v1.Question\"\xc0\x01\n\x14\x45stimateCostResponse\x12-\n\x0fworst_case_cost\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x33\n\nparameters\x18\x02 \x01(\x0b\x32\x1f.gris.dp.v1.MechanismParameters\x12\x13\n\x0b\x65xplanation\x18\x03 \x03(\t\x12/\n\x0e\x65ngine_queries\x18\x04 \x03(\x0b\x32\x17.gris.dp.v1.EngineQuery\"\x99\x01\n\x0f\x41\x64\x64NoiseRequest\x12+\n\x06header\x18\x01 \x01(\x0b\x32\x19.gris.dp.v1.ReleaseHeaderH\x00\x12*\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x19.gris.common.v1.HistogramH\x00\x12%\n\x03\x65nd\x18\x03 \x01(\x0b\x32\x16.gris.dp.v1.ReleaseEndH\x00\x42\x06\n\x04part\"G\n\rReleaseHeader\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x14\n\x0c\x64\x61ta_version\x18\x02 \x01(\t\x12\x12\n\nconfidence\x18\x03 \x01(\x01\"\x1f\n\nReleaseEnd\x12\x11\n\trow_count\x18\x01 \x01(\x03\"m\n\x10\x41\x64\x64NoiseResponse\x12-\n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x1c.gris.dp.v1.ReleasedElementsH\x00\x12\"\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x13.gris.dp.v1.ReleaseH\x00\x42\x06\n\x04part\"o\n\x14\x41\x64\x64NoiseUnaryRequest\x12)\n\x06header\x18\x01 \x01(\x0b\x32\x19.gris.dp.v1.ReleaseHeader\x12,\n\thistogram\x18\x02 \x01(\x0b\x32\x19.gris.common.v1.Histogram\"m\n\x15\x41\x64\x64NoiseUnaryResponse\x12.\n\x08\x65lements\x18\x01 \x01(\x0b\x32\x1c.gris.dp.v1.ReleasedElements\x12$\n\x07release\x18\x02 \x01(\x0b\x32\x13.gris.dp.v1.Release\"\x88\x01\n\x10ReleasedElements\x12.\n\x07\x63olumns\x18\x01 \x03(\x0b\x32\x1d.gris.common.v1.ElementColumn\x12\x14\n\x0cnoisy_counts\x18\x02 \x03(\x12\x12\x16\n\x0einterval_lower\x18\x03 \x03(\x12\x12\x16\n\x0einterval_upper\x18\x04 \x03(\x12\"\xda\x02\n\x07Release\x12\x15\n\relement_count\x18\x01 \x01(\x03\x12\x17\n\x0f\x65nded_in_bottom\x18\x02 \x01(\x08\x12\x13\n\x06\x62ottom\x18\x03 \x01(\x12H\x00\x88\x01\x01\x12\"\n\x04\x63ost\x18\x04 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x12\n\nrelease_id\x18\x05 \x01(\t\x12\x10\n\x08query_id\x18\x06 \x01(\t\x12\x15\n\rcharge_ticket\x18\x07 \x01(\x0c\x12\x33\n\nparameters\x18\x08 \x01(\x0b\x32\x1f.gris.dp.v1.MechanismParameters\x12\x12\n\nconfidence\x18\t \x01(\x01\x12/\n\rinterval_kind\x18\n \x01(\x0e\x32\x18.gris.dp.v1.IntervalKind\x12\x14\n\x0c\x64\x61ta_version\x18\x0b \x01(\t\x12\x0e\n\x06key_id\x18\x0c \x01(\tB\t\n\x07_bottom\"M\n\x12\x43omputeCostRequest\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x10\n\x08released\x18\x02 \x01(\x03\x12\x17\n\x0f\x65nded_in_bottom\x18\x03 \x01(\x08\"9\n\x13\x43omputeCostResponse\x12\"\n\x04\x63ost\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\"^\n\x18\x44\x65scribeGuaranteeRequest\x12\x0f\n\x07unit_id\x18\x01 \x01(\t\x12\x13\n\x0binformation\x18\x02 \x01(\x03\x12\r\n\x05\x63\x61lls\x18\x03 \x01(\x03\x12\r\n\x05slack\x18\x04 \x01(\t\"O\n\x0f\x43omposedEpsilon\x12+\n\x05\x62ound\x18\x01 \x01(\x0e\x32\x1c.gris.dp.v1.CompositionBound\x12\x0f\n\x07\x65psilon\x18\x02 \x01(\x01\"\x80\x02\n\x19\x44\x65scribeGuaranteeResponse\x12\x0f\n\x07\x65psilon\x18\x01 \x01(\x01\x12\r\n\x05\x64\x65lta\x18\x02 \x01(\x01\x12+\n\x05\x62ound\x18\x03 \x01(\x0e\x32\x1c.gris.dp.v1.CompositionBound\x12-\n\x08\x63omposed\x18\x04 \x03(\x0b\x32\x1b.gris.dp.v1.ComposedEpsilon\x12\x13\n\x0b\x65psilon_per\x18\x05 \x01(\t\x12\x16\n\x0e\x64\x65lta_per_call\x18\x06 \x01(\t\x12\r\n\x05slack\x18\x07 \x01(\t\x12+\n\x0b\x63ount_noise\x18\x08 \x01(\x0e\x32\x16.gris.dp.v1.CountNoise\"\x98\x01\n\x16SolveParametersRequest\x12\x0f\n\x07\x65psilon\x18\x01 \x01(\t\x12\r\n\x05\x64\x65lta\x18\x02 \x01(\t\x12\x13\n\x0b\x65psilon_per\x18\x03 \x01(\t\x12\x13\n\x0binformation\x18\x04 \x01(\x03\x12\r\n\x05\x63\x61lls\x18\x05 \x01(\x03\x12\x16\n\x0e\x64\x65lta_per_call\x18\x06 \x01(\t\x12\r\n\x05\x64_bar\x18\x07 \x01(\x03\"\xc6\x01\n\x17SolveParametersResponse\x12\x13\n\x0b\x65psilon_per\x18\x01 \x01(\t\x12\x13\n\x0binformation\x18\x02 \x01(\x03\x12\r\n\x05\x63\x61lls\x18\x03 \x01(\x03\x12\x16\n\x0e\x64\x65lta_per_call\x18\x04 \x01(\t\x12\r\n\x05slack\x18\x05 \x01(\t\x12\x0f\n\x07\x65psilon\x18\x06 \x01(\x01\x12\r\n\x05\x64\x65lta\x18\x07 \x01(\x01\x12+\n\x05\x62ound\x18\x08 \x01(\x0e\x32\x1c.gris.dp.v1.CompositionBound*\x88\x01\n\tMechanism\x12\x19\n\x15MECHANISM_UNSPECIFIED\x10\x00\x12\x17\n\x13MECHANISM_KNOWN_LAP\x10\x01\x12\x18\n\x14MECHANISM_KNOWN_GUMB\x10\x02\x12\x15\n\x11MECHANISM_UNK_LAP\x10\x03\x12\x16\n\x12MECHANISM_UNK_GUMB\x10\x04*\x84\x01\n\nCountNoise\x12\x1b\n\x17\x43OUNT_NOISE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43OUNT_NOISE_NONE\x10\x01\x12 \n\x1c\x43OUNT_NOISE_DISCRETE_LAPLACE\x10\x02\x12!\n\x1d\x43OUNT_NOISE_DISCRETE_GAUSSIAN\x10\x03*X\n\x0b\x43onsistency\x12\x1b\n\x17\x43ONSISTENCY_UNSPECIFIED\x10\x00\x12\x15\n\x11\x43ONSISTENCY_KEYED\x10\x01\x12\x15\n\x11\x43ONSISTENCY_FRESH\x10\x02*T\n\rEngineFeature\x12\x1e\n\x1a\x45NGINE_FEATURE_UNSPECIFIED\x10\x00\x12#\n\x1f\x45NGINE_FEATURE_PINOT_MULTISTAGE\x10\x01*}\n\x0cIntervalKind\x12\x1d\n\x19INTERVAL_KIND_UNSPECIFIED\x10\x00\x12\x16\n\x12INTERVAL_KIND_NONE\x10\x01\x12\x17\n\x13INTERVAL_KIND_PLAIN\x10\x02\x12\x1d\n\x19INTERVAL_KIND_GIVEN_SHOWN\x10\x03*\xbd\x01\n\x10\x43ompositionBound\x12!\n\x1d\x43OMPOSITION_BOUND_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x43OMPOSITION_BOUND_BASIC\x10\x01\x12(\n$COMPOSITION_BOUND_DONG_DURFEE_ROGERS\x10\x02\x12#\n\x1f\x43OMPOSITION_BOUND_DURFEE_ROGERS\x10\x03\x12\x1a\n\x16\x43OMPOSITION_BOUND_ZCDP\x10\x04\x32\xe6\x04\n\tDpService\x12W\n\x0eTranslateQuery\x12!.gris.dp.v1.TranslateQueryRequest\x1a\".gris.dp.v1.TranslateQueryResponse\x12Q\n\x0c\x45stimateCost\x12\x1f.gris.dp.v1.EstimateCostRequest\x1a .gris.dp.v1.EstimateCostResponse\x12I\n\x08\x41\x64\x64Noise\x12\x1b.gris.dp.v1.AddNoiseRequest\x1a\x1c.gris.dp.v1.AddNoiseResponse(\x01\x30\x01\x12T\n\rAddNoiseUnary\x12 .gris.dp.v1.AddNoiseUnaryRequest\x1a!.gris.dp.v1.AddNoiseUnaryResponse\x12N\n\x0b\x43omputeCost\x12\x1e.gris.dp.v1.ComputeCostRequest\x1a\x1f.gris.dp.v1.ComputeCostResponse\x12`\n\x11\x44\x65scribeGuarantee\x12$.gris.dp.v1.DescribeGuaranteeRequest\x1a%.gris.dp.v1.DescribeGuaranteeResponse\x12Z\n\x0fSolveParameters\x12\".gris.dp.v1.SolveParametersRequest\x1a#.gris.dp.v1.SolveParametersResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gris.dp.v1.dp_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MECHANISM']._serialized_start=2396
-  _globals['_MECHANISM']._serialized_end=2532
-  _globals['_COUNTNOISE']._serialized_start=2534
-  _globals['_COUNTNOISE']._serialized_end=2631
-  _globals['_CONSISTENCY']._serialized_start=2633
-  _globals['_CONSISTENCY']._serialized_end=2721
-  _globals['_INTERVALKIND']._serialized_start=2723
-  _globals['_INTERVALKIND']._serialized_end=2848
+  _globals['_MECHANISM']._serialized_start=3277
+  _globals['_MECHANISM']._serialized_end=3413
+  _globals['_COUNTNOISE']._serialized_start=3416
+  _globals['_COUNTNOISE']._serialized_end=3548
+  _globals['_CONSISTENCY']._serialized_start=3550
+  _globals['_CONSISTENCY']._serialized_end=3638
+  _globals['_ENGINEFEATURE']._serialized_start=3640
+  _globals['_ENGINEFEATURE']._serialized_end=3724
+  _globals['_INTERVALKIND']._serialized_start=3726
+  _globals['_INTERVALKIND']._serialized_end=3851
+  _globals['_COMPOSITIONBOUND']._serialized_start=3854
+  _globals['_COMPOSITIONBOUND']._serialized_end=4043
   _globals['_MECHANISMPARAMETERS']._serialized_start=155
   _globals['_MECHANISMPARAMETERS']._serialized_end=444
   _globals['_TRANSLATEQUERYREQUEST']._serialized_start=446
   _globals['_TRANSLATEQUERYREQUEST']._serialized_end=531
   _globals['_ENGINEQUERY']._serialized_start=533
-  _globals['_ENGINEQUERY']._serialized_end=576
-  _globals['_TRANSLATEQUERYRESPONSE']._serialized_start=579
-  _globals['_TRANSLATEQUERYRESPONSE']._serialized_end=912
-  _globals['_ESTIMATECOSTREQUEST']._serialized_start=914
-  _globals['_ESTIMATECOSTREQUEST']._serialized_end=975
-  _globals['_ESTIMATECOSTRESPONSE']._serialized_start=978
-  _globals['_ESTIMATECOSTRESPONSE']._serialized_end=1170
-  _globals['_ADDNOISEREQUEST']._serialized_start=1173
-  _globals['_ADDNOISEREQUEST']._serialized_end=1326
-  _globals['_RELEASEHEADER']._serialized_start=1328
-  _globals['_RELEASEHEADER']._serialized_end=1399
-  _globals['_RELEASEEND']._serialized_start=1401
-  _globals['_RELEASEEND']._serialized_end=1432
-  _globals['_ADDNOISERESPONSE']._serialized_start=1434
-  _globals['_ADDNOISERESPONSE']._serialized_end=1543
-  _globals['_ADDNOISEUNARYREQUEST']._serialized_start=1545
-  _globals['_ADDNOISEUNARYREQUEST']._serialized_end=1656
-  _globals['_ADDNOISEUNARYRESPONSE']._serialized_start=1658
-  _globals['_ADDNOISEUNARYRESPONSE']._serialized_end=1767
-  _globals['_RELEASEDELEMENTS']._serialized_start=1770
-  _globals['_RELEASEDELEMENTS']._serialized_end=1906
-  _globals['_RELEASE']._serialized_start=1909
-  _globals['_RELEASE']._serialized_end=2255
-  _globals['_COMPUTECOSTREQUEST']._serialized_start=2257
-  _globals['_COMPUTECOSTREQUEST']._serialized_end=2334
-  _globals['_COMPUTECOSTRESPONSE']._serialized_start=2336
-  _globals['_COMPUTECOSTRESPONSE']._serialized_end=2393
-  _globals['_DPSERVICE']._serialized_start=2851
-  _globals['_DPSERVICE']._serialized_end=3275
+  _globals['_ENGINEQUERY']._serialized_end=621
+  _globals['_TRANSLATEQUERYRESPONSE']._serialized_start=624
+  _globals['_TRANSLATEQUERYRESPONSE']._serialized_end=1001
+  _globals['_ESTIMATECOSTREQUEST']._serialized_start=1003
+  _globals['_ESTIMATECOSTREQUEST']._serialized_end=1064
+  _globals['_ESTIMATECOSTRESPONSE']._serialized_start=1067
+  _globals['_ESTIMATECOSTRESPONSE']._serialized_end=1259
+  _globals['_ADDNOISEREQUEST']._serialized_start=1262
+  _globals['_ADDNOISEREQUEST']._serialized_end=1415
+  _globals['_RELEASEHEADER']._serialized_start=1417
+  _globals['_RELEASEHEADER']._serialized_end=1488
+  _globals['_RELEASEEND']._serialized_start=1490
+  _globals['_RELEASEEND']._serialized_end=1521
+  _globals['_ADDNOISERESPONSE']._serialized_start=1523
+  _globals['_ADDNOISERESPONSE']._serialized_end=1632
+  _globals['_ADDNOISEUNARYREQUEST']._serialized_start=1634
+  _globals['_ADDNOISEUNARYREQUEST']._serialized_end=1745
+  _globals['_ADDNOISEUNARYRESPONSE']._serialized_start=1747
+  _globals['_ADDNOISEUNARYRESPONSE']._serialized_end=1856
+  _globals['_RELEASEDELEMENTS']._serialized_start=1859
+  _globals['_RELEASEDELEMENTS']._serialized_end=1995
+  _globals['_RELEASE']._serialized_start=1998
+  _globals['_RELEASE']._serialized_end=2344
+  _globals['_COMPUTECOSTREQUEST']._serialized_start=2346
+  _globals['_COMPUTECOSTREQUEST']._serialized_end=2423
+  _globals['_COMPUTECOSTRESPONSE']._serialized_start=2425
+  _globals['_COMPUTECOSTRESPONSE']._serialized_end=2482
+  _globals['_DESCRIBEGUARANTEEREQUEST']._serialized_start=2484
+  _globals['_DESCRIBEGUARANTEEREQUEST']._serialized_end=2578
+  _globals['_COMPOSEDEPSILON']._serialized_start=2580
+  _globals['_COMPOSEDEPSILON']._serialized_end=2659
+  _globals['_DESCRIBEGUARANTEERESPONSE']._serialized_start=2662
+  _globals['_DESCRIBEGUARANTEERESPONSE']._serialized_end=2918
+  _globals['_SOLVEPARAMETERSREQUEST']._serialized_start=2921
+  _globals['_SOLVEPARAMETERSREQUEST']._serialized_end=3073
+  _globals['_SOLVEPARAMETERSRESPONSE']._serialized_start=3076
+  _globals['_SOLVEPARAMETERSRESPONSE']._serialized_end=3274
+  _globals['_DPSERVICE']._serialized_start=4046
+  _globals['_DPSERVICE']._serialized_end=4660
 # @@protoc_insertion_point(module_scope)

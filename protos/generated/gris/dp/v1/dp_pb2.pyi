@@ -24,6 +24,7 @@ class CountNoise(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COUNT_NOISE_UNSPECIFIED: _ClassVar[CountNoise]
     COUNT_NOISE_NONE: _ClassVar[CountNoise]
     COUNT_NOISE_DISCRETE_LAPLACE: _ClassVar[CountNoise]
+    COUNT_NOISE_DISCRETE_GAUSSIAN: _ClassVar[CountNoise]
 
 class Consistency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -31,12 +32,25 @@ class Consistency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CONSISTENCY_KEYED: _ClassVar[Consistency]
     CONSISTENCY_FRESH: _ClassVar[Consistency]
 
+class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ENGINE_FEATURE_UNSPECIFIED: _ClassVar[EngineFeature]
+    ENGINE_FEATURE_PINOT_MULTISTAGE: _ClassVar[EngineFeature]
+
 class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     INTERVAL_KIND_UNSPECIFIED: _ClassVar[IntervalKind]
     INTERVAL_KIND_NONE: _ClassVar[IntervalKind]
     INTERVAL_KIND_PLAIN: _ClassVar[IntervalKind]
     INTERVAL_KIND_GIVEN_SHOWN: _ClassVar[IntervalKind]
+
+class CompositionBound(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    COMPOSITION_BOUND_UNSPECIFIED: _ClassVar[CompositionBound]
+    COMPOSITION_BOUND_BASIC: _ClassVar[CompositionBound]
+    COMPOSITION_BOUND_DONG_DURFEE_ROGERS: _ClassVar[CompositionBound]
+    COMPOSITION_BOUND_DURFEE_ROGERS: _ClassVar[CompositionBound]
+    COMPOSITION_BOUND_ZCDP: _ClassVar[CompositionBound]
 MECHANISM_UNSPECIFIED: Mechanism
 MECHANISM_KNOWN_LAP: Mechanism
 MECHANISM_KNOWN_GUMB: Mechanism
@@ -45,13 +59,21 @@ MECHANISM_UNK_GUMB: Mechanism
 COUNT_NOISE_UNSPECIFIED: CountNoise
 COUNT_NOISE_NONE: CountNoise
 COUNT_NOISE_DISCRETE_LAPLACE: CountNoise
+COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise
 CONSISTENCY_UNSPECIFIED: Consistency
 CONSISTENCY_KEYED: Consistency
 CONSISTENCY_FRESH: Consistency
+ENGINE_FEATURE_UNSPECIFIED: EngineFeature
+ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
 INTERVAL_KIND_UNSPECIFIED: IntervalKind
 INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
 INTERVAL_KIND_GIVEN_SHOWN: IntervalKind
+COMPOSITION_BOUND_UNSPECIFIED: CompositionBound
+COMPOSITION_BOUND_BASIC: CompositionBound
+COMPOSITION_BOUND_DONG_DURFEE_ROGERS: CompositionBound
+COMPOSITION_BOUND_DURFEE_ROGERS: CompositionBound
+COMPOSITION_BOUND_ZCDP: CompositionBound
 
 class MechanismParameters(_message.Message):
     __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency")
@@ -88,15 +110,17 @@ class TranslateQueryRequest(_message.Message):
     def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ...) -> None: ...
 
 class EngineQuery(_message.Message):
-    __slots__ = ("dialect", "sql")
+    __slots__ = ("dialect", "sql", "requires")
     DIALECT_FIELD_NUMBER: _ClassVar[int]
     SQL_FIELD_NUMBER: _ClassVar[int]
+    REQUIRES_FIELD_NUMBER: _ClassVar[int]
     dialect: str
     sql: str
-    def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
+    requires: _containers.RepeatedScalarFieldContainer[EngineFeature]
+    def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ..., requires: _Optional[_Iterable[_Union[EngineFeature, str]]] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -106,6 +130,8 @@ class TranslateQueryResponse(_message.Message):
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    RESERVE_FIRST_FIELD_NUMBER: _ClassVar[int]
+    COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     plan_expires_at: _timestamp_pb2.Timestamp
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
@@ -115,7 +141,9 @@ class TranslateQueryResponse(_message.Message):
     worst_case_cost: _cost_pb2.Cost
     query_id: str
     parameters: MechanismParameters
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ...) -> None: ...
+    reserve_first: bool
+    count_alias: str
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ...) -> None: ...
 
 class EstimateCostRequest(_message.Message):
     __slots__ = ("question",)
@@ -240,3 +268,81 @@ class ComputeCostResponse(_message.Message):
     COST_FIELD_NUMBER: _ClassVar[int]
     cost: _cost_pb2.Cost
     def __init__(self, cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
+
+class DescribeGuaranteeRequest(_message.Message):
+    __slots__ = ("unit_id", "information", "calls", "slack")
+    UNIT_ID_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    SLACK_FIELD_NUMBER: _ClassVar[int]
+    unit_id: str
+    information: int
+    calls: int
+    slack: str
+    def __init__(self, unit_id: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., slack: _Optional[str] = ...) -> None: ...
+
+class ComposedEpsilon(_message.Message):
+    __slots__ = ("bound", "epsilon")
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    bound: CompositionBound
+    epsilon: float
+    def __init__(self, bound: _Optional[_Union[CompositionBound, str]] = ..., epsilon: _Optional[float] = ...) -> None: ...
+
+class DescribeGuaranteeResponse(_message.Message):
+    __slots__ = ("epsilon", "delta", "bound", "composed", "epsilon_per", "delta_per_call", "slack", "count_noise")
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    COMPOSED_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
+    DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
+    SLACK_FIELD_NUMBER: _ClassVar[int]
+    COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
+    epsilon: float
+    delta: float
+    bound: CompositionBound
+    composed: _containers.RepeatedCompositeFieldContainer[ComposedEpsilon]
+    epsilon_per: str
+    delta_per_call: str
+    slack: str
+    count_noise: CountNoise
+    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ...) -> None: ...
+
+class SolveParametersRequest(_message.Message):
+    __slots__ = ("epsilon", "delta", "epsilon_per", "information", "calls", "delta_per_call", "d_bar")
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
+    D_BAR_FIELD_NUMBER: _ClassVar[int]
+    epsilon: str
+    delta: str
+    epsilon_per: str
+    information: int
+    calls: int
+    delta_per_call: str
+    d_bar: int
+    def __init__(self, epsilon: _Optional[str] = ..., delta: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., d_bar: _Optional[int] = ...) -> None: ...
+
+class SolveParametersResponse(_message.Message):
+    __slots__ = ("epsilon_per", "information", "calls", "delta_per_call", "slack", "epsilon", "delta", "bound")
+    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
+    SLACK_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    epsilon_per: str
+    information: int
+    calls: int
+    delta_per_call: str
+    slack: str
+    epsilon: float
+    delta: float
+    bound: CompositionBound
+    def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ...) -> None: ...

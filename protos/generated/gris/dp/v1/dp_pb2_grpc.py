@@ -65,6 +65,16 @@ class DpServiceStub(object):
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostRequest.SerializeToString,
                 response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostResponse.FromString,
                 _registered_method=True)
+        self.DescribeGuarantee = channel.unary_unary(
+                '/gris.dp.v1.DpService/DescribeGuarantee',
+                request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeRequest.SerializeToString,
+                response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeResponse.FromString,
+                _registered_method=True)
+        self.SolveParameters = channel.unary_unary(
+                '/gris.dp.v1.DpService/SolveParameters',
+                request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersRequest.SerializeToString,
+                response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersResponse.FromString,
+                _registered_method=True)
 
 
 class DpServiceServicer(object):
@@ -111,6 +121,21 @@ class DpServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DescribeGuarantee(self, request, context):
+        """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
+        this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SolveParameters(self, request, context):
+        """Finds the currency or the budget that is worth no more than a guarantee that is wanted.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DpServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -138,6 +163,16 @@ def add_DpServiceServicer_to_server(servicer, server):
                     servicer.ComputeCost,
                     request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostRequest.FromString,
                     response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostResponse.SerializeToString,
+            ),
+            'DescribeGuarantee': grpc.unary_unary_rpc_method_handler(
+                    servicer.DescribeGuarantee,
+                    request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeRequest.FromString,
+                    response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeResponse.SerializeToString,
+            ),
+            'SolveParameters': grpc.unary_unary_rpc_method_handler(
+                    servicer.SolveParameters,
+                    request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersRequest.FromString,
+                    response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -281,6 +316,60 @@ class DpService(object):
             '/gris.dp.v1.DpService/ComputeCost',
             gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostRequest.SerializeToString,
             gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DescribeGuarantee(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.dp.v1.DpService/DescribeGuarantee',
+            gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeRequest.SerializeToString,
+            gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SolveParameters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.dp.v1.DpService/SolveParameters',
+            gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersRequest.SerializeToString,
+            gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -57,6 +57,20 @@ class DpServiceStub:
     ]
     """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says."""
 
+    DescribeGuarantee: grpc.UnaryUnaryMultiCallable[
+        gris.dp.v1.dp_pb2.DescribeGuaranteeRequest,
+        gris.dp.v1.dp_pb2.DescribeGuaranteeResponse,
+    ]
+    """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
+    this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
+    """
+
+    SolveParameters: grpc.UnaryUnaryMultiCallable[
+        gris.dp.v1.dp_pb2.SolveParametersRequest,
+        gris.dp.v1.dp_pb2.SolveParametersResponse,
+    ]
+    """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
+
 class DpServiceAsyncStub:
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
@@ -95,6 +109,20 @@ class DpServiceAsyncStub:
         gris.dp.v1.dp_pb2.ComputeCostResponse,
     ]
     """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says."""
+
+    DescribeGuarantee: grpc.aio.UnaryUnaryMultiCallable[
+        gris.dp.v1.dp_pb2.DescribeGuaranteeRequest,
+        gris.dp.v1.dp_pb2.DescribeGuaranteeResponse,
+    ]
+    """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
+    this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
+    """
+
+    SolveParameters: grpc.aio.UnaryUnaryMultiCallable[
+        gris.dp.v1.dp_pb2.SolveParametersRequest,
+        gris.dp.v1.dp_pb2.SolveParametersResponse,
+    ]
+    """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
 
 class DpServiceServicer(metaclass=abc.ABCMeta):
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
@@ -144,5 +172,23 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris.dp.v1.dp_pb2.ComputeCostResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.ComputeCostResponse]]:
         """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says."""
+
+    @abc.abstractmethod
+    def DescribeGuarantee(
+        self,
+        request: gris.dp.v1.dp_pb2.DescribeGuaranteeRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.dp.v1.dp_pb2.DescribeGuaranteeResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.DescribeGuaranteeResponse]]:
+        """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
+        this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
+        """
+
+    @abc.abstractmethod
+    def SolveParameters(
+        self,
+        request: gris.dp.v1.dp_pb2.SolveParametersRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.dp.v1.dp_pb2.SolveParametersResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.SolveParametersResponse]]:
+        """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
 
 def add_DpServiceServicer_to_server(servicer: DpServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -1,0 +1,211 @@
+"""Charges of the ledger beside an empty echo on the same server, in the same run, turn by turn.
+
+    python -m bench.budget                                  # every store, 10^3 and 10^6 accounts, 1, 16 and 64 callers
+    python -m bench.budget --store sqlite --accounts 1000 --uvloop
+
+A charge is one UpdateBudget that deducts directly on three levels, its outcome and its line in the journal included, on
+an account chosen at random. Callers and server share the machine. Rates and ratios are medians over rounds, latencies
+quantiles over all calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+from gris.budget.v1 import budget_pb2 as pb
+from gris.budget.v1 import budget_pb2_grpc
+from gris.common.v1 import cost_pb2
+
+from bench.budget.fill import ROOT, TEMPLATE, account_of, fill
+from bench.budget.load import UNIT, Plan, Sample, Target
+from tests.budget.postgres_server import postgres_server
+from tests.budget.redis_server import redis_server
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STORES = ("sqlite", "redis", "postgres")
+PLENTY = 10**15
+CONFIGURATION = f"""
+create_at_first_use: true
+accounts:
+  - {{path: [{ROOT}], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}
+  - {{path: [{ROOT}, "*"], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}
+  - {{path: [{ROOT}, "*", "*"], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}
+"""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table: a kind of call on a target; ratios are to the echo of the same target."""
+
+    store: str
+    target: str
+    callers: int
+    kind: str
+    rate: float
+    p50_ms: float
+    p99_ms: float
+    rate_to_echo: float
+    p99_to_echo: float
+
+
+def main() -> None:
+    """Measure, and print a table or JSON."""
+    options = _parser().parse_args()
+    figures = [figure for store in options.store for figure in measure(store, options)]
+    if options.json:
+        print(json.dumps([asdict(figure) for figure in figures]))
+    else:
+        _print_table(figures)
+
+
+def measure(store: str, options: argparse.Namespace) -> list[Figure]:
+    """Measure one store."""
+    loops = (False, True) if options.uvloop else (False,)
+    with ExitStack() as stack:
+        targets = [
+            stack.enter_context(_target(store, accounts, uvloop))
+            for accounts in options.accounts
+            for uvloop in loops
+        ]
+        return [
+            figure
+            for callers in options.callers
+            for figure in _figures(store, Plan(targets, callers, options.seconds, options.rounds))
+        ]
+
+
+@contextmanager
+def _target(store: str, accounts: int, uvloop: bool) -> Iterator[Target]:
+    """Run a server on a ledger of so many accounts."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gris-bench-")))
+        (folder / "budget.yaml").write_text(CONFIGURATION)
+        address = stack.enter_context(_store(store, folder))
+        with _server(folder, address, uvloop=False) as server:
+            asyncio.run(_charge_template(server))
+        fill(address, accounts)
+        server = stack.enter_context(_server(folder, address, uvloop))
+        asyncio.run(_demand_filled(server, accounts))
+        yield Target(f"10^{len(str(accounts)) - 1}{' uvloop' if uvloop else ''}", server, accounts)
+
+
+@contextmanager
+def _store(store: str, folder: Path) -> Iterator[str]:
+    match store:
+        case "sqlite":
+            yield f"sqlite:{folder}/ledger.db"
+        case "redis":
+            with redis_server(folder) as redis:
+                yield redis.address
+        case _:
+            with postgres_server() as postgres:
+                yield postgres.address
+
+
+@contextmanager
+def _server(folder: Path, store: str, uvloop: bool) -> Iterator[str]:
+    command = [sys.executable, "-m", "bench.budget.server", "--config", str(folder / "budget.yaml")]
+    command += ["--store", store, *(["--uvloop"] if uvloop else [])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as process:
+        assert process.stdout is not None  # noqa: S101 - for the type checker
+        try:
+            yield json.loads(process.stdout.readline())["address"]
+        finally:
+            process.terminate()
+
+
+async def _charge_template(address: str) -> None:
+    async with grpc.aio.insecure_channel(address) as channel:
+        stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
+        cost = cost_pb2.Cost(information=1, calls=1, unit_id=UNIT)
+        account = pb.Account(path=account_of(TEMPLATE))
+        await stub.UpdateBudget(pb.UpdateBudgetRequest(account=account, cost=cost, request_id="template"))
+
+
+async def _demand_filled(address: str, accounts: int) -> None:
+    """See that the last account has what the template has, and that its request is remembered."""
+    async with grpc.aio.insecure_channel(address) as channel:
+        stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
+        account = pb.Account(path=account_of(accounts - 1))
+        levels = (await stub.GetBudget(pb.GetBudgetRequest(account=account))).levels
+        if [level.spent.calls for level in levels] != [1, 1, 1]:
+            raise RuntimeError(f"the ledger has no {accounts} accounts")
+
+
+def _figures(store: str, plan: Plan) -> Iterator[Figure]:
+    for target in plan.targets:
+        print(f"{store} {target.name}: {plan.callers} callers", file=sys.stderr)
+    samples = _samples(plan)
+    for target in plan.targets:
+        echoes = [sample for sample in samples if (sample.target, sample.kind) == (target.name, "echo")]
+        for kind in dict.fromkeys(sample.kind for sample in samples):
+            found = [sample for sample in samples if (sample.target, sample.kind) == (target.name, kind)]
+            yield _figure(store, plan.callers, found, echoes)
+
+
+def _samples(plan: Plan) -> list[Sample]:
+    command = [sys.executable, "-m", "bench.budget.load"]
+    told = json.dumps(asdict(plan))
+    done = subprocess.run(command, input=told, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, check=True)
+    return [Sample(**each) for each in json.loads(done.stdout)]
+
+
+def _figure(store: str, callers: int, samples: list[Sample], echoes: list[Sample]) -> Figure:
+    ratios = [sample.rate / echo.rate for sample, echo in zip(samples, echoes, strict=True)]
+    return Figure(
+        store=store,
+        target=samples[0].target,
+        callers=callers,
+        kind=samples[0].kind,
+        rate=statistics.median(sample.rate for sample in samples),
+        p50_ms=1e3 * _quantile(samples, 50),
+        p99_ms=1e3 * _quantile(samples, 99),
+        rate_to_echo=statistics.median(ratios),
+        p99_to_echo=_quantile(samples, 99) / _quantile(echoes, 99),
+    )
+
+
+def _quantile(samples: list[Sample], percent: int) -> float:
+    latencies = [latency for sample in samples for latency in sample.latencies]
+    return statistics.quantiles(latencies, n=100)[percent - 1]
+
+
+def _print_table(figures: list[Figure]) -> None:
+    print(
+        f"{'store':10}{'accounts':16}{'callers':>8}  {'call':16}{'per s':>8}{'p50 ms':>9}{'p99 ms':>9}",
+        end="",
+    )
+    print(f"{'rate/echo':>11}{'p99/echo':>10}")
+    for each in figures:
+        print(f"{each.store:10}{each.target:16}{each.callers:>8}  {each.kind:16}{each.rate:8.0f}", end="")
+        print(f"{each.p50_ms:9.2f}{each.p99_ms:9.2f}{each.rate_to_echo:11.2f}{each.p99_to_echo:10.2f}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m bench.budget", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--store", nargs="+", choices=STORES, default=list(STORES))
+    parser.add_argument("--accounts", nargs="+", type=int, default=[10**3, 10**6])
+    parser.add_argument("--callers", nargs="+", type=int, default=[1, 16, 64])
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each kind of call in each round")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--uvloop", action="store_true", help="measure each server on uvloop too")
+    parser.add_argument("--json", action="store_true")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Many accounts at once: the rows of one account that has charged, copied in the store under other names.
+
+Which columns a table has does not matter here, only which of them name an account or a request.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from typing import Any
+
+import psycopg
+from redis import Redis
+
+ROOT = "bench"
+ANALYSTS = 1000
+TEMPLATE = 0
+
+ACCOUNT = f"'{ROOT}/c' || (i / {ANALYSTS}) || '/a' || (i % {ANALYSTS})"
+COMPANY = f"'{ROOT}/c' || i"
+REQUEST = "'filled-' || i"
+
+# Of each table: what is different in a copy, which row is copied, and whether there is one for each company.
+COPIES = (
+    ("balances", {"level": ACCOUNT}, f"level = '{ROOT}/c0/a0'", False),
+    ("balances", {"level": COMPANY}, f"level = '{ROOT}/c0'", True),
+    ("outcomes", {"request_id": REQUEST}, "request_id = 'template'", False),
+    ("journal", {"account": ACCOUNT, "request_id": REQUEST}, "request_id = 'template'", False),
+)
+
+NUMBERS = "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :last) SELECT i FROM n)"
+
+REDIS_BATCH = 20_000
+REDIS_COPIES = """
+local balances, journal, outcome = KEYS[1], KEYS[2], KEYS[3]
+local root, from, to, analysts = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local leaf = redis.call('HGET', balances, root .. '/c0/a0')
+local company = redis.call('HGET', balances, root .. '/c0')
+local entry = redis.call('XRANGE', journal, '-', '+', 'COUNT', 1)[1][2]
+local kept = redis.call('HGETALL', outcome)
+for i = from, to do
+  local account = root .. '/c' .. math.floor(i / analysts) .. '/a' .. (i % analysts)
+  redis.call('HSET', balances, account, leaf)
+  if i % analysts == 0 then redis.call('HSET', balances, root .. '/c' .. math.floor(i / analysts), company) end
+  for field = 1, #entry, 2 do
+    if entry[field] == 'account' then entry[field + 1] = account end
+    if entry[field] == 'request_id' then entry[field + 1] = 'filled-' .. i end
+  end
+  redis.call('XADD', journal, '*', unpack(entry))
+  redis.call('HSET', string.gsub(outcome, 'template$', 'filled-' .. i), unpack(kept))
+end
+"""
+
+
+def account_of(number: int) -> tuple[str, str, str]:
+    """Return the path of an account; number TEMPLATE is the one that is copied."""
+    return ROOT, f"c{number // ANALYSTS}", f"a{number % ANALYSTS}"
+
+
+def fill(address: str, accounts: int) -> None:
+    """Give the ledger of a store, in which only the template has charged, so many accounts."""
+    kind, _, place = address.partition(":")
+    match kind:
+        case "sqlite":
+            _fill_sqlite(place, accounts)
+        case "redis":
+            _fill_redis(address, accounts)
+        case _:
+            _fill_postgres(address, accounts)
+
+
+def _fill_sqlite(path: str, accounts: int) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        for table, changed, template, for_companies in COPIES:
+            found = connection.execute(f"PRAGMA table_info({table})").fetchall()
+            columns = [name for _, name, *_ in found if name != "entry"]
+            if last := _last(accounts, for_companies):
+                connection.execute(_copying(table, columns, changed, template, NUMBERS), {"last": last})
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _fill_postgres(address: str, accounts: int) -> None:
+    with closing(psycopg.connect(address, autocommit=True)) as connection:
+        for table, changed, template, for_companies in COPIES:
+            found = connection.execute(
+                "SELECT column_name FROM information_schema.columns WHERE table_schema = 'gris' AND table_name = %s",
+                (table,),
+            )
+            columns = [name for (name,) in found if name != "entry"]
+            numbers = f"generate_series(1, {_last(accounts, for_companies)}) AS numbers(i)"
+            statement: Any = _copying(f"gris.{table}", columns, changed, template, numbers)
+            connection.execute(statement)
+        connection.execute("VACUUM ANALYZE")
+        connection.execute("CHECKPOINT")
+
+
+def _last(accounts: int, for_companies: bool) -> int:
+    return (accounts - 1) // ANALYSTS if for_companies else accounts - 1
+
+
+def _copying(table: str, columns: list[str], changed: dict[str, str], template: str, numbers: str) -> str:
+    values = ", ".join(changed.get(name, name) for name in columns)
+    # Everything here is a constant of this module or a name from the store's own catalogue.
+    return (
+        f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM {table}, {numbers} WHERE {template}"  # noqa: S608
+    )
+
+
+def _fill_redis(address: str, accounts: int) -> None:
+    keys = [f"gris:{{{ROOT}}}:{name}" for name in ("balances", "journal", "request:template")]
+    with closing(Redis.from_url(address, protocol=2)) as client:
+        for first in range(1, accounts, REDIS_BATCH):
+            last = min(first + REDIS_BATCH, accounts) - 1
+            client.eval(REDIS_COPIES, len(keys), *keys, ROOT, str(first), str(last), str(ANALYSTS))
+        client.bgrewriteaof()
+        while client.info("persistence")["aof_rewrite_in_progress"]:
+            time.sleep(0.1)

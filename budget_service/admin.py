@@ -1,0 +1,93 @@
+"""The administrator's gRPC service: it translates messages, asks the store and reads the ledger page by page."""
+# ruff: noqa: N802 - the names of the RPCs are the proto's
+
+from __future__ import annotations
+
+from gris.budget.v1 import admin_pb2 as pb
+from gris.budget.v1 import admin_pb2_grpc
+
+from budget_service import admin_messages as messages
+from budget_service import audit
+from budget_service.calls import Calls, Context
+from budget_service.ledger.outcomes import LimitsSet
+from budget_service.ledger.values import Account, InvalidFieldError, Unit
+from budget_service.messages import parse_account
+from budget_service.server import success
+from budget_service.stores.interface import Store
+
+SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
+
+
+class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
+    """The RPCs of `gris.budget.v1.BudgetAdminService`; what they promise is written in the proto."""
+
+    def __init__(self, store: Store, calls: Calls) -> None:
+        self._store = store
+        self._calls = calls
+
+    async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
+        """Set or remove limits."""
+        return await self._calls.serve(self._set_limits(request), context)
+
+    async def ListCharges(self, request: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
+        """List charges."""
+        return await self._calls.serve(self._list(request), context)
+
+    async def GetUsageReport(
+        self, request: pb.GetUsageReportRequest, context: Context
+    ) -> pb.GetUsageReportResponse:
+        """Tell how soon limits would have been exhausted."""
+        return await self._calls.serve(self._report(request), context)
+
+    async def VerifyLedger(
+        self, request: pb.VerifyLedgerRequest, context: Context
+    ) -> pb.VerifyLedgerResponse:
+        """Compare balances with the journal."""
+        return await self._calls.serve(self._verify(request), context)
+
+    async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
+        request = messages.parse_set_limits(message)
+        answer = await self._store.apply(request)
+        outcome = success(answer, LimitsSet, request)
+        return pb.SetLimitsResponse(version=outcome.version, replayed=answer.replayed)
+
+    async def _list(self, message: pb.ListChargesRequest) -> pb.ListChargesResponse:
+        listing = messages.parse_listing(message)
+        found: list[pb.ChargeEntry] = []
+        position = listing.after
+        async for each, entry in audit.entries(self._store, listing.account.root, listing.after, ""):
+            if listing.matches(entry):
+                if len(found) == listing.most:
+                    return pb.ListChargesResponse(charges=found, next_page_token=listing.token(position))
+                found.append(messages.entry_message(entry))
+            position = each
+        return pb.ListChargesResponse(charges=found)
+
+    async def _report(self, message: pb.GetUsageReportRequest) -> pb.GetUsageReportResponse:
+        account = parse_account(message.account)
+        usage = messages.parse_usage(message, account)
+        await audit.measure(self._store, account, usage)
+        curves = [usage.curve(Unit.INFORMATION, limit) for limit in message.information_limits]
+        curves += [usage.curve(Unit.CALLS, limit) for limit in message.call_limits]
+        return pb.GetUsageReportResponse(
+            accounts=len(usage.spent), curves=[messages.curve_message(each) for each in curves]
+        )
+
+    async def _verify(self, message: pb.VerifyLedgerRequest) -> pb.VerifyLedgerResponse:
+        roots = [_root(message)] if message.HasField("account") else await self._store.roots()
+        found = audit.Verification()
+        for root in roots:
+            await audit.verify(self._store, root, found)
+        return pb.VerifyLedgerResponse(
+            entries=found.entries,
+            balances=found.balances,
+            different=found.different,
+            differences=[messages.difference_message(each) for each in found.differences],
+        )
+
+
+def _root(message: pb.VerifyLedgerRequest) -> str:
+    account: Account = parse_account(message.account)
+    if account.depth != 1:
+        raise InvalidFieldError("account.path", "must have one segment: a root is verified as a whole")
+    return account.root

@@ -1,0 +1,192 @@
+"""Between the administrator's protocol buffers and the ledger's values."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from gris.budget.v1 import admin_pb2 as pb
+from gris.budget.v1 import budget_pb2
+
+from budget_service.ledger.digests import digest
+from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
+from budget_service.ledger.requests import SetLimits
+from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
+from budget_service.ledger.values import Account, Cost, InvalidFieldError, Limit, Mode
+from budget_service.ledger.verification import Difference
+from budget_service.ledger.windows import (
+    MAX_SLIDING_DAYS,
+    MIN_SLIDING_DAYS,
+    SECOND,
+    Microseconds,
+    Period,
+    WindowRule,
+)
+from budget_service.messages import cost_message, parse_account, parse_id, timestamp
+
+MAX_PAGE = 1000
+DEFAULT_PAGE = 100
+MAX_CURVES = 100
+
+_MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}
+_PERIODS = {
+    pb.PERIOD_DAY: Period.DAY,
+    pb.PERIOD_WEEK: Period.WEEK,
+    pb.PERIOD_MONTH: Period.MONTH,
+    pb.PERIOD_NEVER: Period.NEVER,
+    pb.PERIOD_SLIDING: Period.SLIDING,
+}
+_KINDS = {
+    EntryKind.SETTLED: pb.CHARGE_KIND_SETTLED,
+    EntryKind.DIRECT: pb.CHARGE_KIND_DIRECT,
+    EntryKind.FORFEITED: pb.CHARGE_KIND_FORFEITED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which charges are listed: those of an account and below, in [start, end), after a position of the journal."""
+
+    account: Account
+    start: Microseconds
+    end: Microseconds | None
+    most: int
+    after: str
+
+    def matches(self, entry: JournalEntry) -> bool:
+        """Tell whether an entry is listed."""
+        is_in_time = self.start <= entry.time and (self.end is None or entry.time < self.end)
+        return is_in_time and self.account == entry.account.level(self.account.depth)
+
+    def token(self, position: str) -> str:
+        """Return what leads to the page after a position."""
+        return base64.urlsafe_b64encode(json.dumps([self._digest(), position]).encode()).decode()
+
+    def _digest(self) -> str:
+        parts = (self.account.text, str(self.start), str(self.end))
+        return digest(part.encode() for part in parts)
+
+
+def parse_set_limits(message: pb.SetLimitsRequest) -> SetLimits:
+    """Return what is asked, or raise InvalidFieldError."""
+    if not 1 <= len(message.changes) <= MAX_CHANGED_AT_ONCE:
+        raise InvalidFieldError("changes", f"must be 1 to {MAX_CHANGED_AT_ONCE}")
+    changes = tuple(_change(each, f"changes[{index}]") for index, each in enumerate(message.changes))
+    levels = [level for level, _ in changes]
+    if len({level.root for level in levels}) > 1:
+        raise InvalidFieldError("changes", "must share their first segment")
+    if len(set(levels)) < len(levels):
+        raise InvalidFieldError("changes", "must name each level once")
+    request_id = parse_id(message.request_id, "request_id")
+    return SetLimits(account=levels[0].level(1), request_id=request_id, changes=changes)
+
+
+def parse_listing(message: pb.ListChargesRequest) -> Listing:
+    """Return what is asked, or raise InvalidFieldError."""
+    if not 0 <= message.page_size <= MAX_PAGE:
+        raise InvalidFieldError("page_size", f"must be between 0 and {MAX_PAGE}")
+    start = _moment(message.start_time, "start_time") if message.HasField("start_time") else 0
+    end = _moment(message.end_time, "end_time") if message.HasField("end_time") else None
+    first = Listing(parse_account(message.account), start, end, message.page_size or DEFAULT_PAGE, "")
+    if not message.page_token:
+        return first
+    after = _position(message.page_token, first)
+    return Listing(first.account, start, end, first.most, after)
+
+
+def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
+    """Return an empty report as asked for, or raise InvalidFieldError."""
+    if not account.depth <= message.depth <= 4:
+        raise InvalidFieldError("depth", "must be between the account's own number of segments and 4")
+    if not 1 <= message.days <= MAX_DAYS:
+        raise InvalidFieldError("days", f"must be between 1 and {MAX_DAYS}")
+    for field, limits in (
+        ("information_limits", message.information_limits),
+        ("call_limits", message.call_limits),
+    ):
+        if len(limits) > MAX_CURVES or any(limit < 0 for limit in limits):
+            raise InvalidFieldError(field, f"must be at most {MAX_CURVES} numbers that are not negative")
+    return Usage(_moment(message.start_time, "start_time"), message.days, message.depth)
+
+
+def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
+    """Return an entry of the journal as a message."""
+    return pb.ChargeEntry(
+        account=budget_pb2.Account(path=entry.account.path),
+        cost=cost_message(entry.cost, entry.unit_id),
+        kind=_KINDS[entry.kind],
+        time=timestamp(entry.time),
+        request_id=entry.request_id,
+        release_id=entry.release_id,
+        query_id=entry.query_id,
+    )
+
+
+def curve_message(curve: Curve) -> pb.UsageCurve:
+    """Return a curve as a message."""
+    return pb.UsageCurve(unit=curve.unit.value, limit=curve.limit, exhausted_accounts=curve.exhausted)
+
+
+def difference_message(found: Difference) -> pb.Difference:
+    """Return a difference as a message."""
+    return pb.Difference(
+        path=found.level.path,
+        unit=found.unit.value,
+        sum=found.sum.value,
+        window_start=None if found.start is None else timestamp(found.start),
+        kept=found.kept,
+        rebuilt=found.rebuilt,
+    )
+
+
+def _change(message: pb.LimitChange, field: str) -> tuple[Account, Limit | None]:
+    level = Account.parse(tuple(message.path), f"{field}.path")
+    return level, _limit(message.limit, f"{field}.limit") if message.HasField("limit") else None
+
+
+def _limit(message: pb.Limit, field: str) -> Limit:
+    if message.mode not in _MODES:
+        raise InvalidFieldError(f"{field}.mode", "must be MODE_ENFORCE or MODE_TRACK")
+    try:
+        maximum = Cost(message.information, message.calls)
+    except InvalidFieldError as error:
+        raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
+    return Limit(maximum, _MODES[message.mode], _rule(message, field))
+
+
+def _rule(message: pb.Limit, field: str) -> WindowRule:
+    period = _PERIODS.get(message.period)
+    if period is None:
+        raise InvalidFieldError(f"{field}.period", "must be one of the periods")
+    days = message.sliding_days
+    if days != 0 if period is not Period.SLIDING else not MIN_SLIDING_DAYS <= days <= MAX_SLIDING_DAYS:
+        problem = f"must be {MIN_SLIDING_DAYS} to {MAX_SLIDING_DAYS} if the period is PERIOD_SLIDING, else 0"
+        raise InvalidFieldError(f"{field}.sliding_days", problem)
+    zone = message.zone or "UTC"
+    try:
+        ZoneInfo(zone)
+    except (ValueError, OSError, KeyError):
+        raise InvalidFieldError(f"{field}.zone", "must be the name of an IANA time zone") from None
+    return WindowRule(period, zone, days)
+
+
+def _moment(message: Timestamp, field: str) -> Microseconds:
+    moment = message.seconds * SECOND + message.nanos // 1000
+    if not 0 <= moment < 2**53:
+        raise InvalidFieldError(field, "must be between 1970 and 2255")
+    return moment
+
+
+def _position(token: str, listing: Listing) -> str:
+    try:
+        _, position = json.loads(base64.urlsafe_b64decode(token.encode()))
+    except (ValueError, TypeError, binascii.Error):
+        position = ""
+    if not isinstance(position, str) or token != listing.token(position):
+        raise InvalidFieldError("page_token", "must be that of the last page with the same account and times")
+    return position

@@ -1,0 +1,76 @@
+"""Readings of a whole ledger, page by page, while it goes on working."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from budget_service.ledger.state import JournalEntry
+from budget_service.ledger.usage import Usage
+from budget_service.ledger.values import Account
+from budget_service.ledger.verification import Difference, Rebuilt, held_by_level
+from budget_service.stores.interface import Store
+
+PAGE = 1000
+MAX_DIFFERENCES = 1000
+
+
+@dataclass
+class Verification:
+    """What was compared, and the first of the sums that differ."""
+
+    entries: int = 0
+    balances: int = 0
+    different: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+    def note(self, difference: Difference) -> None:
+        """Count a difference, and keep it if it is one of the first."""
+        self.different += 1
+        if len(self.differences) < MAX_DIFFERENCES:
+            self.differences.append(difference)
+
+
+async def verify(store: Store, root: str, found: Verification) -> None:
+    """Add up a root's journal anew, compare every balance with it, and note what differs. Raises StoreError.
+
+    The journal only grows, so it is read as far as each page of balances had come.
+    """
+    rebuilt, seen = Rebuilt(), set[Account]()
+    after = position = ""
+    early: set[Account] | None = None
+    while early is None or after:
+        page = await store.balances(root, after, PAGE)
+        if page.position:
+            async for _, entry in entries(store, root, position, page.position):
+                rebuilt.add(entry)
+        position, after = page.position, page.after
+        # A level that is new since then may have been missed for good reason.
+        early = set(rebuilt.spent) if early is None else early
+        held = held_by_level(page.reservations)
+        for level, balance in page.balances:
+            for difference in rebuilt.differences(level, balance, held.get(level, ())):
+                found.note(difference)
+        seen.update(level for level, _ in page.balances)
+    for difference in rebuilt.missing(early & set(rebuilt.spent) - seen):
+        found.note(difference)
+    found.entries += rebuilt.entries
+    found.balances += len(seen)
+
+
+async def measure(store: Store, account: Account, usage: Usage) -> None:
+    """Add the charges of an account and of those below it to a usage report. Raises StoreError."""
+    async for _, entry in entries(store, account.root, "", ""):
+        if account == entry.account.level(account.depth):
+            usage.add(entry)
+
+
+async def entries(store: Store, root: str, after: str, until: str) -> AsyncIterator[tuple[str, JournalEntry]]:
+    """Give the entries of a root after one position, up to another, with their positions. Raises StoreError."""
+    while True:
+        page = await store.journal(root, after, until, PAGE)
+        for each in page:
+            yield each
+        if len(page) < PAGE:
+            return
+        after = page[-1][0]

@@ -1,0 +1,83 @@
+"""How calls run: apart from their callers, and with every failure told as a status.
+
+A request that has reached the store is finished in a task of the server, whatever becomes of its caller: a deadline or
+a lost connection never interrupts a commit. The caller repeats the request with the same id and finds its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Coroutine
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+import grpc
+from google.rpc.status_pb2 import Status
+
+from budget_service import statuses
+from budget_service.configuration import AccountUnknownError
+from budget_service.ledger.values import InvalidFieldError
+from budget_service.stores.interface import OutcomeUnknownError, StoreError
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+Result = TypeVar("Result")
+
+log = logging.getLogger(__name__)
+
+
+class Calls:
+    """The calls that a server has begun."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def serve(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
+        """Return the result of `work`, or end the call with the status of its failure."""
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._forget)
+        try:
+            return await asyncio.shield(task)
+        except Exception as error:
+            await _abort(context, _status_of(error))
+
+    async def finish(self) -> None:
+        """Wait for everything that has begun; call it before the store is closed."""
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        # If the caller has left, nobody else looks at the failure, and asyncio would complain of it.
+        if not task.cancelled():
+            task.exception()
+
+
+def _status_of(error: Exception) -> Status:
+    match error:
+        case statuses.RefusalError():
+            return error.status
+        case InvalidFieldError():
+            return statuses.invalid_field(error)
+        case AccountUnknownError():
+            return statuses.account_unknown()
+        case OutcomeUnknownError():
+            log.error("the store gave no outcome: %s", error)
+            return statuses.outcome_unknown()
+        case StoreError():
+            log.error("the store is unavailable: %s", error)
+            return statuses.store_unavailable()
+    # The text of an error that nobody foresaw may name an account: only its kind and place are logged.
+    log.error("a fault of the service: %s at %s", type(error).__name__, _place(error))
+    return statuses.internal()
+
+
+def _place(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+
+
+async def _abort(context: Context, status: Status) -> NoReturn:
+    code = next(each for each in grpc.StatusCode if each.value[0] == status.code)
+    await context.abort(code, status.message, (("grpc-status-details-bin", status.SerializeToString()),))
+    raise AssertionError("abort does not return")

@@ -1,0 +1,119 @@
+"""What counts against the limit of one level, and how it moves on with time.
+
+With a calendar window everything since the window's start counts and is forgotten at its end. With a sliding window the
+level keeps a sum for each day in which something was charged, and each day leaves by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from budget_service.ledger.values import NOTHING, Cost
+from budget_service.ledger.windows import Microseconds, Span, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What was charged in an earlier span that began at `start`; it counts at least until `leaves_at`."""
+
+    start: Microseconds
+    leaves_at: Microseconds
+    spent: Cost
+
+    def counts(self, now: Microseconds, span: Span) -> bool:
+        """Tell whether the sum still counts: a changed rule may keep it for longer, never let it go sooner."""
+        return now < self.leaves_at or self.start >= span.counts_from
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What counts against the limit of one level.
+
+    `window` is the last span that charges were admitted in: the whole window of a calendar rule, or one day of a
+    sliding one, which then has a `leaves_at`. `spent` is all that counts, with the sums of `earlier` days; `reserved`
+    is held by the open reservations that were admitted in spans since `reserved_since`.
+    """
+
+    window: Window
+    spent: Cost = NOTHING
+    reserved: Cost = NOTHING
+    reserved_since: Microseconds = 0
+    leaves_at: Microseconds | None = None
+    earlier: tuple[Day, ...] = ()
+
+    @staticmethod
+    def opened(span: Span, start: Microseconds) -> Balance:
+        """Return an empty balance in a span that begins at `start`."""
+        window = Window(start, span.window.end)
+        return Balance(window, reserved_since=start, leaves_at=span.leaves_at)
+
+    @property
+    def counted_window(self) -> Window:
+        """From the oldest charge that counts to the next moment at which budget returns; no end: never."""
+        start = min((self.window.start, *(day.start for day in self.earlier)))
+        if self.leaves_at is None or self.window.end is None:
+            return Window(start, self.window.end)
+        leaving = [day.leaves_at for day in self.earlier if day.spent != NOTHING]
+        if self.today != NOTHING or not leaving:
+            leaving.append(self.leaves_at)
+        # A day that a changed rule keeps for longer is looked at again when the next day begins.
+        return Window(start, max(min(leaving), self.window.end))
+
+    @property
+    def today(self) -> Cost:
+        """What was charged in the last span itself."""
+        rest = self.spent
+        for day in self.earlier:
+            rest = rest - day.spent
+        return rest
+
+    @property
+    def last_end(self) -> Microseconds | None:
+        """When what is charged now is over: no longer counted; None if that is never."""
+        return self.window.end if self.leaves_at is None else self.leaves_at
+
+    def counts(self, start: Microseconds) -> bool:
+        """Tell whether charges of the span that began at `start` count."""
+        return start == self.window.start or any(day.start == start for day in self.earlier)
+
+    def at(self, now: Microseconds, span: Span) -> Balance:
+        """Return the balance at `now`, `span` being what today's configuration says of it.
+
+        A changed configuration gives nothing back at once: what counts stays until the old rule or, if that is later,
+        the new one lets it go; only the end of a calendar window is the sooner of both.
+        """
+        window = self.window.at(now, span.window)
+        is_over = window.start != self.window.start
+        if self.leaves_at is None and span.leaves_at is None:
+            return Balance.opened(span, window.start) if is_over else replace(self, window=window)
+        if self.leaves_at is None:
+            return Balance.opened(span, window.start) if is_over else self._sliding(now, window, span)
+        moved = self._with_day_ended(window) if is_over else self
+        if span.leaves_at is None:
+            # The end of a day does not end a calendar window.
+            return moved._without_old_days(now, span, Window(window.start, span.window.end), None)
+        return moved._sliding(now, window, span)
+
+    def charged(self, start: Microseconds, cost: Cost) -> Balance:
+        """Return the balance after a charge that was admitted in the span that began at `start`, which counts."""
+        earlier = tuple(
+            replace(day, spent=day.spent + cost) if day.start == start else day for day in self.earlier
+        )
+        return replace(self, spent=self.spent + cost, earlier=earlier)
+
+    def _sliding(self, now: Microseconds, window: Window, span: Span) -> Balance:
+        return self._without_old_days(now, span, window, max(self.leaves_at or 0, span.leaves_at or 0))
+
+    def _with_day_ended(self, window: Window) -> Balance:
+        # A day without a charge is kept too: a reservation of it may still be settled.
+        day = Day(self.window.start, self.leaves_at or 0, self.today)
+        return replace(self, window=window, leaves_at=0, earlier=(*self.earlier, day))
+
+    def _without_old_days(
+        self, now: Microseconds, span: Span, window: Window, leaves_at: Microseconds | None
+    ) -> Balance:
+        earlier = tuple(day for day in self.earlier if day.counts(now, span))
+        spent = self.today
+        for day in earlier:
+            spent = spent + day.spent
+        return replace(self, window=window, spent=spent, leaves_at=leaves_at, earlier=earlier)

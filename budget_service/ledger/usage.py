@@ -1,0 +1,50 @@
+"""How soon limits would have been exhausted: figure 5 of the paper (arXiv 2002.05839), from the journal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from budget_service.ledger.state import JournalEntry
+from budget_service.ledger.values import NOTHING, Account, Cost, Unit
+from budget_service.ledger.windows import DAY, Microseconds
+
+MAX_DAYS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """For each day since the refresh, how many accounts had been charged `limit` or more by its end."""
+
+    unit: Unit
+    limit: int
+    exhausted: tuple[int, ...]
+
+
+@dataclass
+class Usage:
+    """What the accounts with `depth` segments were charged on each of `days` days of 24 hours since `start`."""
+
+    start: Microseconds
+    days: int
+    depth: int
+    spent: dict[Account, dict[int, Cost]] = field(default_factory=lambda: defaultdict(dict))
+
+    def add(self, entry: JournalEntry) -> None:
+        """Count one entry if it is of such an account and time."""
+        day = (entry.time - self.start) // DAY
+        if 0 <= day < self.days and entry.account.depth >= self.depth:
+            sums = self.spent[entry.account.level(self.depth)]
+            sums[day] = sums.get(day, NOTHING) + entry.cost
+
+    def curve(self, unit: Unit, limit: int) -> Curve:
+        """Return how a limit would have been exhausted."""
+        first = [0] * self.days
+        for sums in self.spent.values():
+            total = 0
+            for day in sorted(sums):
+                total += sums[day].of(unit)
+                if total >= limit:
+                    first[day] += 1
+                    break
+        return Curve(unit, limit, tuple(sum(first[: day + 1]) for day in range(self.days)))

@@ -1,0 +1,85 @@
+"""Which limits apply to an account: those stored in the ledger before those of the configuration.
+
+What was found is kept for the next request of the account. It may be old: the ledger refuses to decide by limits that
+it has changed since, and then they are asked for again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from budget_service.configuration import AccountUnknownError, Configuration
+from budget_service.ledger.limits import LimitsChangedError, StoredLimits
+from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.reading import Statement
+from budget_service.ledger.requests import Charge, Release, Reserve
+from budget_service.ledger.values import Account, LevelLimit
+from budget_service.stores.interface import Store, StoreUnavailableError
+
+KNOWN_ACCOUNTS = 50_000
+# Each change of a root's limits makes a request of it look them up again, once.
+MAX_ATTEMPTS = 5
+
+BudgetRequestT = TypeVar("BudgetRequestT", Reserve, Charge, Release)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The limits of an account by a version of its root's stored ones."""
+
+    levels: tuple[LevelLimit, ...]
+    version: int
+
+
+class LimitBook:
+    """Applies requests, and reads, with the limits that are in force."""
+
+    def __init__(self, store: Store, configuration: Configuration) -> None:
+        self._store = store
+        self._configuration = configuration
+        self._found: OrderedDict[Account, Found] = OrderedDict()
+
+    async def apply(self, request: BudgetRequestT) -> Answer:
+        """Apply a request; see `Store.apply`. Raises AccountUnknownError."""
+        for _ in range(MAX_ATTEMPTS):
+            found = self._kept(request.account) or await self._look_up(request.account)
+            try:
+                asked = replace(request, levels=found.levels, limits_version=found.version)
+                return await self._store.apply(asked)
+            except LimitsChangedError:
+                await self._look_up(request.account)
+        raise StoreUnavailableError("the limits of this root are being changed without pause")
+
+    async def read(self, account: Account) -> Statement:
+        """Return the state of an account now; see `Store.read`. Raises AccountUnknownError."""
+        for _ in range(MAX_ATTEMPTS):
+            found = self._kept(account) or await self._look_up(account)
+            statement = await self._store.read(account, found.levels)
+            if statement.limits_version == found.version:
+                return statement
+            await self._look_up(account)
+        raise StoreUnavailableError("the limits of this root are being changed without pause")
+
+    def _kept(self, account: Account) -> Found | None:
+        found = self._found.get(account)
+        if found is not None:
+            self._found.move_to_end(account)
+            return found
+        try:
+            # Most roots have no stored limits: the ledger says so if this one has.
+            return self._keep(account, StoredLimits())
+        except AccountUnknownError:
+            return None
+
+    async def _look_up(self, account: Account) -> Found:
+        self._found.pop(account, None)
+        return self._keep(account, await self._store.limits(account))
+
+    def _keep(self, account: Account, stored: StoredLimits) -> Found:
+        levels = self._configuration.limits_of(account, stored.limits)
+        self._found[account] = found = Found(levels, stored.version)
+        if len(self._found) > KNOWN_ACCOUNTS:
+            self._found.popitem(last=False)
+        return found

@@ -1,0 +1,211 @@
+"""The PostgreSQL store: one round trip and one transaction for what was asked, decided by functions inside it.
+
+A charge that was answered is on PostgreSQL's disk, and on that of its synchronous standbys if it has any. All changes
+of one root account come one after the other, since each locks the root's row; so those that wait for their turn here
+go together, as one transaction: the disk is waited for once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeAlias
+
+from psycopg import sql
+
+from budget_service.ledger.limits import LimitsChangedError, StoredLimits
+from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.reading import Statement, statement
+from budget_service.ledger.requests import Request
+from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
+from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.windows import Microseconds
+from budget_service.stores import postgres_audit as audit
+from budget_service.stores import postgres_text as text
+from budget_service.stores.interface import (
+    BalancePage,
+    Clock,
+    OutcomeUnknownError,
+    StoreUnavailableError,
+    StoreUnusableError,
+    system_clock,
+)
+from budget_service.stores.postgres_address import parse_address
+from budget_service.stores.postgres_connections import FAULTS, Connections, Session
+from budget_service.stores.postgres_schema import RULES, demand_promises, install
+
+# Two is what a window that ends between guess and decision takes.
+MAX_GUESSES = 4
+MAX_TOGETHER = 64
+
+_RULES = sql.Identifier(RULES)
+_APPLY = sql.SQL("SELECT kind, outcome FROM {}.apply_all(%s)").format(_RULES)
+_READ = sql.SQL("SELECT {}.read(%s::bigint, %s, %s::text[], %s)").format(_RULES)
+_LIMITS = sql.SQL(
+    "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
+    "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s AND level = ANY(%s::text[])"
+)
+_QUESTION = sql.SQL(
+    "SELECT query_id FROM gris.reservations WHERE root = %s AND reservation_id = %s AND account = %s"
+)
+
+
+# A change that waits for its turn: what `apply_all` is told of it, and who waits for its kind and outcome.
+Waiting: TypeAlias = tuple[str, asyncio.Future[tuple[str, str]]]
+
+
+class PostgresStore:
+    """A Store in PostgreSQL. Nothing that may have had an effect is tried twice behind the caller's back.
+
+    Work that has begun is finished even if its caller is cancelled. `clock` replaces PostgreSQL's own time, for tests.
+    """
+
+    def __init__(self, address: str, *, allow_volatile: bool, clock: Clock | None) -> None:
+        self._connections = Connections(parse_address(address), self._prove)
+        self._allow_volatile = allow_volatile
+        self._clock = clock
+        self._waiting: dict[str, list[Waiting]] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+        # How far PostgreSQL's clock was ahead of ours when a guess of its time was wrong.
+        self._ahead: Microseconds = 0
+
+    @staticmethod
+    async def open(
+        address: str, *, allow_volatile: bool = False, clock: Clock | None = None
+    ) -> PostgresStore:
+        """Connect, check that PostgreSQL keeps what it is given, and make the tables if they are missing.
+
+        Raises StoreUnavailableError or StoreUnusableError.
+        """
+        store = PostgresStore(address, allow_volatile=allow_volatile, clock=clock)
+        try:
+            async with store._connections.session() as session:
+                await install(session)
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def apply(self, request: Request) -> Answer:
+        """Decide a request and write the change in one transaction; see `Store`."""
+        guess = self._guess()
+        for _ in range(MAX_GUESSES):
+            told = text.argument(request, guess, self._told_clock())
+            kind, answer = await self._in_turn(request.account.root, told)
+            if kind == "limits":
+                raise LimitsChangedError
+            if kind != "clock":
+                return text.parse_answer(kind, answer)
+            guess = int(answer)
+            self._ahead = guess - system_clock()
+        raise StoreUnavailableError("the clock of PostgreSQL does not stand still")
+
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+        """Return the state of an account now; see `Store`."""
+        names = [each.level.text for each in levels]
+        ((found,),) = await self._reading(_READ, self._told_clock(), account.root, names, MAX_EXPIRED_AT_ONCE)
+        snapshot, now = text.parse_reading(found)
+        return statement(snapshot, levels, now)
+
+    async def limits(self, account: Account) -> StoredLimits:
+        """Return the limits that are set on the levels of an account; see `Store`."""
+        names = [account.level(depth).text for depth in range(1, account.depth + 1)]
+        ((version, limits),) = await self._reading(_LIMITS, account.root, account.root, names)
+        return text.parse_limits(version, limits)
+
+    async def roots(self) -> list[str]:
+        """Return every root that was ever used; see `Store`."""
+        return [root for (root,) in await self._reading(audit.ROOTS)]
+
+    async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Return entries of a root; see `Store`."""
+        found = await self._reading(audit.JOURNAL, *audit.journal_parameters(root, after, until, most))
+        return [(str(number), audit.read_entry(entry)) for number, entry in found]
+
+    async def balances(self, root: str, after: str, most: int) -> BalancePage:
+        """Return balances of a root; see `Store`."""
+        (found,) = await self._reading(audit.BALANCES, root, after, most)
+        return audit.read_page(found, most)
+
+    async def question_of(self, account: Account, reservation_id: str) -> str | None:
+        """Return the query_id of an open reservation; see `Store`."""
+        key = (account.root, text.escaped(reservation_id), account.text)
+        found = await self._reading(_QUESTION, *key)
+        return text.unescaped(found[0][0]) if found else None
+
+    async def check(self) -> None:
+        """Return if PostgreSQL answers, takes writes and keeps what it is given, by what it says of itself."""
+        try:
+            async with self._connections.session() as session:
+                await self._prove(session)
+        except OutcomeUnknownError as error:
+            raise StoreUnavailableError(str(error)) from None
+
+    async def close(self) -> None:
+        """Finish what was begun and close every connection."""
+        await asyncio.gather(*self._serving)
+        await self._connections.close()
+
+    async def _in_turn(self, root: str, told: str) -> tuple[str, str]:
+        answered: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
+        if root in self._waiting:
+            self._waiting[root].append((told, answered))
+        else:
+            self._waiting[root] = [(told, answered)]
+            serving = asyncio.create_task(self._serve(root))
+            self._serving.add(serving)
+            serving.add_done_callback(self._serving.discard)
+        return await answered
+
+    async def _serve(self, root: str) -> None:
+        """Answer what waits for this root account, until nothing does."""
+        while waiting := self._waiting[root]:
+            self._waiting[root] = waiting[MAX_TOGETHER:]
+            await self._answer(waiting[:MAX_TOGETHER])
+        del self._waiting[root]
+
+    async def _answer(self, together: list[Waiting]) -> None:
+        told = f"[{','.join(each for each, _ in together)}]"
+        try:
+            answers = await self._rows(_APPLY, told)
+        except Exception as error:
+            if isinstance(error, FAULTS) and len(together) > 1:
+                # Nothing was changed. One of them is at fault, and the others must not pay for it.
+                for each in together:
+                    await self._answer([each])
+            else:
+                _tell([answered for _, answered in together], error)
+        else:
+            for (_, answered), answer in zip(together, answers, strict=True):
+                # Whoever has left is not told.
+                if not answered.done():
+                    answered.set_result(answer)
+
+    async def _rows(self, query: sql.Composed | sql.SQL, *parameters: Any) -> list[Any]:
+        try:
+            async with self._connections.session() as session:
+                return await session.rows(query, *parameters)
+        except StoreUnusableError as error:
+            # A new connection found that the server has changed.
+            raise StoreUnavailableError(str(error)) from None
+
+    async def _reading(self, query: sql.Composed | sql.SQL, *parameters: Any) -> list[Any]:
+        try:
+            return await self._rows(query, *parameters)
+        except OutcomeUnknownError as error:
+            # A reading has no outcome that could be unknown.
+            raise StoreUnavailableError(str(error)) from None
+
+    async def _prove(self, session: Session) -> None:
+        await demand_promises(session, allow_volatile=self._allow_volatile)
+
+    def _guess(self) -> Microseconds:
+        return system_clock() + self._ahead if self._clock is None else self._clock()
+
+    def _told_clock(self) -> Microseconds | None:
+        return None if self._clock is None else self._clock()
+
+
+def _tell(waiting: list[asyncio.Future[tuple[str, str]]], error: Exception) -> None:
+    for answered in waiting:
+        if not answered.done():
+            answered.set_exception(error)

@@ -1,0 +1,64 @@
+"""The address of a PostgreSQL store: what libpq is told, and what it is never shown.
+
+libpq quotes in its errors what it took for a host or a port, and where a password holds an unescaped character that is
+a piece of the password. So an address is read strictly before libpq sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from budget_service.stores.interface import StoreUnusableError
+
+# So soon a server that says nothing is given up; `connect_timeout=SECONDS` in the address allows a far one more.
+CONNECT_TIMEOUT_SECONDS = 0.2
+
+UNREADABLE = (
+    "the address of PostgreSQL cannot be read: it is postgresql://USER:PASSWORD@HOST:PORT/DB?sslmode=..., the port is "
+    "a number, and characters such as # / ? @ : [ ] % in the password are percent-encoded (# is %23)"
+)
+_WORD = r"(?:[A-Za-z0-9._~!$'()*+;-]|%[0-9A-Fa-f]{2})*"
+_HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
+_PARAMETER = r"[a-z_]+=(?:[A-Za-z0-9._~/,:+-]|%[0-9A-Fa-f]{2})*"
+_ADDRESS = re.compile(
+    rf"postgres(?:ql)?://(?:{_WORD}(?::{_WORD})?@)?{_HOST}(?:,{_HOST})*(?:/{_WORD})?"
+    rf"(?:\?{_PARAMETER}(?:&{_PARAMETER})*)?"
+)
+
+# What each session is set to. PostgreSQL gives up before the service does, so that most of what takes too long is known
+# to have had no effect. Every statement finds its rows by key: no plan made for an empty table may scan a full one.
+SETTINGS = (
+    "-c statement_timeout=1000 -c default_transaction_isolation=read\\ committed -c plan_cache_mode=force_generic_plan "
+    "-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off"
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Address:
+    """What a connection is made with, for each host in turn; it is never shown, as it may hold a password."""
+
+    conninfos: tuple[str, ...]
+    connect_timeout_seconds: float
+
+
+def parse_address(address: str) -> Address:
+    """Return how to connect to `postgresql://...`. Raises StoreUnusableError, which shows no part of the address."""
+    if not _ADDRESS.fullmatch(address):
+        raise StoreUnusableError(UNREADABLE)
+    try:
+        parts = conninfo_to_dict(address)
+        seconds = float(parts.pop("connect_timeout", None) or CONNECT_TIMEOUT_SECONDS)
+    except (psycopg.Error, ValueError):
+        raise StoreUnusableError(UNREADABLE) from None
+    parts["options"] = f"{parts.get('options') or ''} {SETTINGS}"
+    parts |= {"fallback_application_name": "gris budget_service", "client_encoding": "UTF8"}
+    hosts = str(parts.pop("host")).split(",")
+    ports = str(parts.pop("port", "")).split(",")
+    # One port may stand for all hosts; libpq's own time-out for each would be two seconds at least.
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    each = (parts | {"host": host, "port": port} for host, port in zip(hosts, ports, strict=True))
+    return Address(tuple(make_conninfo("", **those) for those in each), seconds)

@@ -1,0 +1,180 @@
+"""The connections to PostgreSQL: who may have one, how long an answer may take, and what its absence means.
+
+Whoever finds none idle makes one and is told at once why it cannot be made. (A pool that connects in the background
+keeps callers waiting for a server that is gone, and later for its next attempt.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, sql
+from psycopg.errors import Diagnostic
+from psycopg.pq import TransactionStatus
+
+from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
+from budget_service.stores.postgres_address import Address
+
+MAX_CONNECTIONS = 16
+# Each one is a process of the server, and many that start at once are slower than one after the other.
+MAX_CONNECTING = 4
+BUSY_TIMEOUT_SECONDS = 2.0
+# Longer than the server's own statement_timeout.
+ANSWER_TIMEOUT_SECONDS = 1.5
+# A statement that breaks a rule of the tables is a fault of this program, not of the server.
+FAULTS = (psycopg.DataError, psycopg.IntegrityError)
+
+
+class Session:
+    """A connection in autocommit mode: each statement is one round trip and one transaction."""
+
+    def __init__(self, connection: AsyncConnection[Any]) -> None:
+        self.connection = connection
+        self._warnings: list[Diagnostic] = []
+        connection.add_notice_handler(self._note)
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether the connection can be used for another statement."""
+        return self.connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+    @property
+    def was_ended(self) -> bool:
+        """Tell whether the server has said something unasked to an idle connection: most likely its farewell."""
+        poll = select.poll()
+        poll.register(self.connection.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+
+    async def rows(self, query: sql.SQL | sql.Composed, *parameters: Any) -> list[Any]:
+        """Return the rows of a statement.
+
+        Raises StoreUnavailableError or one of FAULTS if the server refused it and nothing was changed, or
+        OutcomeUnknownError.
+        """
+        self._warnings.clear()
+        # A cancelled wait would have psycopg ask the silent server to cancel, and wait for that.
+        timer = asyncio.get_running_loop().call_later(ANSWER_TIMEOUT_SECONDS, self._hang_up)
+        try:
+            cursor = await self.connection.execute(query, parameters, prepare=True)
+            found = await cursor.fetchall()
+        except FAULTS:
+            raise
+        except psycopg.Error as error:
+            raise self._failure(error) from None
+        finally:
+            timer.cancel()
+        if self._warnings:
+            # It has stopped waiting for a standby, and the commit is only its own: a fail-over would lose it.
+            raise OutcomeUnknownError(
+                "PostgreSQL answered with a warning, so that a fail-over may lose the change"
+            )
+        return found
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self.connection.close()
+
+    def _failure(self, error: psycopg.Error) -> StoreUnavailableError | OutcomeUnknownError:
+        # What the server says may quote a row, so that only its code is told.
+        if error.sqlstate is not None and self.is_idle:
+            return StoreUnavailableError(f"PostgreSQL refused: {type(error).__name__} ({error.sqlstate})")
+        return OutcomeUnknownError(f"PostgreSQL hung up or gave no answer: {type(error).__name__}")
+
+    def _note(self, notice: Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self._warnings.append(notice)
+
+    def _hang_up(self) -> None:
+        if not self.connection.closed:
+            with socket.fromfd(self.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as other:
+                other.shutdown(socket.SHUT_RDWR)
+
+
+class Connections:
+    """At most MAX_CONNECTIONS sessions, the last one used first; each has passed `prove` before it is used."""
+
+    def __init__(self, address: Address, prove: Callable[[Session], Awaitable[None]]) -> None:
+        self._address = address
+        self._prove = prove
+        self._free = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._connecting = asyncio.Semaphore(MAX_CONNECTING)
+        self._idle: list[Session] = []
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Session]:
+        """Lend a session. Raises StoreUnavailableError, or StoreUnusableError if a new session does not pass."""
+        await self._wait_for_a_place()
+        try:
+            session = self._take_idle() or await self._connect()
+            try:
+                yield session
+            except OutcomeUnknownError:
+                # The others may be as silent; a new connection finds out soon.
+                await self.close()
+                raise
+            finally:
+                await self._give_back(session)
+        finally:
+            self._free.release()
+
+    async def close(self) -> None:
+        """Close every session that is not in use."""
+        while self._idle:
+            await self._idle.pop().close()
+
+    async def _connect(self) -> Session:
+        async with self._connecting:
+            session = Session(await self._connection())
+        try:
+            await self._prove(session)
+        except BaseException as error:
+            await session.close()
+            if isinstance(error, OutcomeUnknownError):
+                raise StoreUnavailableError(str(error)) from None
+            raise
+        return session
+
+    async def _wait_for_a_place(self) -> None:
+        try:
+            async with asyncio.timeout(BUSY_TIMEOUT_SECONDS):
+                await self._free.acquire()
+        except TimeoutError:
+            raise StoreUnavailableError("every connection to PostgreSQL is busy") from None
+
+    def _take_idle(self) -> Session | None:
+        while self._idle:
+            session = self._idle.pop()
+            if not session.was_ended:
+                return session
+            session.connection.pgconn.finish()
+        return None
+
+    async def _give_back(self, session: Session) -> None:
+        if session.is_idle:
+            self._idle.append(session)
+        else:
+            await session.close()
+
+    async def _connection(self) -> AsyncConnection[Any]:
+        *others, last = self._address.conninfos
+        for conninfo in others:
+            with suppress(StoreUnavailableError):
+                return await self._connection_to(conninfo)
+        return await self._connection_to(last)
+
+    async def _connection_to(self, conninfo: str) -> AsyncConnection[Any]:
+        try:
+            async with asyncio.timeout(self._address.connect_timeout_seconds):
+                return await AsyncConnection.connect(conninfo, autocommit=True)
+        except TimeoutError:
+            raise StoreUnavailableError("PostgreSQL does not answer") from None
+        except psycopg.Error as error:
+            raise StoreUnavailableError(" ".join(str(error).split())) from None
+        except OSError as error:
+            raise StoreUnavailableError(f"PostgreSQL cannot be reached: {error.strerror}") from None

@@ -1,0 +1,107 @@
+"""The ledger's tables and functions in PostgreSQL, and what a server must promise to keep one."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import AsyncConnection, sql
+
+from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.postgres_connections import Session
+
+SCHEMA_VERSION = 1
+MIN_SERVER_VERSION = 140000
+
+SQL = Path(__file__).parent / "sql"
+TABLES = (SQL / "tables.sql").read_bytes()
+PLACEHOLDER = "gris_rules"
+_FUNCTIONS = "\n".join(
+    (SQL / f"{name}.sql").read_text(encoding="utf-8")
+    for name in ("ledger", "balances", "reserve", "charge", "release", "limits", "apply")
+)
+# Every program calls the functions it brought: another one beside it, with other rules, changes nothing for it.
+RULES = f"{PLACEHOLDER}_{hashlib.sha256(_FUNCTIONS.encode()).hexdigest()[:16]}"
+FUNCTIONS = _FUNCTIONS.replace(f"{PLACEHOLDER}.", f"{RULES}.").encode()
+
+# Any number that other programs of the database are unlikely to lock.
+INSTALLATION_LOCK = 0x67726973
+
+_PROMISES = sql.SQL(
+    "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean, "
+    "current_setting('server_version_num')::integer, current_setting('server_encoding'), "
+    "current_setting('fsync')::boolean, current_setting('full_page_writes')::boolean, "
+    "current_setting('synchronous_commit')"
+)
+
+
+async def demand_promises(session: Session, *, allow_volatile: bool) -> None:
+    """Return if the server takes writes and keeps what it has acknowledged, else raise StoreUnusableError."""
+    ((read_only, version, encoding, fsync, full_pages, commit),) = await session.rows(_PROMISES)
+    if read_only:
+        raise StoreUnusableError("this PostgreSQL is a standby or read-only and takes no writes")
+    if version < MIN_SERVER_VERSION:
+        raise StoreUnusableError("this PostgreSQL is older than version 14")
+    if encoding != "UTF8":
+        raise StoreUnusableError("the encoding of this database must be UTF8")
+    if allow_volatile:
+        return
+    if not (fsync and full_pages):
+        raise StoreUnusableError("this PostgreSQL may lose its data: set fsync and full_page_writes to on")
+    if commit not in ("on", "remote_apply"):
+        raise StoreUnusableError(
+            f"this PostgreSQL may forget charges (synchronous_commit is {commit}): set it to on or remote_apply"
+        )
+
+
+async def install(session: Session) -> None:
+    """Make the tables and functions that are missing; several processes may do so at once.
+
+    Raises StoreUnusableError if the ledger is newer than this program, StoreUnavailableError if it cannot be done.
+    """
+    connection = session.connection
+    try:
+        async with connection.transaction():
+            # A process that waits for another one's migration is not stuck.
+            await connection.execute("SET LOCAL statement_timeout = 0")
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (INSTALLATION_LOCK,))
+            await _install_tables(connection)
+            await _install_functions(connection)
+    except psycopg.errors.InsufficientPrivilege:
+        raise StoreUnusableError("the user of this address may not create the ledger's schemas") from None
+    except psycopg.Error as error:
+        raise StoreUnavailableError(
+            f"the ledger cannot be installed: {type(error).__name__} ({error.sqlstate})"
+        ) from None
+
+
+async def _install_tables(connection: AsyncConnection[Any]) -> None:
+    if await _first(connection, "SELECT to_regclass('gris.schema') IS NULL"):
+        await _drop_functions(connection)
+        await connection.execute(TABLES)
+        await connection.execute("INSERT INTO gris.schema VALUES (%s)", (SCHEMA_VERSION,))
+    found = await _first(connection, "SELECT version FROM gris.schema")
+    if found > SCHEMA_VERSION:
+        raise StoreUnusableError(
+            f"this PostgreSQL has schema {found}, newer than this program's {SCHEMA_VERSION}"
+        )
+
+
+async def _drop_functions(connection: AsyncConnection[Any]) -> None:
+    """Drop the functions of every program: they are made for the tables that were there."""
+    names = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)"
+    for (name,) in await (await connection.execute(names, (f"{PLACEHOLDER}_",))).fetchall():
+        await connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+
+
+async def _install_functions(connection: AsyncConnection[Any]) -> None:
+    if await _first(connection, "SELECT to_regnamespace(%s) IS NULL", RULES):
+        await connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(RULES)))
+        await connection.execute(FUNCTIONS)
+
+
+async def _first(connection: AsyncConnection[Any], query: LiteralString, *parameters: str) -> Any:
+    ((found,),) = await (await connection.execute(query, parameters)).fetchall()
+    return found

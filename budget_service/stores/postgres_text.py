@@ -1,0 +1,181 @@
+"""What is said to the functions in `sql/`, and how their answers are read."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from budget_service.ledger.balances import Balance, Day
+from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
+from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
+from budget_service.ledger.requests import (
+    BudgetRequest,
+    Charge,
+    Release,
+    Request,
+    Reserve,
+    SetLimits,
+    payer_of,
+)
+from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
+from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
+from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.ledger.windows import Microseconds, Window
+from budget_service.stores.codec import decode_outcome
+
+REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
+# What is out of date goes a little at a time, faster than it comes.
+PURGED_AT_ONCE = 20
+
+
+def argument(request: Request, guess: Microseconds, clock: Microseconds | None) -> str:
+    """Return what `apply` is told; the windows are those around `guess`, `clock` replaces PostgreSQL's own time."""
+    told = {
+        "clock": clock,
+        "root": request.account.root,
+        "account": request.account.text,
+        "fingerprint": request.fingerprint(),
+        "request_id": escaped(request.request_id),
+        "purged_at_once": PURGED_AT_ONCE,
+        "retention": RETENTION,
+        "refusal_retention": REFUSAL_RETENTION,
+    }
+    own = _limit_fields(request) if isinstance(request, SetLimits) else _budget_fields(request, guess)
+    return json.dumps(told | own, ensure_ascii=False)
+
+
+def parse_answer(kind: str, text: str) -> Answer:
+    """Return the answer of `apply`."""
+    if kind == "reused":
+        return REUSED
+    outcome = decode_outcome(text)
+    if isinstance(outcome, Reserved):
+        outcome = replace(outcome, reservation_id=unescaped(outcome.reservation_id))
+    return Answer(outcome, replayed=kind == "replayed")
+
+
+def parse_reading(found: dict[str, Any]) -> tuple[Snapshot, Microseconds]:
+    """Return the snapshot that `read` found, and its time."""
+    snapshot = Snapshot(
+        root=RootRecord(found["unit_id"], found["last_time"], found["limits_version"]),
+        balances={read_account(each["level"]): read_balance(each) for each in found["balances"] or ()},
+        due=tuple(read_reservation(each) for each in found["due"] or ()),
+    )
+    return snapshot, found["now"]
+
+
+def parse_limits(version: int, limits: dict[str, str]) -> StoredLimits:
+    """Return the stored limits of an account from their texts by level."""
+    return StoredLimits(version, {read_account(level): parse_limit(each) for level, each in limits.items()})
+
+
+def escaped(id_: str) -> str:
+    r"""Return an id as PostgreSQL can keep it: its texts hold every character but the zero byte.
+
+    >>> escaped("a\0b\\")
+    'a\\0b\\\\'
+    """
+    return id_.replace("\\", "\\\\").replace("\0", "\\0")
+
+
+def unescaped(text: str) -> str:
+    """Return the id that `escaped` has made this text of."""
+    return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
+
+
+def _limit_fields(request: SetLimits) -> dict[str, Any]:
+    changes = [
+        {"level": level.text, "limit_text": None if limit is None else limit_text(limit)}
+        for level, limit in request.changes
+    ]
+    return {"operation": "set limits", "changes": changes, "most_limits": MAX_STORED_LIMITS}
+
+
+def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any]:
+    return {
+        "payer": payer_of(request),
+        "levels": [_level(each, guess) for each in request.levels],
+        "limits_version": request.limits_version,
+        "reservation_id": escaped(request.reservation_id),
+        "expired_at_once": MAX_EXPIRED_AT_ONCE,
+        **_own_fields(request),
+    }
+
+
+def _own_fields(request: BudgetRequest) -> dict[str, Any]:
+    match request:
+        case Reserve():
+            own = {"operation": "reserve", "ttl": request.ttl, "forfeits": request.forfeits}
+            return own | _question(request.query_id) | _cost(request.max_cost, request.unit_id)
+        case Charge():
+            own = {"operation": "charge", "release_id": escaped(request.release_id)}
+            return own | _question(request.query_id) | _cost(request.cost, request.unit_id)
+        case Release():
+            return {"operation": "release"}
+
+
+def _question(query_id: str) -> dict[str, Any]:
+    return {"query_id": escaped(query_id)}
+
+
+def _cost(cost: Cost, unit_id: str) -> dict[str, Any]:
+    return {"information": cost.information, "calls": cost.calls, "unit_id": unit_id}
+
+
+def _level(each: LevelLimit, guess: Microseconds) -> dict[str, Any]:
+    limit, span = each.limit, each.limit.window.around(guess)
+    return {
+        "level": each.level.text,
+        "depth": each.level.depth,
+        "information": limit.maximum.information,
+        "calls": limit.maximum.calls,
+        "mode": limit.mode.value,
+        "window_start": span.window.start,
+        "window_end": span.window.end,
+        "counts_from": span.counts_from,
+        "leaves_at": span.leaves_at,
+    }
+
+
+def read_balance(row: dict[str, Any]) -> Balance:
+    """Return the balance of a row of its table."""
+    return Balance(
+        Window(row["window_start"], row["window_end"]),
+        spent=Cost(row["spent_information"], row["spent_calls"]),
+        reserved=Cost(row["reserved_information"], row["reserved_calls"]),
+        reserved_since=row["reserved_since"],
+        leaves_at=row["leaves_at"],
+        earlier=tuple(_day(each) for each in row["earlier"]),
+    )
+
+
+def read_holds(rows: list[dict[str, Any]]) -> tuple[Hold, ...]:
+    """Return the spans that something counts in."""
+    return tuple(Hold(read_account(each["level"]).depth, each["window_start"]) for each in rows)
+
+
+def _day(row: dict[str, Any]) -> Day:
+    return Day(row["start"], row["leaves_at"], Cost(row["information"], row["calls"]))
+
+
+def read_reservation(row: dict[str, Any]) -> Reservation:
+    """Return the reservation of a row of its table."""
+    return Reservation(
+        reservation_id=unescaped(row["reservation_id"]),
+        account=read_account(row["account"]),
+        request_id=unescaped(row["request_id"]),
+        query_id=unescaped(row["query_id"]),
+        held=Cost(row["information"], row["calls"]),
+        unit_id=row["unit_id"],
+        expires_at=row["expires_at"],
+        paid_release_id=unescaped(row["paid_release_id"]),
+        forfeits=row["forfeits"],
+        holds=read_holds(row["holds"]),
+    )
+
+
+def read_account(text: str) -> Account:
+    """Return an account from its path joined by slashes."""
+    return Account(tuple(text.split("/")))

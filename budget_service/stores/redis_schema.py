@@ -1,0 +1,50 @@
+"""The schema of a ledger in Redis, and how an older one is brought up to date.
+
+Stop every service on an older version first: it would go on writing what it knows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+
+SCHEMA_VERSION = 3
+SCHEMA_KEY = "gris:schema"
+
+
+async def bring_up(client: Any) -> None:
+    """Give an empty Redis this schema, or an older ledger; raise StoreUnusableError for a newer one.
+
+    It may be interrupted and begun again. Raises StoreUnavailableError.
+    """
+    try:
+        await client.set(SCHEMA_KEY, str(SCHEMA_VERSION), nx=True)
+        found = int(await client.get(SCHEMA_KEY))
+        if found > SCHEMA_VERSION:
+            raise StoreUnusableError(
+                f"this Redis has schema {found}, newer than this program's {SCHEMA_VERSION}"
+            )
+        if found < SCHEMA_VERSION:
+            await _name_each_payment(client)
+            await client.set(SCHEMA_KEY, str(SCHEMA_VERSION))
+    except (RedisError, OSError) as error:
+        raise StoreUnavailableError(str(error)) from error
+
+
+async def _name_each_payment(client: Any) -> None:
+    """Up to schema 2 a payer had one hash of payments, all of one window; now each payment has a key."""
+    async for key in client.scan_iter("gris:*:paid:*", _type="hash"):
+        payments: dict[str, str] = await client.hgetall(key)
+        expires_in = await client.pttl(key)
+        window = payments.pop("window")
+        for name, release_id in payments.items():
+            kind, _, id_ = name.partition(":")
+            await client.set(
+                f"{key}//{kind}//{id_}",
+                f"{window}:{id_ if kind == 'release' else release_id}",
+                px=expires_in if expires_in > 0 else None,
+            )
+        await client.unlink(key)

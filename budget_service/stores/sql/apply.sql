@@ -1,0 +1,85 @@
+-- What Python calls.
+
+CREATE FUNCTION gris_rules.outcome(draft gris_rules.draft) RETURNS gris_rules.draft LANGUAGE plpgsql AS $$
+DECLARE
+  asked gris_rules.request := draft.asked;
+BEGIN
+  IF asked.operation = 'release' THEN
+    RETURN gris_rules.release(draft);
+  END IF;
+  IF draft.unit_id NOT IN ('', asked.unit_id) THEN
+    draft.outcome := gris_rules.refused('UNIT_MISMATCH');
+    RETURN draft;
+  END IF;
+  IF asked.operation = 'reserve' THEN
+    RETURN gris_rules.reserve(draft);
+  END IF;
+  IF asked.reservation_id <> '' THEN
+    RETURN gris_rules.settle(draft);
+  END IF;
+  RETURN gris_rules.deduct(draft);
+END $$;
+
+-- Decide a request and write the change: rules.decide. `kind` is decided, replayed, reused (the id has other content),
+-- limits (the levels were found with other ones than the root has now), or clock: Python guessed the time to find the
+-- windows, guessed wrong and is told the time to ask again.
+CREATE FUNCTION gris_rules.apply(told jsonb) RETURNS gris_rules.answer LANGUAGE plpgsql AS $$
+DECLARE
+  asked gris_rules.request := jsonb_populate_record(NULL::gris_rules.request, told);
+  root gris.roots := gris_rules.locked(asked.root);
+  now bigint := gris_rules.now(asked.clock, root.last_time);
+  draft gris_rules.draft := (asked, now, root.unit_id, NULL, NULL, NULL, NULL)::gris_rules.draft;
+  known gris.outcomes;
+BEGIN
+  SELECT * INTO known FROM gris.outcomes AS each
+  WHERE each.root = asked.root AND each.request_id = asked.request_id AND draft.now < each.keep_until;
+  IF FOUND THEN
+    IF known.fingerprint <> asked.fingerprint THEN
+      RETURN ('reused', '')::gris_rules.answer;
+    END IF;
+    RETURN ('replayed', known.outcome)::gris_rules.answer;
+  END IF;
+  IF asked.operation = 'set limits' THEN
+    RETURN gris_rules.finish(gris_rules.set_limits(draft));
+  END IF;
+  IF asked.limits_version <> root.limits_version THEN
+    RETURN ('limits', '')::gris_rules.answer;
+  END IF;
+  IF EXISTS (
+    SELECT FROM unnest(asked.levels) AS each WHERE draft.now < each.window_start OR each.window_end <= draft.now
+  ) THEN
+    RETURN ('clock', draft.now::text)::gris_rules.answer;
+  END IF;
+  RETURN gris_rules.finish(gris_rules.outcome(gris_rules.refresh(gris_rules.expire(draft))));
+END $$;
+
+-- Decide several requests of one root account, one after the other, all of them or none: {kind, outcome} for each.
+CREATE FUNCTION gris_rules.apply_all(told jsonb) RETURNS SETOF gris_rules.answer LANGUAGE plpgsql AS $$
+DECLARE
+  each jsonb;
+BEGIN
+  FOR each IN SELECT value FROM jsonb_array_elements(told) WITH ORDINALITY ORDER BY ordinality LOOP
+    RETURN NEXT gris_rules.apply(each);
+  END LOOP;
+END $$;
+
+-- What Python needs to state an account's balances by the pure rules, as of one moment: STABLE.
+CREATE FUNCTION gris_rules.read(clock bigint, wanted_root text, wanted_levels text[], expired_at_once integer)
+RETURNS json LANGUAGE sql STABLE AS $$
+  WITH root AS (
+    SELECT coalesce(max(unit_id), '') AS unit_id, coalesce(max(last_time), 0) AS last_time,
+      coalesce(max(limits_version), 0) AS limits_version
+    FROM gris.roots WHERE root = wanted_root
+  ), moment AS MATERIALIZED (
+    SELECT *, gris_rules.now(clock, last_time) AS now FROM root
+  ), due AS (
+    SELECT * FROM gris.reservations
+    WHERE root = wanted_root AND expires_at <= (SELECT now FROM moment)
+    ORDER BY expires_at, reservation_id LIMIT expired_at_once
+  )
+  SELECT json_build_object(
+    'now', now, 'unit_id', unit_id, 'last_time', last_time, 'limits_version', limits_version,
+    'balances', (SELECT json_agg(balance) FROM gris.balances AS balance WHERE level = ANY (wanted_levels)),
+    'due', (SELECT json_agg(each ORDER BY expires_at, reservation_id) FROM due AS each)
+  ) FROM moment
+$$;

@@ -1,0 +1,119 @@
+"""Several processes behind one port: the system gives each new connection to one of them (SO_REUSEPORT).
+
+They share nothing but the store, so it must be one that several processes may write. This process only starts them,
+watches them and ends them together: if one dies all do, and whoever started the service starts it anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+
+from budget_service.hosting import ListenError, split_address
+
+DIED = 1
+
+
+# What a ready worker says of each address, and how it is told of it.
+FLAGS = {"address": "--listen", "admin_address": "--admin-listen"}
+
+
+async def supervise(
+    arguments: Sequence[str],
+    wanted: Mapping[str, str],
+    count: int,
+    stop: asyncio.Event,
+    ready: Callable[[Mapping[str, str]], None],
+) -> int:
+    """Run `count` workers until `stop` is set or one of them ends; the result is the exit code.
+
+    `arguments` are the command line of one worker, but for its addresses, which are `wanted` (by the names of FLAGS,
+    HOST:PORT, port 0: any free one). `ready` is told the addresses once all workers serve. Raises ListenError.
+    """
+    with ExitStack() as held:
+        addresses = {name: held.enter_context(_reserved(listen)) for name, listen in wanted.items()}
+        flags = [word for name, address in addresses.items() for word in (FLAGS[name], address)]
+        async with _workers((*arguments, *flags), count) as workers:
+            for worker in workers:
+                if not await _is_ready(worker):
+                    return await worker.wait() or DIED
+            ready(addresses)
+            return await _first_end(workers, stop)
+
+
+def stop_with_supervisor(stop: asyncio.Event) -> None:
+    """Let a worker end when its supervisor does, however that happened: its stdin is a pipe that only breaks then."""
+    stdin = sys.stdin.fileno()
+
+    def readable() -> None:
+        if not os.read(stdin, 1):
+            asyncio.get_running_loop().remove_reader(stdin)
+            stop.set()
+
+    asyncio.get_running_loop().add_reader(stdin, readable)
+
+
+@contextmanager
+def _reserved(listen: str) -> Iterator[str]:
+    """Keep an address that nobody listens on for the workers."""
+    host, port = split_address(listen)
+    try:
+        # Without a look first, another service's workers on the same port would share its calls by chance.
+        _bound(host, port, socket.SO_REUSEADDR).close()
+        held = _bound(host, port, socket.SO_REUSEPORT)
+    except OSError:
+        raise ListenError(f"cannot listen on {listen}") from None
+    with held:
+        yield f"{host}:{held.getsockname()[1]}"
+
+
+def _bound(host: str, port: int, option: int) -> socket.socket:
+    family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    bound = socket.socket(family)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, option, 1)
+        bound.bind(place)
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+@asynccontextmanager
+async def _workers(arguments: Sequence[str], count: int) -> AsyncIterator[list[Process]]:
+    command = (sys.executable, "-m", "budget_service", *arguments, "--worker")
+    workers: list[Process] = []
+    try:
+        for _ in range(count):
+            workers.append(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE))
+        yield workers
+    finally:
+        for worker in workers:
+            with suppress(ProcessLookupError):
+                worker.terminate()
+        for worker in workers:
+            await worker.wait()
+
+
+async def _is_ready(worker: Process) -> bool:
+    assert worker.stdout is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
+    line = await worker.stdout.readline()
+    return bool(line) and "address" in json.loads(line)
+
+
+async def _first_end(workers: Sequence[Process], stop: asyncio.Event) -> int:
+    told = asyncio.create_task(stop.wait())
+    ends = [asyncio.create_task(worker.wait()) for worker in workers]
+    try:
+        await asyncio.wait((told, *ends), return_when=asyncio.FIRST_COMPLETED)
+        return 0 if told.done() else DIED
+    finally:
+        for task in (told, *ends):
+            task.cancel()
+        await asyncio.gather(told, *ends, return_exceptions=True)

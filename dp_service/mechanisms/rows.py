@@ -1,0 +1,74 @@
+"""The rows that a mechanism computes on: as many as it may see, in a random order.
+
+Time must not tell the counts. Everything that mechanisms do with single rows is arithmetic whose time does not
+depend on the numbers (a mask is multiplied with and not branched on, as `numpy.where` would); what is left is
+sorting, which compares rows and branches on what it finds. So
+
+* there are always as many rows as the parameters say: missing ones are there with a count of 0, draw their
+noise like all others, and are never eligible for release;
+* the rows stand in a random order, which knows nothing of the counts or of the order of the elements;
+* `descending` sorts integers that are all different. Whatever the counts are, the answers to its comparisons
+have the law of those for random integers.
+
+The noise of a row is independent of all others and of the same law, so which row got which does not matter.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms.histogram import Histogram
+from dp_service.noise.source import NoiseSource
+
+_HALF = np.uint64(32)
+_LOWER_HALF = np.uint64(2**32 - 1)
+_SIGN = np.uint64(2**63)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Counts in a random order: `counts[i]` is that of element `elements[i]`; int64, both of shape (n,).
+
+    `elements` holds each of 0..n-1 once. From the number of elements of the histogram on they are missing
+    rows, whose count is 0.
+    """
+
+    counts: NDArray[np.int64]
+    elements: NDArray[np.int64]
+
+    @classmethod
+    def shuffled(cls, histogram: Histogram, size: int, noise: NoiseSource) -> "Rows":
+        """Return the rows of a histogram, filled up to `size` of them; draws from the label "rows".
+
+        Raises ValueError if the histogram has more rows than that.
+        """
+        by_element = histogram.padded_to(size)
+        elements = noise.random_order(size, "rows")
+        return cls(by_element[elements], elements)
+
+    def __len__(self) -> int:
+        return self.counts.size
+
+    def descending(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return positions by descending value, one value for each row, and by element where values are equal.
+
+        Discrete noise ties often. Any other order among equals, that of the counts above all, would reveal
+        more than the values do; the order of the elements knows nothing.
+        """
+        # Ascending order of these is descending order of the values.
+        keys = ~(values.view(np.uint64) ^ _SIGN)
+        # First by the lower halves of the keys and the element, then by the upper halves and the place so far.
+        by_lower = np.sort(keys << _HALF | self.elements.view(np.uint64)) & _LOWER_HALF
+        positions = np.take(self._positions, by_lower.view(np.int64))
+        places = np.empty(len(self), dtype=np.uint64)
+        places[positions] = np.arange(len(self), dtype=np.uint64)
+        by_upper = np.sort(keys & ~_LOWER_HALF | places) & _LOWER_HALF
+        return positions[by_upper.view(np.int64)]
+
+    @property
+    def _positions(self) -> NDArray[np.int64]:
+        """The position of each element."""
+        positions = np.empty(len(self), dtype=np.int64)
+        positions[self.elements] = np.arange(len(self))
+        return positions

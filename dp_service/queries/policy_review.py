@@ -1,0 +1,139 @@
+"""What a sound policy file still has to be asked: what it promises without a check, and what it leaves to defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dp_service.queries.errors import Problem
+from dp_service.queries.policy import PolicyFile
+from dp_service.queries.policy_document import KeyPath
+from dp_service.queries.policy_schema import ColumnSchema, TableSchema
+from dp_service.queries.tables import Column, Consistency, CountNoise, Policy, Table, TauIs
+
+# Beyond these, one question alone is worth little or may fail its promise for somebody among a million members.
+_MUCH_EPSILON = Fraction(1)
+_MUCH_DELTA = Fraction(1, 10**6)
+
+
+@dataclass(frozen=True)
+class Default:
+    """A key that the file does not state, and what holds instead."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Review:
+    """What an operator should know of a policy before it is served."""
+
+    warnings: tuple[Problem, ...]
+    defaults: tuple[Default, ...]
+
+
+def review(file: PolicyFile) -> Review:
+    """Return warnings, each with its line, and the defaults that were taken."""
+    told = [*_of_header(file.policy), *(each for table in file.policy.tables for each in _of_table(table))]
+    return Review(
+        warnings=tuple(file.document.problem(path, message) for path, message in told),
+        defaults=tuple(_defaults(file)),
+    )
+
+
+_Told = Iterator[tuple[KeyPath, str]]
+
+
+def _of_header(policy: Policy) -> _Told:
+    if policy.currency.epsilon_per > _MUCH_EPSILON:
+        yield ("epsilon_per",), "above 1: a single information unit pays for a large loss of privacy"
+    if policy.currency.delta > _MUCH_DELTA:
+        yield ("delta",), "above 1e-6: among a million members the promise may fail somebody at every call"
+    if policy.count_noise is CountNoise.GAUSSIAN:
+        yield ("count_noise",), "gaussian: the guarantee of every account holds by zCDP accounting only"
+
+
+def _of_table(table: Table) -> _Told:
+    path: KeyPath = ("tables", table.name)
+    if table.consistency is Consistency.FRESH:
+        yield (
+            (*path, "consistency"),
+            "fresh: who asks again gets other noise, and the budget alone keeps it from being averaged away",
+        )
+    if table.events is not None and table.events.tau_is is TauIs.ASSUMED:
+        yield (
+            (*path, "measures", "events"),
+            f"an assumed tau is a promise that nothing checks: no member has more than {table.events.tau} rows "
+            "in one element; tau_is: clipped needs none",
+        )
+    yield from _of_changes(table, path)
+    for column in table.columns:
+        yield from _of_column(column, table, (*path, "columns", column.name))
+
+
+def _of_changes(table: Table, path: KeyPath) -> _Told:
+    """Tell what becomes of answers when the data change."""
+    closed = None if table.time is None else table.time.closed
+    if closed is None and table.data_version is None:
+        yield (
+            path,
+            "no data_version and no time.refresh: with every change of the data all is asked and paid anew",
+        )
+    if closed is not None and closed.delay_minutes == 0:
+        yield (
+            (*path, "time", "delay_minutes"),
+            "0: a row that arrives late, or a clock that is ahead, changes a closed period",
+        )
+
+
+def _of_column(column: Column, table: Table, path: KeyPath) -> _Told:
+    # Nobody can have more values than there are.
+    is_promise = column.delta is not None and (column.domain is None or column.delta < len(column.domain))
+    if is_promise:
+        yield (
+            (*path, "delta"),
+            f"a promise that nothing checks: no member has more than {column.delta} of the column's values",
+        )
+    is_time = table.time is not None and table.time.name == column.name
+    if not (column.group_by or column.operators or is_time or column.name == table.member):
+        yield path, "listed, but questions may neither group by it nor filter on it"
+
+
+def _defaults(file: PolicyFile) -> Iterator[Default]:
+    if "count_noise" not in file.schema.model_fields_set:
+        yield Default("count_noise", file.policy.count_noise)
+    for table in file.policy.tables:
+        for key, value in _table_defaults(table, file.schema.tables[table.name]):
+            yield Default(f"tables.{table.name}.{key}", value)
+
+
+def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, str]]:
+    stated = schema.model_fields_set
+    if "consistency" not in stated:
+        yield "consistency", table.consistency
+    if "d_bar" not in stated:
+        yield "d_bar", "max(10 k, 1000), or 1000 where the price does not depend on k"
+    if "reserve_first" not in stated:
+        yield "reserve_first", "false"
+    if table.time is not None and schema.time is not None:
+        if "zone" not in schema.time.model_fields_set:
+            yield "time.zone", table.time.zone
+        if table.time.closed is not None and "delay_minutes" not in schema.time.model_fields_set:
+            yield "time.delay_minutes", str(table.time.closed.delay_minutes)
+    for column in table.columns:
+        written = schema.columns.get(column.name)
+        for key, value in _column_defaults(column, written) if written is not None else ():
+            yield f"columns.{column.name}.{key}", value
+
+
+def _column_defaults(column: Column, schema: ColumnSchema) -> Iterator[tuple[str, str]]:
+    stated = schema.model_fields_set
+    if column.group_by and column.domain is None:
+        yield "domain", "unknown"
+    if column.group_by and column.delta is None:
+        yield "delta", "any number"
+    if "nulls" not in stated:
+        yield "nulls", column.nulls
+    if "null_value" not in stated and column.null_value is not None:
+        yield "null_value", repr(column.null_value)

@@ -1,0 +1,123 @@
+"""The policy that is served, and how the file's next content takes its place without a restart.
+
+A request reads the policy once and works with what it read. Plans carry all that they need, so AddNoise honours one
+that was made under an earlier policy. The header never changes while the service runs: `epsilon_per` and `delta` are
+the money that ledgers count in, and `count_noise` decides how every account's guarantee may be read. Whoever changes
+them restarts the service.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from dp_service.queries.errors import PolicyError
+from dp_service.queries.policy import Policy, read_policy
+from dp_service.releases.mechanism import UnusableParametersError, require_usable
+
+_POLICY_ID_CHARACTERS = 16
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PolicyContent:
+    """A policy that can be served, and the public name of the file content that it was read from."""
+
+    policy: Policy
+    policy_id: str
+
+
+def usable_policy(content: bytes, source: str) -> PolicyContent:
+    """Read a policy that can be served. Raises PolicyError or UnusableParametersError."""
+    policy = read_policy(content, source).policy
+    require_usable(policy)
+    return PolicyContent(policy, hashlib.sha256(content).hexdigest()[:_POLICY_ID_CHARACTERS])
+
+
+class ServedPolicy:
+    """The policy of the moment. It is replaced as a whole: whoever has read it keeps what was read."""
+
+    def __init__(self, content: PolicyContent) -> None:
+        self._content = content
+
+    @property
+    def content(self) -> PolicyContent:
+        """The policy of the moment and its name."""
+        return self._content
+
+    def replace(self, content: PolicyContent) -> None:
+        """Serve another policy from now on."""
+        self._content = content
+
+
+class PolicyFileWatch:
+    """Looks at the policy file now and then, and serves its content once that can be served and has settled.
+
+    The content is compared, not the time of the file: Kubernetes swaps a symbolic link to bring a new ConfigMap, and
+    copies keep old times. Content that cannot be served leaves the policy before it in place.
+    """
+
+    def __init__(self, path: Path, served: ServedPolicy, content: bytes) -> None:
+        """Watch a file whose present `content` is served."""
+        self._path = path
+        self._served = served
+        self._decided: bytes | None = content
+        self._waiting: bytes | None = content
+        self._is_served = True
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the file's content, as far as it has been decided on, is what is served."""
+        return self._is_served
+
+    def look(self) -> bool:
+        """Look at the file once; tell whether a new content has been decided on, either way.
+
+        A content is decided on when it was the same at two looks: whoever writes the file in place might not have
+        finished, and half a policy can be a sound one that promises something else.
+        """
+        content, problem = self._read()
+        if content == self._decided:
+            self._waiting = content
+            return False
+        if content != self._waiting:
+            self._waiting = content
+            return False
+        self._decided, self._is_served = content, False
+        self._is_served = problem is None and content is not None and self._is_taken(content)
+        if problem is not None:
+            _log.error("the policy stays as it was: %s: %s", self._path, problem)
+        return True
+
+    def _read(self) -> tuple[bytes | None, str | None]:
+        try:
+            return self._path.read_bytes(), None
+        except OSError as error:
+            return None, error.strerror or "cannot be read"
+
+    def _is_taken(self, content: bytes) -> bool:
+        """Serve a content if that can be done; else say in the log what stands against it."""
+        try:
+            found = usable_policy(content, str(self._path))
+        except PolicyError as error:
+            for problem in error.problems:
+                _log.error("the policy stays as it was: %s", problem)
+            return False
+        except UnusableParametersError as error:
+            _log.error("the policy stays as it was: %s: %s", self._path, error)
+            return False
+        if _header(found.policy) != _header(self._served.content.policy):
+            _log.error(
+                "the policy stays as it was: %s: another epsilon_per, delta or count_noise needs a restart",
+                self._path,
+            )
+            return False
+        self._served.replace(found)
+        _log.info("policy %s is served", found.policy_id)
+        return True
+
+
+def _header(policy: Policy) -> tuple[object, ...]:
+    return policy.currency, policy.count_noise

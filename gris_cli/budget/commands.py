@@ -1,0 +1,160 @@
+"""The commands of `gris budget`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gris_cli.flags import JsonFlag
+
+app = typer.Typer(
+    help="What accounts have left, their limits, and whether the ledger is right.", no_args_is_help=True
+)
+
+BudgetFlag = Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")]
+AdminFlag = Annotated[
+    str,
+    typer.Option(
+        envvar="GRIS_BUDGET_ADMIN", metavar="ADDRESS", help="The administrator's address of budget_service."
+    ),
+]
+AccountFlag = Annotated[str, typer.Option(metavar="A/B", help="The account.")]
+
+BUDGET_ADDRESS = "localhost:50052"
+ADMIN_ADDRESS = "localhost:50053"
+UNSOUND = 1
+
+
+@app.command()
+def show(
+    *,
+    account: Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="The account.")],
+    budget: BudgetFlag = BUDGET_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what every level of an account may spend, has spent and has left."""
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.reports import levels_sheet  # noqa: PLC0415
+    from gris_cli.budget.requests import path_of  # noqa: PLC0415
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+
+    levels = on_ledger(budget, lambda ledger: ledger.levels(path_of(account)))
+    print_sheets({"levels": levels_sheet(levels)}, as_json=as_json)
+
+
+@app.command("set-limit")
+def set_limit(
+    *,
+    account: AccountFlag,
+    information: Annotated[int | None, typer.Option(help="The most information units.")] = None,
+    calls: Annotated[int | None, typer.Option(help="The most calls.")] = None,
+    mode: Annotated[
+        str, typer.Option(metavar="MODE", help="enforce, or track: record and never refuse.")
+    ] = "enforce",
+    window: Annotated[
+        str, typer.Option(metavar="WINDOW", help="day, week, month, never or sliding:DAYS.")
+    ] = "month",
+    zone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Whose midnights count, as in Europe/Berlin.")
+    ] = "UTC",
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove the limit; what the configuration says counts again.")
+    ] = False,
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Set the limit of one level in the ledger; it comes before the configuration's and holds at once."""
+    from gris.budget.v1 import admin_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
+
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415
+    from gris_cli.budget.requests import limit_of, path_of  # noqa: PLC0415
+    from gris_cli.printing import print_json  # noqa: PLC0415
+
+    if remove != (information is None and calls is None) or (information is None) != (calls is None):
+        raise typer.BadParameter("give --information and --calls together, or --remove")
+    change = admin_pb2.LimitChange(path=path_of(account))
+    if information is not None and calls is not None:
+        limit = limit_of(information=information, calls=calls, mode=mode, window=window, zone=zone)
+        change.limit.CopyFrom(limit)
+    version = on_ledger(admin, lambda ledger: ledger.set_limit(change))
+    if as_json:
+        print_json({"account": account, "removed": remove, "version": version})
+    else:
+        typer.echo(
+            f"the limit of {account} is {'removed' if remove else 'set'} (change {version} of its root)"
+        )
+
+
+@app.command()
+def charges(
+    *,
+    account: AccountFlag,
+    since: Annotated[str, typer.Option("--from", metavar="DAY", help="The first day or moment.")] = "",
+    until: Annotated[str, typer.Option("--to", metavar="DAY", help="The first day or moment after.")] = "",
+    most: Annotated[int, typer.Option(min=1, max=1_000_000, help="At most so many.")] = 100,
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """List what an account, and every one below it, was charged."""
+    from gris.budget.v1 import admin_pb2, budget_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
+
+    from gris_cli.budget.ledger import Ledger, on_ledger  # noqa: PLC0415
+    from gris_cli.budget.reports import charges_sheet  # noqa: PLC0415
+    from gris_cli.budget.requests import moment, path_of  # noqa: PLC0415
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+
+    request = admin_pb2.ListChargesRequest(
+        account=budget_pb2.Account(path=path_of(account)),
+        start_time=moment("--from", since),
+        end_time=moment("--to", until),
+    )
+
+    async def listed(ledger: Ledger) -> list[admin_pb2.ChargeEntry]:
+        # One more than is shown tells whether there are more.
+        return [each async for each in ledger.charges(request, most + 1)]
+
+    found = on_ledger(admin, listed)
+    sheet = charges_sheet(found[:most], is_whole=len(found) <= most)
+    print_sheets({"charges": sheet}, as_json=as_json)
+
+
+@app.command()
+def usage(
+    *,
+    account: AccountFlag,
+    since: Annotated[str, typer.Option(metavar="DAY", help="When the budget was refreshed.")],
+    depth: Annotated[int, typer.Option(help="Count accounts with so many segments.")] = 2,
+    days: Annotated[int, typer.Option(help="How many days from then on.")] = 31,
+    information: Annotated[list[int], typer.Option(help="A limit in information units, repeatable.")] = [],  # noqa: B006 - typer copies it
+    calls: Annotated[list[int], typer.Option(help="A limit in calls, repeatable.")] = [],  # noqa: B006
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell how many accounts would have exhausted a limit by each day (Rogers et al. 2020, figure 5)."""
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.reports import usage_sheet  # noqa: PLC0415
+    from gris_cli.budget.requests import usage_request  # noqa: PLC0415
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+
+    request = usage_request(account, depth, since, days, (information, calls))
+    report = on_ledger(admin, lambda ledger: ledger.usage(request))
+    print_sheets({"usage": usage_sheet(report)}, as_json=as_json)
+
+
+@app.command()
+def verify(
+    *,
+    root: Annotated[str, typer.Option(metavar="NAME", help="Only this root account.")] = "",
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add up the journal anew and compare every balance with it; exit code 1 if any differs."""
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.reports import verification_sheet  # noqa: PLC0415
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+
+    found = on_ledger(admin, lambda ledger: ledger.verification(root))
+    print_sheets({"differences": verification_sheet(found)}, as_json=as_json)
+    if found.different:
+        raise typer.Exit(UNSOUND)

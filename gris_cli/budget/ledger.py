@@ -1,0 +1,115 @@
+"""Calls to budget_service, for people who run it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import grpc
+import typer
+from google.rpc import error_details_pb2
+from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
+from grpc_status import rpc_status
+
+from pinot_connector.boundary import Service, translated
+from pinot_connector.budgets import Level, level_of
+from pinot_connector.channels import open_channel
+
+CALL_SECONDS = 5.0
+# The whole journal is read.
+READ_SECONDS = 600.0
+PAGE = 1000
+
+_Response = TypeVar("_Response")
+
+
+class Ledger:
+    """A connection to one address of budget_service: the service's own, or the administrator's."""
+
+    def __init__(self, address: str) -> None:
+        self._channel = open_channel(address)
+        self._budget: Any = budget_pb2_grpc.BudgetServiceStub(self._channel)
+        self._admin: Any = admin_pb2_grpc.BudgetAdminServiceStub(self._channel)
+
+    async def levels(self, account: Sequence[str]) -> tuple[Level, ...]:
+        """Returns every level of an account that has a limit, from the widest."""
+        request = budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=account))
+        response = await _called(self._budget.GetBudget, request, CALL_SECONDS)
+        return tuple(level_of(level) for level in response.levels)
+
+    async def set_limit(self, change: admin_pb2.LimitChange) -> int:
+        """Sets or removes a limit; returns how often the limits of this root account were changed."""
+        request = admin_pb2.SetLimitsRequest(changes=[change], request_id=uuid.uuid4().hex)
+        response = await _called(self._admin.SetLimits, request, CALL_SECONDS)
+        return int(response.version)
+
+    async def charges(
+        self, request: admin_pb2.ListChargesRequest, most: int
+    ) -> AsyncIterator[admin_pb2.ChargeEntry]:
+        """Yields charges page by page, at most so many."""
+        while most > 0:
+            request.page_size = min(most, PAGE)
+            page = await _called(self._admin.ListCharges, request, READ_SECONDS)
+            for charge in page.charges:
+                yield charge
+            most -= len(page.charges)
+            request.page_token = page.next_page_token
+            if not request.page_token:
+                return
+
+    async def usage(self, request: admin_pb2.GetUsageReportRequest) -> admin_pb2.GetUsageReportResponse:
+        """Returns how soon limits would have been exhausted."""
+        return await _called(self._admin.GetUsageReport, request, READ_SECONDS)
+
+    async def verification(self, root: str) -> admin_pb2.VerifyLedgerResponse:
+        """Returns what adding up the journal anew found, for one root account or, unnamed, for all."""
+        account = budget_pb2.Account(path=[root]) if root else None
+        request = admin_pb2.VerifyLedgerRequest(account=account)
+        return await _called(self._admin.VerifyLedger, request, READ_SECONDS)
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        await self._channel.close()
+
+
+def on_ledger(address: str, work: Callable[[Ledger], Coroutine[Any, Any, _Response]]) -> _Response:
+    """Does something on a connection to `address` and returns its result.
+
+    Raises:
+        GrisError: the service cannot be reached or refuses.
+        typer.BadParameter: it says which part of the request is wrong.
+    """
+
+    async def connected() -> _Response:
+        ledger = Ledger(address)
+        try:
+            return await work(ledger)
+        finally:
+            await ledger.close()
+
+    return asyncio.run(connected())
+
+
+async def _called(call: Callable[..., Awaitable[_Response]], request: object, seconds: float) -> _Response:
+    try:
+        return await call(request, timeout=seconds)
+    except grpc.aio.AioRpcError as error:
+        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+            raise typer.BadParameter(
+                "this address does not serve the administrator: see --admin-listen"
+            ) from None
+        if problem := _violation(error):
+            raise typer.BadParameter(problem) from None
+        raise translated(Service.BUDGET, error) from None
+
+
+def _violation(error: grpc.aio.AioRpcError) -> str:
+    """Returns which field budget_service finds wrong and why, or nothing."""
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]  # it needs what both kinds of call have
+    for detail in () if status is None else status.details:
+        bad = error_details_pb2.BadRequest()
+        if detail.Unpack(bad) and bad.field_violations:
+            return f"{bad.field_violations[0].field}: {bad.field_violations[0].description}"
+    return ""

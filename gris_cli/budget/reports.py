@@ -1,0 +1,95 @@
+"""What the ledger says, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from google.protobuf import timestamp_pb2
+from gris.budget.v1 import admin_pb2
+
+from gris_cli.plan.sheets import Column, Sheet, percent
+from pinot_connector.budgets import Level
+
+_KINDS = {
+    admin_pb2.CHARGE_KIND_SETTLED: "settled",
+    admin_pb2.CHARGE_KIND_DIRECT: "direct",
+    admin_pb2.CHARGE_KIND_FORFEITED: "forfeited",
+}
+
+
+def _text(key: str, heading: str) -> Column:
+    return Column(key, heading, is_text=True)
+
+
+def levels_sheet(levels: Sequence[Level]) -> Sheet:
+    """Return what each level may spend, has spent and has left, one row for each unit."""
+    rows = [
+        (
+            "/".join(level.path), unit, getattr(level.limit, unit), getattr(level.spent, unit),
+            getattr(level.reserved, unit), getattr(level.remaining, unit), level.mode.value,
+            "" if level.window_end is None else f"{level.window_end:%Y-%m-%d %H:%M}",
+        )
+        for level in levels
+        for unit in ("information", "calls")
+    ]  # fmt: skip
+    columns = (
+        _text("account", "account"), _text("unit", "unit"), Column("limit", "limit"), Column("spent", "spent"),
+        Column("reserved", "reserved"), Column("remaining", "left"), _text("mode", "mode"),
+        _text("refreshed", "refreshed (UTC)"),
+    )  # fmt: skip
+    return Sheet(columns, rows)
+
+
+def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -> Sheet:
+    """Return charges, oldest first."""
+    rows = [
+        (
+            _moment(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
+            _KINDS.get(each.kind, "unknown"), each.release_id, each.request_id,
+        )
+        for each in charges
+    ]  # fmt: skip
+    columns = (
+        _text("time", "time (UTC)"), _text("account", "account"), Column("information", "information"),
+        Column("calls", "calls"), _text("kind", "kind"), _text("release_id", "release"),
+        _text("request_id", "request"),
+    )  # fmt: skip
+    more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
+    return Sheet(columns, rows, more)
+
+
+def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:
+    """Return, for each limit and day, the share of accounts that would have exhausted it by the day's end."""
+    rows = [
+        (curve.unit, curve.limit, day, count, count / report.accounts if report.accounts else 0.0)
+        for curve in report.curves
+        for day, count in enumerate(curve.exhausted_accounts, start=1)
+    ]
+    columns = (
+        _text("unit", "unit"), Column("limit", "limit"), Column("day", "day"), Column("accounts", "exhausted"),
+        Column("share", "share", percent),
+    )  # fmt: skip
+    return Sheet(columns, rows, (("accounts", f"{report.accounts} were charged anything in this time"),))
+
+
+def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
+    """Return every balance that is not what the journal says."""
+    rows = [
+        (
+            "/".join(each.path), each.unit, each.sum,
+            _moment(each.window_start) if each.HasField("window_start") else "", each.kept, each.rebuilt,
+        )
+        for each in found.differences
+    ]  # fmt: skip
+    columns = (
+        _text("account", "account"), _text("unit", "unit"), _text("sum", "sum"), _text("window", "window (UTC)"),
+        Column("kept", "kept"), Column("rebuilt", "from the journal"),
+    )  # fmt: skip
+    checked = (
+        f"{found.entries} entries of the journal, {found.balances} balances, {found.different} differences"
+    )
+    return Sheet(columns, rows, (("verified", checked),))
+
+
+def _moment(stamp: timestamp_pb2.Timestamp) -> str:
+    return stamp.ToDatetime().isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,188 @@
+"""What `gris policy check` tells: faults with their lines, or what a sound policy allows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from dp_service.queries.errors import Problem
+from dp_service.queries.policy import PolicyFile
+from dp_service.queries.policy_review import Review, review
+from dp_service.queries.resolution import MechanismKind, mechanism_for
+from dp_service.queries.tables import Column, OfferedMeasure, Policy, Table, TauIs
+from dp_service.queries.times import TimeColumn
+from gris_cli.printing import console_of_width, print_json, printable, say
+from gris_cli.words import counted
+
+CODE = "policy"
+_MECHANISMS = {
+    MechanismKind.KNOWN_LAP: "KnownLap",
+    MechanismKind.KNOWN_GUMB: "KnownGumb",
+    MechanismKind.UNK_LAP: "UnkLap",
+    MechanismKind.UNK_GUMB: "UnkGumb",
+}
+
+
+def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) -> None:
+    """Print faults: JSON on standard output, or each with the line that it speaks of on standard error."""
+    if as_json:
+        message = f"the policy has {counted(len(problems), 'fault')}"
+        places = [_place(problem) for problem in problems]
+        print_json({"error": {"code": CODE, "message": message, "problems": places}})
+        return
+    lines = content.decode(errors="replace").splitlines()
+    for problem in problems:
+        sys.stderr.write(f"{printable(str(problem))}\n")
+        if problem.line <= len(lines):
+            sys.stderr.write(f"{problem.line:6} | {printable(lines[problem.line - 1].rstrip())}\n")
+
+
+def print_report(file: PolicyFile, *, as_json: bool) -> None:
+    """Print what a sound policy allows, the defaults that were taken, and warnings."""
+    found = review(file)
+    if as_json:
+        print_json(_plain(file, found))
+        return
+    console = console_of_width()
+    policy = file.policy
+    say(console, "policy", f"{file.document.source} is sound")
+    say(console, "currency", _currency_words(policy))
+    say(console, "count noise", policy.count_noise)
+    for table in policy.tables:
+        _print_table(console, table)
+    console.print()
+    for place, values in _defaults_by_place(found):
+        say(console, "default", f"{place}: {', '.join(values)}")
+    for warning in found.warnings:
+        say(console, "warning", str(warning))
+
+
+def _defaults_by_place(found: Review) -> Iterator[tuple[str, list[str]]]:
+    """Yield what holds by default, together for each table and column."""
+    placed = [(*default.key.rpartition(".")[::2], default.value) for default in found.defaults]
+    for place, group in groupby(placed, key=lambda each: each[0]):
+        yield place or "header", [f"{key} {value}" for _, key, value in group]
+
+
+def _currency_words(policy: Policy) -> str:
+    epsilon, delta = float(policy.currency.epsilon_per), float(policy.currency.delta)
+    return f"epsilon_per {epsilon:g}, delta {delta:g}; unit {policy.currency.unit_id}"
+
+
+def _print_table(console: Console, table: Table) -> None:
+    console.print()
+    say(console, "table", f"{table.name}; its members are {table.member}")
+    say(console, "counts", "; ".join(map(_measure_words, table.measures)))
+    say(console, "time", _time_words(table.time))
+    say(console, "asked again", _consistency_words(table))
+    grid = Grid(show_edge=False, header_style="bold")
+    for head in ("column", "type", "group by", "filter"):
+        grid.add_column(head)
+    for column in _usable(table):
+        grid.add_row(*(Text(printable(cell)) for cell in _cells(column, table)))
+    console.print(grid)
+
+
+def _usable(table: Table) -> Iterator[Column]:
+    return (column for column in table.columns if column.name != table.member)
+
+
+def _cells(column: Column, table: Table) -> tuple[str, ...]:
+    return column.name, column.type, _grouping_words(column), ", ".join(_filters(column, table)) or "-"
+
+
+def _filters(column: Column, table: Table) -> list[str]:
+    """Return what conditions may be set; ranges on the time column always may."""
+    is_time = table.time is not None and table.time.name == column.name
+    return sorted({*column.operators, *(["range"] if is_time else [])})
+
+
+def _grouping_words(column: Column) -> str:
+    if not column.group_by:
+        return "-"
+    mechanism = _MECHANISMS[mechanism_for([column])]
+    domain = "unknown domain" if column.domain is None else f"domain of {len(column.domain)}"
+    reach = "any number" if column.delta is None else f"at most {column.delta}"
+    return f"{mechanism}: {domain}, {reach} of a member"
+
+
+def _measure_words(offered: OfferedMeasure) -> str:
+    how = {None: "", TauIs.ASSUMED: ", which is assumed", TauIs.CLIPPED: ", by clipping"}[offered.tau_is]
+    return f"{offered.measure.replace('_', ' ')}, a member changes a count by at most {offered.tau}{how}"
+
+
+def _time_words(time: TimeColumn | None) -> str:
+    if time is None:
+        return "no time column"
+    if time.closed is None:
+        return f"{time.name}, zone {time.zone}; rows count as they arrive"
+    closed = time.closed
+    return (
+        f"{time.name}, zone {time.zone}; rows count when their {closed.refresh} has been over for "
+        f"{counted(closed.delay_minutes, 'minute')}"
+    )
+
+
+def _consistency_words(table: Table) -> str:
+    version = "of the declared version" if table.data_version else "of one version"
+    return f"{table.consistency}, on data {version}"
+
+
+def _plain(file: PolicyFile, found: Review) -> dict[str, Any]:
+    policy = file.policy
+    return {
+        "policy": file.document.source,
+        "currency": {
+            "epsilon_per": str(policy.currency.epsilon_per),
+            "delta": str(policy.currency.delta),
+            "unit_id": policy.currency.unit_id,
+        },
+        "count_noise": policy.count_noise,
+        "tables": [_plain_table(table) for table in policy.tables],
+        "defaults": [{"key": default.key, "value": default.value} for default in found.defaults],
+        "warnings": [_place(warning) for warning in found.warnings],
+    }
+
+
+def _plain_table(table: Table) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "member": table.member,
+        "measures": [
+            {"measure": each.measure, "tau": each.tau, "tau_is": each.tau_is} for each in table.measures
+        ],
+        "time": None if table.time is None else _plain_time(table.time),
+        "consistency": table.consistency,
+        "columns": [_plain_column(column, table) for column in _usable(table)],
+    }
+
+
+def _plain_time(time: TimeColumn) -> dict[str, Any]:
+    closed = time.closed
+    return {
+        "column": time.name,
+        "zone": time.zone,
+        "refresh": None if closed is None else closed.refresh,
+        "delay_minutes": None if closed is None else closed.delay_minutes,
+    }
+
+
+def _plain_column(column: Column, table: Table) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "mechanism": _MECHANISMS[mechanism_for([column])] if column.group_by else None,
+        "domain_size": None if column.domain is None else len(column.domain),
+        "delta": column.delta,
+        "filter": _filters(column, table),
+    }
+
+
+def _place(problem: Problem) -> dict[str, Any]:
+    return {"line": problem.line, "key": problem.key, "message": problem.message}

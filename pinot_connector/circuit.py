@@ -1,0 +1,110 @@
+"""A circuit: while budget_service does not answer, nothing new is begun, and whoever asks is told so at once.
+
+    closed ── a call ends without an answer, or the service says nothing for a while ──▶ open
+    open ── after REST_SECONDS the next call tries ──▶ answered: closed; not answered: open again
+
+An open circuit refuses, so it fails closed. It never stands before a charge: what may have been written already must
+be found out, however long the service takes to come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from pinot_connector.boundary import Service
+from pinot_connector.errors import OutcomeUnknown, ServiceUnavailable
+
+REST_SECONDS = 0.5
+
+# Twice a part to wait, and a part for the service to say that it lives: a single message may be lost or late. The
+# fifth is for a service that dies just after it said something.
+PARTS = 5
+LOST_SIGNS_OF_LIFE = 2
+
+_Answer = TypeVar("_Answer")
+
+
+class Circuit:
+    """Guards the calls of one client to one service, within one event loop.
+
+    Args:
+        lives: asks the service whether it lives and can serve, and waits so many seconds for the answer.
+        silence_seconds: how long the service may say nothing, not even that it lives. A call that takes longer than
+            that is no reason to give it up.
+    """
+
+    def __init__(self, lives: Callable[[float], Awaitable[bool]], silence_seconds: float) -> None:
+        self._lives = lives
+        self._part_seconds = silence_seconds / PARTS
+        self._opened_at: float | None = None
+        self._trying = False
+        self._answers = 0
+
+    def heard(self) -> None:
+        """Notes that the service has answered something."""
+        self._answers += 1
+        self._opened_at = None
+
+    async def guarded(self, call: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        """Returns what `call` returns, unless the circuit is open or opens.
+
+        Raises:
+            ServiceUnavailable: there is no answer; where `call` may have had an effect, it is one that ends by itself.
+        """
+        is_trial = self._enter()
+        try:
+            return await self._while_it_lives(call)
+        except OutcomeUnknown:
+            self._open()
+            raise ServiceUnavailable(Service.BUDGET, "no answer") from None
+        except ServiceUnavailable:
+            self._open()
+            raise
+        finally:
+            if is_trial:
+                self._trying = False
+
+    def _enter(self) -> bool:
+        """Returns whether this call is the one that tries an open circuit."""
+        if self._opened_at is None:
+            return False
+        if self._trying or _now() < self._opened_at + REST_SECONDS:
+            raise ServiceUnavailable(Service.BUDGET, "it did not answer a moment ago")
+        self._trying = True
+        return True
+
+    def _open(self) -> None:
+        self._opened_at = _now()
+
+    async def _while_it_lives(self, call: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        calling = asyncio.create_task(call())
+        watching = asyncio.create_task(self._silence())
+        try:
+            await asyncio.wait((calling, watching), return_when=asyncio.FIRST_COMPLETED)
+            if not calling.done():
+                raise ServiceUnavailable(Service.BUDGET, "it does not answer")
+            return calling.result()
+        finally:
+            for task in (calling, watching):
+                task.cancel()
+            await asyncio.gather(calling, watching, return_exceptions=True)
+
+    async def _silence(self) -> None:
+        """Returns once the service has said nothing for a while. A loop that was held up itself accuses nobody."""
+        lost = 0
+        while lost < LOST_SIGNS_OF_LIFE:
+            answers = self._answers
+            await asyncio.sleep(self._part_seconds)
+            if answers != self._answers:
+                lost = 0
+            elif await self._lives(self._part_seconds):
+                self._answers += 1
+                lost = 0
+            else:
+                lost += 1
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

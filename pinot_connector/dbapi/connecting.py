@@ -1,0 +1,183 @@
+"""Opening connections: to Apache Pinot, to an engine of the caller's, or with everything beside the program."""
+
+from __future__ import annotations
+
+import atexit
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from pinot_connector.blocking import PrivateClient
+from pinot_connector.channels import Timeouts
+from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS
+from pinot_connector.dbapi.connection import Connection
+from pinot_connector.dbapi.errors import InterfaceError, translated
+from pinot_connector.engines.base import Engine
+
+QUERY_PATH = "/query/sql"
+
+
+def connect(
+    host: str | None = None,
+    port: int = 8099,
+    scheme: str = "http",
+    path: str = QUERY_PATH,
+    *,
+    controller: str | None = None,
+    username: str | None = None,
+    password: str | None = None,
+    timeout: float = 30.0,
+    engine: Engine | None = None,
+    dp: str,
+    budget: str,
+    account: str | Sequence[str],
+    intervals: bool = True,
+    confidence: float = DEFAULT_CONFIDENCE,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
+) -> Connection:
+    """Opens a connection to a Pinot whose broker is at `host`, or to `engine`. Nothing is asked yet.
+
+    Args:
+        host: Pinot's broker, as in `pinotdb.connect`, like `port`, `scheme` and `path`.
+        port: the broker's port.
+        scheme: "http" or "https".
+        path: where the broker answers SQL; it ends in `/query/sql`.
+        controller: the URL of Pinot's controller, which says what a whole answer covers.
+        username: for HTTP's basic authentication at broker and controller, with `password`.
+        password: see `username`.
+        timeout: how long one request to Pinot may take, in seconds; `timeouts.engine` bounds all of a question's.
+        engine: instead of all these, an engine that is open; it stays the caller's, who closes it.
+        dp: address of dp_service, "host:port".
+        budget: address of budget_service.
+        account: whose budget pays, from the widest segment to the analyst; "a/b" is ("a", "b").
+        intervals: whether rows have the ends of each count's interval, in two more columns.
+        confidence: the probability with which each interval covers, strictly between 0.5 and 1.
+        timeouts: how long each part of a question may take.
+
+    Raises:
+        InterfaceError: host, path, controller or credentials are missing or do not belong together.
+        ProgrammingError: the account is no text, or the confidence no number between 0.5 and 1.
+    """
+    with _opening() as opened:
+        if (engine is None) == (host is None):
+            raise InterfaceError("host: expected the host of Pinot's broker, or engine=, and not both")
+        if engine is None:
+            broker = _broker_url(scheme, host or "", port, path)
+            authorization = _authorization(username, password)
+            engine = opened.enter_context(closing(_pinot(broker, controller, authorization, timeout)))
+        client = opened.enter_context(
+            PrivateClient(
+                dp=dp,
+                budget=budget,
+                account=account,
+                engine=engine,
+                confidence=confidence,
+                timeouts=timeouts,
+            )
+        )
+        return Connection(client, opened.pop_all(), intervals=intervals)
+
+
+def connect_embedded(
+    tables: Mapping[str, Path | str],
+    *,
+    policy: Path | str,
+    budget_config: Path | str,
+    directory: Path | str,
+    account: str | Sequence[str],
+    intervals: bool = True,
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> Connection:
+    """Opens a connection with everything beside the program: DuckDB over files, and both services as processes.
+
+    They end with the connection, or with the program if it forgets to close it.
+
+    Args:
+        tables: the path of each table's file: Parquet, CSV, or a DuckDB database.
+        policy: dp_service's policy file.
+        budget_config: budget_service's configuration file.
+        directory: where the noise key, the ledger and the logs are kept from one connection to the next.
+        account: as for `connect`, like the rest.
+        intervals: see `connect`.
+        confidence: see `connect`.
+
+    Raises:
+        OperationalError: a service does not start, or a file cannot be read.
+        InterfaceError: an extra is not installed.
+        ProgrammingError: as for `connect`.
+    """
+    with _opening() as opened:
+        engine = opened.enter_context(closing(_duckdb(tables)))
+        dp, budget = opened.enter_context(_services(policy, budget_config, directory))
+        client = opened.enter_context(
+            PrivateClient(dp=dp, budget=budget, account=account, engine=engine, confidence=confidence)
+        )
+        return Connection(client, opened.pop_all(), intervals=intervals)
+
+
+@contextmanager
+def _opening() -> Iterator[ExitStack]:
+    """Closes again what was opened if the rest cannot be."""
+    with translated(), ExitStack() as opened:
+        yield opened
+
+
+def _broker_url(scheme: str, host: str, port: int, path: str) -> str:
+    if scheme not in ("http", "https"):
+        raise InterfaceError("scheme: expected http or https")
+    if not path.endswith(QUERY_PATH):
+        raise InterfaceError(f"path: expected a path that ends in {QUERY_PATH}")
+    bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return f"{scheme}://{bracketed}:{port}{path.removesuffix(QUERY_PATH)}"
+
+
+def _authorization(username: str | None, password: str | None) -> str | None:
+    if (username is None) != (password is None):
+        raise InterfaceError("username: expected both username and password, or neither")
+    if username is None:
+        return None
+    return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
+
+
+def _pinot(broker: str, controller: str | None, authorization: str | None, timeout: float) -> Engine:
+    if controller is None:
+        raise InterfaceError("controller: expected the URL of Pinot's controller")
+    with _extra("pinot"):
+        from pinot_connector.engines.pinot import PinotEngine  # noqa: PLC0415 - an extra
+    try:
+        return PinotEngine(
+            controller=controller, broker=broker, authorization=authorization, timeout_seconds=timeout
+        )
+    except ValueError as error:
+        raise InterfaceError(f"scheme, host, controller: {error}") from None
+
+
+def _duckdb(tables: Mapping[str, Path | str]) -> Engine:
+    with _extra("duckdb"):
+        from pinot_connector.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - an extra
+    return DuckDBEngine(tables)
+
+
+@contextmanager
+def _services(
+    policy: Path | str, budget_config: Path | str, directory: Path | str
+) -> Iterator[tuple[str, str]]:
+    with _extra("dp,budget"):
+        from pinot_connector.embedded import EmbeddedServices  # noqa: PLC0415 - needs extras
+    services = EmbeddedServices(policy=policy, budget_config=budget_config, directory=directory)
+    # Programs often leave a connection to the garbage; processes would go on without them.
+    atexit.register(services.stop)
+    try:
+        with services:
+            yield services.dp_address, services.budget_address
+    finally:
+        atexit.unregister(services.stop)
+
+
+@contextmanager
+def _extra(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise InterfaceError(f"this connection needs pip install 'gris-dp[{name}]'") from None

@@ -1,0 +1,105 @@
+"""Parameters become literals of the accepted SQL, so that no value can be more than a value.
+
+Why that holds: a text is accepted here only if it falls into whole quoted words, per cent signs, placeholders and
+pieces without a quote, and placeholders stand only outside of quoted words. A value becomes one whole literal, with
+its quotes doubled, between spaces. So the quoted words of the SQL that results are exactly the text's own and the
+values', whatever the values hold. dp_service splits SQL into the same words, knows no other escape, and refuses
+comments and every other kind of quoting; and of what it accepts an engine only ever sees its own rendering.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from pinot_connector.errors import InvalidQuestion
+from pinot_connector.questions import checked_text
+
+Parameters: TypeAlias = Mapping[str, object]
+
+_PART = re.compile(
+    r"""(?P<quoted>'(?:[^']|'')*+'|"[^"]*+")
+      | (?P<percent>%%)
+      | %\((?P<name>[^()'"]*+)\)s
+      | (?P<open>['"])
+      | (?P<plain>[^'"%]++|%)""",
+    re.VERBOSE,
+)
+
+
+def bound(operation: str, parameters: Parameters | None) -> str:
+    """Returns SQL in which every `%(name)s` has become the literal of that parameter, and every `%%` a `%`.
+
+    Texts, 64-bit integers, truth values and days are values; a list or tuple of them may stand alone in the
+    parentheses of IN.
+
+    Raises:
+        InvalidQuestion: the text has a placeholder in quotes or a quote that does not end, a parameter is missing, or
+            is no such value. The message names the parameter and never holds its value.
+    """
+    text = checked_text("sql", operation)
+    if not isinstance(parameters, Mapping | None):
+        raise InvalidQuestion("parameters", "expected a mapping of names to values, for %(name)s")
+    return "".join(_written(part, parameters or {}) for part in _PART.finditer(text))
+
+
+def _written(part: re.Match[str], parameters: Parameters) -> str:
+    match part.lastgroup:
+        case "quoted":
+            return _unescaped(part.group())
+        case "percent":
+            return "%"
+        case "name":
+            return f" {_literals(part, parameters)} "
+        case "open":
+            raise InvalidQuestion("sql", "expected an end of every quoted word")
+        case _:
+            return part.group()
+
+
+def _unescaped(quoted: str) -> str:
+    pieces = quoted.split("%%")
+    if any("%(" in piece for piece in pieces):
+        raise InvalidQuestion(
+            "sql", "expected placeholders outside of quotes, and %% for a per cent sign before ("
+        )
+    return "%".join(pieces)
+
+
+def _literals(part: re.Match[str], parameters: Parameters) -> str:
+    name = part["name"]
+    field = f"parameters.{name}"
+    if name not in parameters:
+        raise InvalidQuestion(field, "expected a value for this placeholder")
+    value = parameters[name]
+    if not isinstance(value, list | tuple):
+        return _literal(field, value)
+    if not value or not _stands_alone(part):
+        raise InvalidQuestion(field, f"expected one value, or one value or more for IN (%({name})s)")
+    return ", ".join(_literal(field, each) for each in value)
+
+
+def _stands_alone(part: re.Match[str]) -> bool:
+    before, after = part.string[: part.start()].rstrip(), part.string[part.end() :].lstrip()
+    return before.endswith("(") and after.startswith(")")
+
+
+def _literal(field: str, value: object) -> str:
+    match value:
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int() if -(2**63) <= value < 2**63:
+            return str(int(value))
+        case int():
+            raise InvalidQuestion(field, "expected an integer of 64 bits")
+        case str():
+            # The method of str itself: a subclass may say something else than it holds.
+            return "'" + str.replace(checked_text(field, value), "'", "''") + "'"
+        case datetime.date() if not isinstance(value, datetime.datetime):
+            return f"DATE '{datetime.date.isoformat(value)}'"
+        case _:
+            raise InvalidQuestion(
+                field, "expected a text, a 64-bit integer, a truth value, a day, or a list of them"
+            )

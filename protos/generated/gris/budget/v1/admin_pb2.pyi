@@ -1,0 +1,185 @@
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from gris.budget.v1 import budget_pb2 as _budget_pb2
+from gris.common.v1 import cost_pb2 as _cost_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Period(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PERIOD_UNSPECIFIED: _ClassVar[Period]
+    PERIOD_DAY: _ClassVar[Period]
+    PERIOD_WEEK: _ClassVar[Period]
+    PERIOD_MONTH: _ClassVar[Period]
+    PERIOD_NEVER: _ClassVar[Period]
+    PERIOD_SLIDING: _ClassVar[Period]
+
+class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CHARGE_KIND_UNSPECIFIED: _ClassVar[ChargeKind]
+    CHARGE_KIND_SETTLED: _ClassVar[ChargeKind]
+    CHARGE_KIND_DIRECT: _ClassVar[ChargeKind]
+    CHARGE_KIND_FORFEITED: _ClassVar[ChargeKind]
+PERIOD_UNSPECIFIED: Period
+PERIOD_DAY: Period
+PERIOD_WEEK: Period
+PERIOD_MONTH: Period
+PERIOD_NEVER: Period
+PERIOD_SLIDING: Period
+CHARGE_KIND_UNSPECIFIED: ChargeKind
+CHARGE_KIND_SETTLED: ChargeKind
+CHARGE_KIND_DIRECT: ChargeKind
+CHARGE_KIND_FORFEITED: ChargeKind
+
+class Limit(_message.Message):
+    __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_FIELD_NUMBER: _ClassVar[int]
+    SLIDING_DAYS_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    information: int
+    calls: int
+    mode: _budget_pb2.Mode
+    period: Period
+    sliding_days: int
+    zone: str
+    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., period: _Optional[_Union[Period, str]] = ..., sliding_days: _Optional[int] = ..., zone: _Optional[str] = ...) -> None: ...
+
+class LimitChange(_message.Message):
+    __slots__ = ("path", "limit")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    path: _containers.RepeatedScalarFieldContainer[str]
+    limit: Limit
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ...) -> None: ...
+
+class SetLimitsRequest(_message.Message):
+    __slots__ = ("changes", "request_id")
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    changes: _containers.RepeatedCompositeFieldContainer[LimitChange]
+    request_id: str
+    def __init__(self, changes: _Optional[_Iterable[_Union[LimitChange, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class SetLimitsResponse(_message.Message):
+    __slots__ = ("version", "replayed")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    replayed: bool
+    def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
+
+class ChargeEntry(_message.Message):
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    cost: _cost_pb2.Cost
+    kind: ChargeKind
+    time: _timestamp_pb2.Timestamp
+    request_id: str
+    release_id: str
+    query_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ...) -> None: ...
+
+class ListChargesRequest(_message.Message):
+    __slots__ = ("account", "start_time", "end_time", "page_size", "page_token")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    start_time: _timestamp_pb2.Timestamp
+    end_time: _timestamp_pb2.Timestamp
+    page_size: int
+    page_token: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListChargesResponse(_message.Message):
+    __slots__ = ("charges", "next_page_token")
+    CHARGES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    charges: _containers.RepeatedCompositeFieldContainer[ChargeEntry]
+    next_page_token: str
+    def __init__(self, charges: _Optional[_Iterable[_Union[ChargeEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class GetUsageReportRequest(_message.Message):
+    __slots__ = ("account", "depth", "start_time", "days", "information_limits", "call_limits")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    DEPTH_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    DAYS_FIELD_NUMBER: _ClassVar[int]
+    INFORMATION_LIMITS_FIELD_NUMBER: _ClassVar[int]
+    CALL_LIMITS_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    depth: int
+    start_time: _timestamp_pb2.Timestamp
+    days: int
+    information_limits: _containers.RepeatedScalarFieldContainer[int]
+    call_limits: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., depth: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., days: _Optional[int] = ..., information_limits: _Optional[_Iterable[int]] = ..., call_limits: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class UsageCurve(_message.Message):
+    __slots__ = ("unit", "limit", "exhausted_accounts")
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    EXHAUSTED_ACCOUNTS_FIELD_NUMBER: _ClassVar[int]
+    unit: str
+    limit: int
+    exhausted_accounts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, unit: _Optional[str] = ..., limit: _Optional[int] = ..., exhausted_accounts: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class GetUsageReportResponse(_message.Message):
+    __slots__ = ("accounts", "curves")
+    ACCOUNTS_FIELD_NUMBER: _ClassVar[int]
+    CURVES_FIELD_NUMBER: _ClassVar[int]
+    accounts: int
+    curves: _containers.RepeatedCompositeFieldContainer[UsageCurve]
+    def __init__(self, accounts: _Optional[int] = ..., curves: _Optional[_Iterable[_Union[UsageCurve, _Mapping]]] = ...) -> None: ...
+
+class VerifyLedgerRequest(_message.Message):
+    __slots__ = ("account",)
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
+
+class Difference(_message.Message):
+    __slots__ = ("path", "unit", "sum", "window_start", "kept", "rebuilt")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    SUM_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_START_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    REBUILT_FIELD_NUMBER: _ClassVar[int]
+    path: _containers.RepeatedScalarFieldContainer[str]
+    unit: str
+    sum: str
+    window_start: _timestamp_pb2.Timestamp
+    kept: int
+    rebuilt: int
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., unit: _Optional[str] = ..., sum: _Optional[str] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., kept: _Optional[int] = ..., rebuilt: _Optional[int] = ...) -> None: ...
+
+class VerifyLedgerResponse(_message.Message):
+    __slots__ = ("entries", "balances", "different", "differences")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    BALANCES_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENT_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENCES_FIELD_NUMBER: _ClassVar[int]
+    entries: int
+    balances: int
+    different: int
+    differences: _containers.RepeatedCompositeFieldContainer[Difference]
+    def __init__(self, entries: _Optional[int] = ..., balances: _Optional[int] = ..., different: _Optional[int] = ..., differences: _Optional[_Iterable[_Union[Difference, _Mapping]]] = ...) -> None: ...

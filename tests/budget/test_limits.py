@@ -1,0 +1,145 @@
+"""Limits that are set in the ledger: before those of the configuration, at once, and harmless to what is spent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from budget_service.configuration import AccountUnknownError, Configuration
+from budget_service.ledger.limits import LimitsChangedError, StoredLimits, limit_text, parse_limit
+from budget_service.ledger.outcomes import Answer, Charged, Exhausted, LimitsSet, Reason, Refused
+from budget_service.ledger.requests import Charge, SetLimits
+from budget_service.ledger.values import Account, Cost, Limit, Mode
+from budget_service.ledger.windows import DAY, Period
+from budget_service.limit_book import LimitBook
+from budget_service.stores.interface import Store, StoreUnavailableError
+from tests.budget.memory_store import MemoryStore
+from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, limit
+
+CONFIGURATION = Configuration.model_validate(
+    {
+        "create_at_first_use": True,
+        "accounts": [{"path": ["acme", "ann"], "limit": {"information": 10, "calls": 5}}],
+    }
+)
+
+
+def setting(id_: str, *changes: tuple[Account, Limit | None]) -> SetLimits:
+    """Return a request to set limits below `acme`."""
+    return SetLimits(account=COMPANY, request_id=id_, changes=changes)
+
+
+def unresolved(id_: str, cost: Cost, account: Account = ANALYST) -> Charge:
+    """Return a charge whose limits are still to be found."""
+    return replace(charge(id_, cost, account=account), levels=())
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [limit(3, 2), limit(0, 2**63 - 1, mode=Mode.TRACK, days=400, zone="America/Argentina/Buenos_Aires")],
+)
+async def test_a_stored_limit_is_found_as_it_was_set(any_store: Store, kept: Limit) -> None:
+    """By its level and by those below it; until it is removed."""
+    assert StoredLimits() == await any_store.limits(ANALYST)
+    assert LimitsSet(1) == (await any_store.apply(setting("a", (COMPANY, kept), (COLLEAGUE, kept)))).outcome
+    assert StoredLimits(1, {COMPANY: kept}) == await any_store.limits(ANALYST)
+    assert StoredLimits(1, {COMPANY: kept, COLLEAGUE: kept}) == await any_store.limits(COLLEAGUE)
+    await any_store.apply(setting("b", (COMPANY, None)))
+    assert StoredLimits(2, {}) == await any_store.limits(ANALYST)
+    assert parse_limit(limit_text(kept)) == kept
+
+
+async def test_a_repeated_change_of_limits_has_no_second_effect(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """It is remembered for 35 days; other content under its id is refused."""
+    first = setting("a", (ANALYST, limit(1, 1)))
+    await any_store.apply(first)
+    await any_store.apply(setting("b", (ANALYST, limit(2, 2))))
+    clock.step(days=34)
+    assert Answer(LimitsSet(1), replayed=True) == await any_store.apply(first)
+    other = await any_store.apply(setting("a", (ANALYST, None)))
+    assert Refused(Reason.REQUEST_ID_REUSED) == other.outcome
+    assert (await any_store.limits(ANALYST)).limits == {ANALYST: limit(2, 2)}
+
+
+async def test_a_request_with_old_limits_has_no_effect(any_store: Store) -> None:
+    """Whoever found the limits before they changed is told so; a repeat of an answered request is not asked."""
+    await any_store.apply(charge("before"))
+    await any_store.apply(setting("a", (ANALYST, limit(5, 5))))
+    with pytest.raises(LimitsChangedError):
+        await any_store.apply(charge("c"))
+    assert (await any_store.apply(charge("before"))).replayed
+    now = replace(charge("c", Cost(1, 1)), limits_version=1)
+    assert isinstance((await any_store.apply(now)).outcome, Charged)
+
+
+async def test_limits_of_one_root_leave_the_others_alone(any_store: Store) -> None:
+    """Their requests are not asked again."""
+    await any_store.apply(setting("a", (ANALYST, limit(5, 5))))
+    other = Account(("umbrella", "ann"))
+    assert isinstance((await any_store.apply(charge("c", account=other))).outcome, Charged)
+    assert StoredLimits() == await any_store.limits(other)
+
+
+async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) -> None:
+    """Two processes share a ledger; lowered below what is spent it refuses, removed it is the configuration's."""
+    one, two = LimitBook(any_store, CONFIGURATION), LimitBook(any_store, CONFIGURATION)
+    for book, name in ((one, "a"), (two, "b")):
+        assert isinstance((await book.apply(unresolved(name, Cost(3, 1)))).outcome, Charged)
+    await any_store.apply(setting("s", (ANALYST, limit(4, 4))))
+    for book, name in ((one, "c"), (two, "d")):
+        assert isinstance((await book.apply(unresolved(name, Cost(1, 1)))).outcome, Exhausted)
+        status = (await book.read(ANALYST)).levels[-1]
+        assert (Cost(6, 2), Cost(4, 4), Cost(0, 2)) == (status.spent, status.maximum, status.remaining)
+    await any_store.apply(setting("t", (ANALYST, None), (COMPANY, limit(8, 9, period=Period.NEVER))))
+    assert isinstance((await one.apply(unresolved("e", Cost(2, 1)))).outcome, Charged)
+    refused = (await two.apply(unresolved("f", Cost(7, 1)))).outcome
+    assert isinstance(refused, Exhausted)
+    assert [(each.depth, each.remaining) for each in refused.shortfalls] == [(1, 6), (2, 2)]
+
+
+async def test_a_stored_limit_makes_its_account(any_store: Store) -> None:
+    """And its removal ends it, though what was spent stays for the day it comes back."""
+    book = LimitBook(any_store, CONFIGURATION)
+    with pytest.raises(AccountUnknownError):
+        await book.apply(unresolved("a", Cost(1, 1), COLLEAGUE))
+    await any_store.apply(setting("s", (COLLEAGUE, limit(4, 4))))
+    assert isinstance((await book.apply(unresolved("a", Cost(1, 1), COLLEAGUE))).outcome, Charged)
+    await any_store.apply(setting("t", (COLLEAGUE, None)))
+    for gone in (book.apply(unresolved("b", Cost(1, 1), COLLEAGUE)), book.read(COLLEAGUE)):
+        with pytest.raises(AccountUnknownError):
+            await gone
+    await any_store.apply(setting("u", (COLLEAGUE, limit(4, 4))))
+    assert Cost(3, 3) == (await book.read(COLLEAGUE)).levels[-1].remaining
+
+
+async def test_a_root_has_so_many_limits_and_no_more(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch, clock: SteppedClock
+) -> None:
+    """A refused change changes none; removing is always possible; the refusal is forgotten after an hour."""
+    for module in ("ledger.rules", "stores.redis_text", "stores.postgres_text"):
+        monkeypatch.setattr(f"budget_service.{module}.MAX_STORED_LIMITS", 2)
+    await any_store.apply(setting("a", (ANALYST, limit(4, 4)), (COLLEAGUE, limit(4, 4))))
+    refused = setting("b", (ANALYST, limit(1, 1)))
+    assert Refused(Reason.TOO_MANY_LIMITS) == (await any_store.apply(refused)).outcome
+    assert StoredLimits(1, {ANALYST: limit(4, 4)}) == await any_store.limits(ANALYST)
+    assert LimitsSet(2) == (await any_store.apply(setting("c", (COLLEAGUE, None)))).outcome
+    clock.now += DAY // 24
+    assert LimitsSet(3) == (await any_store.apply(refused)).outcome
+
+
+async def test_limits_that_never_stand_still_are_unavailable(clock: SteppedClock) -> None:
+    """Rather than a loop without end."""
+
+    class Restless(MemoryStore):
+        async def limits(self, account: Account) -> StoredLimits:
+            return replace(await super().limits(account), version=-1)
+
+    restless = Restless(clock)
+    await restless.apply(setting("a", (ANALYST, limit(4, 4))))
+    book = LimitBook(restless, CONFIGURATION)
+    for call in (book.apply(unresolved("c", Cost(1, 1))), book.read(ANALYST)):
+        with pytest.raises(StoreUnavailableError):
+            await call

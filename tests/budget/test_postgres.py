@@ -1,0 +1,284 @@
+"""What only the PostgreSQL store meets: crashes, silence, standbys, wrong settings and a clock of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import LiteralString
+
+import psycopg
+import pytest
+
+from budget_service.audit import Verification, verify
+from budget_service.ledger.outcomes import Answer, Charged, Reserved
+from budget_service.ledger.requests import Request
+from budget_service.ledger.state import JournalEntry
+from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.windows import DAY, SECOND, Period, Window
+from budget_service.stores import postgres as postgres_module
+from budget_service.stores import postgres_connections
+from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
+from budget_service.stores.postgres import PostgresStore
+from tests.budget.conftest import closing
+from tests.budget.histories import play_all_kinds_of_charges
+from tests.budget.memory_store import MemoryStore
+from tests.budget.postgres_server import PostgresServer
+from tests.budget.samples import ANALYST, COMPANY, SteppedClock, charge, levels, limit, reserve
+
+ACCOUNT = Account(("only-postgres", "ann"))
+OWN = levels(ACCOUNT)
+
+
+async def spent(store: Store, account: Account = ACCOUNT) -> Cost:
+    """Return what an account has spent."""
+    return (await store.read(account, levels(account))).levels[-1].spent
+
+
+def is_now(window: Window) -> bool:
+    """Tell whether a window is open by this machine's clock."""
+    assert window.end is not None
+    return window.start <= time.time_ns() // 1000 < window.end
+
+
+async def test_a_killed_postgres_is_noticed_at_once_and_keeps_what_it_acknowledged(
+    own_postgres: PostgresServer,
+) -> None:
+    """Unavailable while it is down; after its restart the charge is there and its repeat is known."""
+    async with closing(await PostgresStore.open(own_postgres.address)) as store:
+        await store.apply(charge("c", account=ACCOUNT))
+        own_postgres.kill()
+        for call in (store.apply(charge("d", account=ACCOUNT)), store.read(ACCOUNT, OWN), store.check()):
+            began = time.monotonic()
+            with pytest.raises(StoreUnavailableError):
+                await call
+            assert time.monotonic() - began < 0.2
+        own_postgres.start()
+        assert (await store.apply(charge("c", account=ACCOUNT))).replayed
+        assert not (await store.apply(charge("d", account=ACCOUNT))).replayed
+        assert await spent(store) == Cost(8, 2)
+
+
+async def test_a_silent_postgres_leaves_the_outcome_unknown_and_a_repeat_settles_it(
+    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The charge may have arrived although its answer did not: repeated with the same id, it is made once."""
+    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", 0.3)
+    address = own_postgres.address.replace("connect_timeout=10", "connect_timeout=0.2")
+    async with closing(await PostgresStore.open(own_postgres.address)) as store:
+        await store.check()
+        with own_postgres.frozen():
+            with pytest.raises(OutcomeUnknownError):
+                await store.apply(charge("c", account=ACCOUNT))
+            with pytest.raises(StoreUnavailableError, match="does not answer"):
+                await PostgresStore.open(address)
+        assert isinstance((await store.apply(charge("c", account=ACCOUNT))).outcome, Charged)
+        assert await spent(store) == Cost(4, 1)
+
+
+async def test_after_one_silence_the_others_are_told_soon(
+    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No idle connection to a server that fell silent is tried again: a new one must answer within its time-out."""
+    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", 0.3)
+    address = own_postgres.address.replace("connect_timeout=10", "connect_timeout=0.2")
+    async with closing(await PostgresStore.open(address)) as store:
+        await asyncio.gather(*(store.read(ACCOUNT, OWN) for _ in range(8)))
+        with own_postgres.frozen():
+            with pytest.raises(StoreUnavailableError):
+                await store.read(ACCOUNT, OWN)
+            monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", 60)
+            with pytest.raises(StoreUnavailableError, match="does not answer"):
+                await store.apply(charge("c", account=ACCOUNT))
+
+
+async def test_connections_that_the_server_ended_are_replaced_without_an_error(
+    own_postgres: PostgresServer,
+) -> None:
+    """An idle connection whose end was heard is not used to send a charge."""
+    async with closing(await PostgresStore.open(own_postgres.address)) as store:
+        await asyncio.gather(*(store.read(ACCOUNT, OWN) for _ in range(8)))
+        own_postgres.hang_up()
+        assert not (await store.apply(charge("c", account=ACCOUNT))).replayed
+
+
+async def test_a_postgres_that_is_killed_under_charges_has_each_one_that_it_acknowledged(
+    own_postgres: PostgresServer,
+) -> None:
+    """Acknowledged <= spent <= acknowledged + unknown, and every repeat is known."""
+    on = levels(ACCOUNT, own=limit(10**6, 10**6))
+    asked = [charge(f"c{index}", Cost(1, 1), account=ACCOUNT, on=on) for index in range(20_000)]
+    acknowledged: dict[str, Answer] = {}
+    under_load = asyncio.Event()
+    async with closing(await PostgresStore.open(own_postgres.address)) as store:
+
+        async def caller(start: int) -> None:
+            for request in asked[start::8]:
+                acknowledged[request.request_id] = await store.apply(request)
+                if len(acknowledged) == 500:
+                    under_load.set()
+
+        callers = [asyncio.create_task(caller(start)) for start in range(8)]
+        await under_load.wait()
+        own_postgres.kill()
+        ended = await asyncio.gather(*callers, return_exceptions=True)
+        assert all(isinstance(each, OutcomeUnknownError | StoreUnavailableError) for each in ended)
+        own_postgres.start()
+        found = (await store.read(ACCOUNT, on)).levels[-1].spent.calls
+        unknown = sum(isinstance(each, OutcomeUnknownError) for each in ended)
+        assert len(acknowledged) <= found <= len(acknowledged) + unknown
+        for request in asked:
+            if first := acknowledged.get(request.request_id):
+                assert await store.apply(request) == Answer(first.outcome, replayed=True)
+
+
+async def test_of_many_at_two_stores_who_want_the_last_unit_exactly_one_wins(
+    shared_postgres: PostgresServer, clock: SteppedClock
+) -> None:
+    """The stores share nothing but the server, as two processes do."""
+    shared_postgres.forget()
+    stores = [await PostgresStore.open(shared_postgres.address, clock=clock) for _ in range(2)]
+    on = levels(own=limit(5, 50))
+    await stores[0].apply(charge("before", Cost(4, 1), on=on))
+    asked: list[Request] = [
+        (charge if index % 4 else reserve)(str(index), Cost(1, 1), on=on) for index in range(60)
+    ]
+    answers = await asyncio.gather(*(stores[index % 2].apply(request) for index, request in enumerate(asked)))
+    assert sum(isinstance(answer.outcome, Reserved | Charged) for answer in answers) == 1
+    assert Cost(0, 48) == (await stores[1].read(ACCOUNT, on)).levels[0].remaining
+    for store in stores:
+        await store.close()
+
+
+async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
+    shared_postgres: PostgresServer, clock: SteppedClock
+) -> None:
+    """A reservation id that is taken breaks a rule of the tables; the charges beside it are made, and made once."""
+    shared_postgres.forget()
+    on = levels(own=limit(1000, 1000))
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        await store.apply(reserve("r", Cost(1, 1), on=on))
+        bad = replace(reserve("s", Cost(1, 1), on=on), reservation_id="hold-r")
+        good = [charge(str(index), Cost(1, 1), on=on) for index in range(20)]
+        asked: list[Request] = [*good[:10], bad, *good[10:]]
+        answers = await asyncio.gather(*(store.apply(each) for each in asked), return_exceptions=True)
+        assert isinstance(answers.pop(10), psycopg.IntegrityError)
+        assert all(isinstance(each, Answer) and not each.replayed for each in answers)
+        assert Cost(20, 20) == (await store.read(ACCOUNT, on)).levels[-1].spent
+
+
+async def test_time_is_that_of_postgres(shared_postgres: PostgresServer) -> None:
+    """A window is open now, and a reservation lapses, by PostgreSQL's clock."""
+    account = Account(("postgres-time", "ann"))
+    daily = levels(account, own=limit(10, 5, period=Period.DAY))
+    async with closing(await PostgresStore.open(shared_postgres.address)) as store:
+        held = (await store.apply(reserve("r", account=account, on=daily, ttl_seconds=60))).outcome
+        assert isinstance(held, Reserved)
+        ((now,),) = shared_postgres.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000000")
+        assert now < held.expires_at <= now + 60 * SECOND
+        assert is_now((await store.read(account, daily)).levels[-1].window)
+
+
+async def test_a_wrong_guess_of_the_time_is_corrected(
+    shared_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With this machine a month behind, the windows are still those of PostgreSQL."""
+    account = Account(("postgres-guess", "ann"))
+    behind = time.time_ns() // 1000 - 40 * DAY
+    monkeypatch.setattr(postgres_module, "system_clock", lambda: behind)
+    async with closing(await PostgresStore.open(shared_postgres.address)) as store:
+        for name in ("a", "b"):
+            assert isinstance((await store.apply(charge(name, account=account))).outcome, Charged)
+        assert is_now((await store.read(account, levels(account))).levels[-1].window)
+
+
+async def test_what_is_out_of_date_is_forgotten_and_balances_and_journal_are_not(
+    shared_postgres: PostgresServer, clock: SteppedClock
+) -> None:
+    """Outcomes and payments go after the window and 35 days."""
+    shared_postgres.forget()
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        await store.apply(charge("c", release_id="rel", query_id="q"))
+        clock.step(days=17 + 35)
+        await store.apply(charge("d", Cost(0, 0)))
+        assert counts(shared_postgres) == (2, 2, 1, 2)
+        clock.step(days=1)
+        await store.apply(charge("e", Cost(0, 0)))
+        assert counts(shared_postgres) == (2, 0, 1, 3)
+
+
+def counts(server: PostgresServer) -> tuple[int, ...]:
+    """Return how many outcomes, payments, balances and entries of the journal are kept."""
+    (found,) = server.execute(
+        "SELECT (SELECT count(*) FROM gris.outcomes), (SELECT count(*) FROM gris.payments), "
+        "(SELECT count(*) FROM gris.balances), (SELECT count(*) FROM gris.journal)"
+    )
+    return tuple(found)
+
+
+async def test_the_journal_is_that_of_the_rules(shared_postgres: PostgresServer, clock: SteppedClock) -> None:
+    """Entry by entry, with the spans each counts in."""
+    other = replace(clock)
+    rules = MemoryStore(other)
+    await play_all_kinds_of_charges(rules, other)
+    shared_postgres.forget()
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        await play_all_kinds_of_charges(store, clock)
+    found = shared_postgres.execute(
+        "SELECT kind, account, information, calls, unit_id, request_id, release_id, query_id, time, "
+        "to_json(holds) FROM gris.journal ORDER BY entry"
+    )
+    assert [_row(entry) for entry in rules.entries] == found
+
+
+def _row(entry: JournalEntry) -> tuple[object, ...]:
+    return (
+        entry.kind.value,
+        entry.account.text,
+        entry.cost.information,
+        entry.cost.calls,
+        entry.unit_id,
+        entry.request_id,
+        entry.release_id,
+        entry.query_id,
+        entry.time,
+        [
+            {"level": entry.account.level(hold.depth).text, "window_start": hold.window_start}
+            for hold in entry.holds
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE gris.journal SET calls = 0", "DELETE FROM gris.journal", "TRUNCATE gris.journal"]
+)
+async def test_the_journal_cannot_be_changed(
+    shared_postgres: PostgresServer, clock: SteppedClock, statement: LiteralString
+) -> None:
+    """Not even by an administrator who does not mean it."""
+    shared_postgres.forget()
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        await store.apply(charge("c"))
+    with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
+        shared_postgres.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("tamper", "level"),
+    [
+        ("UPDATE gris.balances SET spent_information = 0 WHERE level = 'acme/ann'", ANALYST),
+        ("UPDATE gris.balances SET reserved_calls = 7 WHERE level = 'acme'", COMPANY),
+        ("DELETE FROM gris.balances WHERE level = 'acme/ann'", ANALYST),
+    ],
+)
+async def test_a_tampered_balance_is_found(
+    shared_postgres: PostgresServer, clock: SteppedClock, tamper: LiteralString, level: Account
+) -> None:
+    """A sum that was lowered, a hold that was raised, a balance that is gone."""
+    shared_postgres.forget()
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        await play_all_kinds_of_charges(store, clock)
+        await verify(store, COMPANY.root, whole := Verification())
+        shared_postgres.execute(tamper)
+        await verify(store, COMPANY.root, found := Verification())
+    assert (0, {level}) == (whole.different, {each.level for each in found.differences})

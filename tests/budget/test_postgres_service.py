@@ -1,0 +1,118 @@
+"""The service on PostgreSQL: several processes on one ledger, and a store that goes away and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+
+import grpc
+from gris.budget.v1 import budget_pb2 as pb
+
+from tests.budget.client import account, charging, connected, cost, failure
+from tests.budget.postgres_server import PostgresServer
+from tests.budget.test_process import NOT_SERVING, SERVING, health_becomes, refused, service
+
+# One company of which a single unit is left once ninety-nine were charged.
+ONE_LEFT = """
+create_at_first_use: true
+accounts:
+  - path: [acme]
+    limit: {information: 100, calls: 1000}
+  - path: [acme, "*"]
+    limit: {information: 1000, calls: 1000}
+"""
+
+
+def folder(parent: Path, name: str) -> Path:
+    """Return a new folder for the files of one process."""
+    made = parent / name
+    made.mkdir()
+    return made
+
+
+async def test_two_services_share_one_ledger(own_postgres: PostgresServer, tmp_path: Path) -> None:
+    """Of many at both who want the last unit exactly one wins, and each repeats what the other has answered."""
+    one, other = (
+        service(folder(tmp_path, name), own_postgres.address, configuration=ONE_LEFT) for name in "ab"
+    )
+    with one as first, other as second:
+        async with connected(first.address) as left, connected(second.address) as right:
+            answer = await left.UpdateBudget(charging(cost(99, 1), request_id="before"))
+            again = await right.UpdateBudget(charging(cost(99, 1), request_id="before"))
+            assert again.replayed
+            assert again.levels == answer.levels
+            calls = [
+                (left, right)[index % 2].UpdateBudget(charging(cost(1, 1), path=("acme", f"a{index % 5}")))
+                for index in range(40)
+            ]
+            ended = await asyncio.gather(*calls, return_exceptions=True)
+            lost = [each.code() for each in ended if isinstance(each, grpc.aio.AioRpcError)]
+            assert 39 * [grpc.StatusCode.RESOURCE_EXHAUSTED] == lost
+            found = await right.GetBudget(pb.GetBudgetRequest(account=account(("acme", "a0"))))
+            assert found.levels[0].spent.information == 100
+
+
+async def test_a_service_that_is_killed_leaves_a_ledger_that_another_goes_on_with(
+    own_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Killed under load: acknowledged <= spent <= acknowledged + unknown, and every repeat is the first answer."""
+    asked = [charging(cost(1, 1), request_id=f"c{index}") for index in range(3000)]
+    acknowledged: dict[str, pb.UpdateBudgetResponse] = {}
+    under_load = asyncio.Event()
+    with service(folder(tmp_path, "a"), own_postgres.address) as running:
+        async with connected(running.address) as stub:
+
+            async def caller(start: int) -> None:
+                for message in asked[start::16]:
+                    acknowledged[message.request_id] = await stub.UpdateBudget(message)
+                    if len(acknowledged) == 300:
+                        under_load.set()
+
+            callers = [asyncio.create_task(caller(start)) for start in range(16)]
+            await under_load.wait()
+            running.end(signal.SIGKILL)
+            ended = await asyncio.gather(*callers, return_exceptions=True)
+    unknown = sum(isinstance(each, grpc.aio.AioRpcError) for each in ended)
+    with service(folder(tmp_path, "b"), own_postgres.address) as running:
+        async with connected(running.address) as stub:
+            for message in asked:
+                if first := acknowledged.get(message.request_id):
+                    again = await stub.UpdateBudget(message)
+                    assert again.replayed
+                    again.replayed = False
+                    assert first == again
+            found = await stub.GetBudget(pb.GetBudgetRequest(account=account()))
+            assert len(acknowledged) <= found.levels[0].spent.calls <= len(acknowledged) + unknown
+
+
+async def test_a_service_outlives_its_postgres(own_postgres: PostgresServer, tmp_path: Path) -> None:
+    """UNAVAILABLE and NOT_SERVING while PostgreSQL is down, both quickly; then it goes on by itself."""
+    with service(tmp_path, own_postgres.address) as running:
+        await health_becomes(running.address, SERVING)
+        async with connected(running.address) as stub:
+            await stub.UpdateBudget(charging(request_id="before"))
+            own_postgres.kill()
+            began = time.monotonic()
+            error = await failure(stub.UpdateBudget(charging()))
+            assert time.monotonic() - began < 2
+            assert error.code == grpc.StatusCode.UNAVAILABLE
+            assert error.info.reason == "STORE_UNAVAILABLE"
+            await health_becomes(running.address, NOT_SERVING)
+            own_postgres.start()
+            await health_becomes(running.address, SERVING)
+            assert (await stub.UpdateBudget(charging(request_id="before"))).replayed
+
+
+def test_a_wrong_start_is_refused_in_one_line(own_postgres: PostgresServer, tmp_path: Path) -> None:
+    """Exit code 2 for what cannot work, 1 for a PostgreSQL that is not there."""
+    own_postgres.restart("synchronous_commit=off")
+    wrong = [
+        (refused(tmp_path, own_postgres.address), 2, "synchronous_commit"),
+        (refused(tmp_path, "postgresql://u:p#w@127.0.0.1:1/db"), 2, "percent-encoded"),
+        (refused(tmp_path, "postgresql://127.0.0.1:1/db"), 1, "port 1 failed"),
+    ]
+    for (code, said), expected, word in wrong:
+        assert (code, True) == (expected, word in said)
+        assert said.count("\n") == 1

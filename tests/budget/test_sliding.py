@@ -1,0 +1,160 @@
+"""Sliding windows: the limit holds over any N days that follow each other, and a changed window gives nothing back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.outcomes import Charged, Exhausted, Reserved
+from budget_service.ledger.state import JournalEntry
+from budget_service.ledger.values import NOTHING, Cost, LevelLimit
+from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule, datetime_of
+from budget_service.stores.interface import Store
+from tests.budget.histories import HISTORIES, RULES, Act, Player, Step
+from tests.budget.memory_store import MemoryStore
+from tests.budget.samples import ANALYST, NOON, SteppedClock, charge, levels, limit, reserve
+
+WEEK = levels(own=limit(10, 5, days=7))
+
+
+async def spent(store: Store, on: tuple[LevelLimit, ...] = WEEK) -> Cost:
+    """Return what counts as spent now."""
+    return (await store.read(ANALYST, on)).levels[-1].spent
+
+
+async def test_each_day_leaves_by_itself(any_store: Store, clock: SteppedClock) -> None:
+    """What was charged on Wednesday is back on the next one, not before, and not with Thursday's."""
+    await any_store.apply(charge("wed", Cost(6, 1), on=WEEK))
+    clock.step(days=1)
+    await any_store.apply(charge("thu", Cost(3, 1), on=WEEK))
+    clock.step(days=5, seconds=12 * 3600 - 1)
+    assert isinstance((await any_store.apply(charge("early", Cost(2, 1), on=WEEK))).outcome, Exhausted)
+    clock.step(seconds=1)
+    assert await spent(any_store) == Cost(3, 1)
+    assert isinstance((await any_store.apply(charge("next", Cost(7, 1), on=WEEK))).outcome, Charged)
+    clock.step(days=1)
+    assert await spent(any_store) == Cost(7, 1)
+
+
+async def test_a_refusal_says_when_the_oldest_day_leaves(any_store: Store, clock: SteppedClock) -> None:
+    """The next moment at which budget returns; days without a charge do not count."""
+    await any_store.apply(charge("nothing", NOTHING, on=WEEK))
+    clock.step(days=1)
+    await any_store.apply(charge("a", Cost(6, 1), on=WEEK))
+    clock.step(days=1)
+    await any_store.apply(charge("b", Cost(4, 1), on=WEEK))
+    refused = (await any_store.apply(charge("c", Cost(1, 1), on=WEEK))).outcome
+    assert isinstance(refused, Exhausted)
+    assert refused.shortfalls[0].refreshes_at is not None
+    assert datetime_of(refused.shortfalls[0].refreshes_at).isoformat() == "2026-10-22T00:00:00+00:00"
+    window = (await any_store.read(ANALYST, WEEK)).levels[-1].window
+    assert datetime_of(window.start).isoformat() == "2026-10-14T00:00:00+00:00"
+    assert window.end == refused.shortfalls[0].refreshes_at
+
+
+async def test_a_reservation_counts_while_it_is_open_and_its_charge_on_the_day_that_admitted_it(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Held before midnight, settled after: it is held all the time, and leaves with the day before."""
+    clock.step(seconds=12 * 3600 - 10)
+    await any_store.apply(reserve("r", Cost(8, 1), on=WEEK))
+    clock.step(seconds=20)
+    assert isinstance((await any_store.apply(charge("c", Cost(3, 1), on=WEEK))).outcome, Exhausted)
+    await any_store.apply(charge("s", Cost(5, 1), on=WEEK, settles="r", release_id="rel"))
+    assert await spent(any_store) == Cost(5, 1)
+    clock.step(days=6)
+    assert await spent(any_store) == NOTHING
+
+
+async def test_a_lapsed_reservation_of_a_day_that_has_left_returns_what_it_held(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Nobody came for a month; a forfeited one counts on its own day only, which has left."""
+    await any_store.apply(reserve("r", Cost(2, 1), on=WEEK))
+    await any_store.apply(reserve("f", Cost(2, 1), on=WEEK, forfeits=True))
+    clock.step(days=30)
+    status = (await any_store.read(ANALYST, WEEK)).levels[-1]
+    assert (NOTHING, NOTHING) == (status.spent, status.reserved)
+    assert isinstance((await any_store.apply(charge("c", Cost(10, 5), on=WEEK))).outcome, Charged)
+
+
+async def test_what_was_paid_for_is_free_while_it_counts(any_store: Store, clock: SteppedClock) -> None:
+    """Six days later it is free, on the seventh it costs again: both its release and its question."""
+    await any_store.apply(charge("c", Cost(4, 1), on=WEEK, release_id="rel", query_id="q"))
+    clock.step(days=6)
+    again = (await any_store.apply(charge("d", Cost(4, 1), on=WEEK, release_id="rel"))).outcome
+    held = (await any_store.apply(reserve("r", on=WEEK, query_id="q"))).outcome
+    assert isinstance(again, Charged)
+    assert isinstance(held, Reserved)
+    assert (True, True) == (again.already_paid, held.already_paid)
+    clock.step(days=1)
+    held = (await any_store.apply(reserve("r2", on=WEEK, query_id="q"))).outcome
+    assert isinstance(held, Reserved)
+    assert not held.already_paid
+
+
+@pytest.mark.parametrize("first", RULES)
+@pytest.mark.parametrize("second", RULES)
+async def test_a_changed_window_gives_nothing_back_at_once(
+    any_store: Store, clock: SteppedClock, first: WindowRule, second: WindowRule
+) -> None:
+    """Whatever the windows are, what counted before the change counts after it, and so does what is held."""
+    before, after = (levels(own=replace(limit(10, 5), window=rule)) for rule in (first, second))
+    await any_store.apply(charge("a", Cost(3, 1), on=before, release_id="rel"))
+    clock.step(days=1)
+    await any_store.apply(charge("b", Cost(2, 1), on=before))
+    await any_store.apply(reserve("r", Cost(1, 1), on=before))
+    counted = await spent(any_store, before)
+    await any_store.apply(charge("c", Cost(1, 1), on=after))
+    status = (await any_store.read(ANALYST, after)).levels[-1]
+    assert (counted + Cost(1, 1), Cost(1, 1)) == (status.spent, status.reserved)
+    await any_store.apply(charge("s", Cost(1, 1), on=after, settles="r"))
+    status = (await any_store.read(ANALYST, after)).levels[-1]
+    assert (counted + Cost(2, 2), NOTHING) == (status.spent, status.reserved)
+
+
+def test_a_balance_is_kept_for_the_longer_of_two_sliding_windows() -> None:
+    """From 7 days to 30 and back: a charge never leaves sooner than under either rule."""
+    week, month = (WindowRule(Period.SLIDING, "UTC", days) for days in (7, 30))
+    for first, second in ((week, month), (month, week)):
+        span = first.around(NOON)
+        balance = Balance.opened(span, span.window.start).charged(span.window.start, Cost(4, 1))
+        balance = balance.at(NOON + 2 * DAY, second.around(NOON + 2 * DAY))
+        assert balance.at(NOON + 29 * DAY, second.around(NOON + 29 * DAY)).spent == Cost(4, 1)
+        assert balance.at(NOON + 30 * DAY, second.around(NOON + 30 * DAY)).spent == NOTHING
+
+
+def day_of(moment: Microseconds, zone_offset: Microseconds) -> int:
+    """Return the number of the local day of a moment."""
+    return (moment + zone_offset) // DAY
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(HISTORIES, st.integers(2, 4))
+async def test_the_limit_holds_over_any_days_that_follow_each_other(history: list[Step], days: int) -> None:
+    """Added up from the journal alone, by the days that admitted the charges."""
+    clock = SteppedClock()
+    rule = WindowRule(Period.SLIDING, "Asia/Kolkata", days)
+    player, store = Player("acme", clock, (rule, rule)), MemoryStore(clock)
+    for step in history:
+        # A level that is taken away counts nothing meanwhile.
+        request = None if step.act is Act.RELEVEL else player.play(step)
+        if request is not None:
+            await store.apply(request)
+    half_past_five = 11 * DAY // 48
+    for account, maximum in ((("acme",), Cost(50, 25)), (("acme", "ann"), Cost(12, 6))):
+        # A free reservation that is forfeited costs nothing, and counts nowhere.
+        held = [each for each in store.entries if each.holds]
+        charges = [each for each in held if each.account.path[: len(account)] == account]
+        for last in {admitted_on(each, half_past_five) for each in charges}:
+            counted = (each for each in charges if last - days < admitted_on(each, half_past_five) <= last)
+            assert sum((each.cost for each in counted), NOTHING).within(maximum)
+
+
+def admitted_on(entry: JournalEntry, zone_offset: Microseconds) -> int:
+    """Return the number of the local day in which a charge was admitted."""
+    return day_of(entry.holds[-1].window_start, zone_offset)

@@ -1,0 +1,158 @@
+"""Several processes behind one port: they share the store and the port, and live and die together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from gris.budget.v1 import budget_pb2 as pb
+
+from tests.budget.client import account, charging, connected, cost, stub_of
+from tests.budget.redis_server import RedisServer, redis_server
+from tests.budget.test_process import Service, refused, service
+
+WORKERS = ("--workers", "2")
+CONNECTIONS = 32
+ONE_UNIT = """
+create_at_first_use: true
+accounts:
+  - path: [acme, "*"]
+    limit: {information: 4, calls: 1}
+"""
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A Redis for all tests of this module."""
+    with redis_server(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@asynccontextmanager
+async def connections(address: str) -> AsyncIterator[list[Any]]:
+    """Open many connections, each of which the system gives to one of the workers."""
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    async with AsyncExitStack() as stack:
+        yield [
+            stub_of(await stack.enter_async_context(grpc.aio.insecure_channel(address, options=options)))
+            for _ in range(CONNECTIONS)
+        ]
+
+
+def workers_of(running: Service) -> list[int]:
+    """Return the processes that a supervisor has started."""
+    pid = running.process.pid
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def gone(pid: int) -> bool:
+    """Tell whether a process has ended; a zombie has."""
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return True
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    """Wait until processes have ended."""
+    end = time.monotonic() + 20
+    while not all(map(gone, pids)):
+        assert time.monotonic() < end, "workers outlive their supervisor"
+        time.sleep(0.05)
+
+
+async def test_workers_share_a_port_and_a_ledger(tmp_path: Path, redis: RedisServer) -> None:
+    """One unit left, many connections to two processes: exactly one caller wins."""
+    with service(tmp_path, redis.address, *WORKERS, configuration=ONE_UNIT) as running:
+        assert len(workers_of(running)) == 2
+        async with connections(running.address) as stubs:
+            asked = [stub.UpdateBudget(charging(cost(4, 1))) for stub in stubs]
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+        won = [answer for answer in answers if isinstance(answer, pb.UpdateBudgetResponse)]
+        assert len(won) == 1
+        codes = {answer.code() for answer in answers if isinstance(answer, grpc.aio.AioRpcError)}
+        assert codes == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+
+
+async def test_connections_are_spread_over_the_workers(tmp_path: Path, redis: RedisServer) -> None:
+    """With one of two processes stopped, some connections are answered and some are not.
+
+    All 32 go to one of them in one of 2^31 runs.
+    """
+    with service(tmp_path, redis.address, *WORKERS) as running:
+        stopped = workers_of(running)[0]
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            async with connections(running.address) as stubs:
+                request = pb.GetBudgetRequest(account=account(("acme", "somebody")))
+                asked = [stub.GetBudget(request, timeout=3) for stub in stubs]
+                answers = await asyncio.gather(*asked, return_exceptions=True)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        answered = sum(isinstance(answer, pb.GetBudgetResponse) for answer in answers)
+        assert 0 < answered < CONNECTIONS
+
+
+def test_a_service_with_workers_ends_when_told(tmp_path: Path, redis: RedisServer) -> None:
+    """The exit code is 0, and nothing is left."""
+    with service(tmp_path, redis.address, *WORKERS) as running:
+        workers = workers_of(running)
+        assert running.end(signal.SIGTERM) == 0
+        assert all(map(gone, workers))
+
+
+def test_if_a_worker_dies_all_do(tmp_path: Path, redis: RedisServer) -> None:
+    """Whoever started the service sees it, and starts it anew."""
+    with service(tmp_path, redis.address, *WORKERS) as running:
+        workers = workers_of(running)
+        os.kill(workers[0], signal.SIGKILL)
+        assert running.process.wait(timeout=20) == 1
+        assert all(map(gone, workers))
+
+
+def test_workers_do_not_outlive_a_killed_supervisor(tmp_path: Path, redis: RedisServer) -> None:
+    """Otherwise the port would stay taken by processes that nobody watches."""
+    with service(tmp_path, redis.address, *WORKERS) as running:
+        workers = workers_of(running)
+        running.end(signal.SIGKILL)
+        wait_until_gone(workers)
+
+
+def test_sqlite_takes_exactly_one_process(tmp_path: Path) -> None:
+    """The command line says so before anything is opened."""
+    code, said = refused(tmp_path, f"sqlite:{tmp_path}/ledger.db", *WORKERS)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "exactly one writer" in said
+    assert not (tmp_path / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "two", "1000"])
+def test_a_number_of_workers_that_cannot_be_is_refused(tmp_path: Path, wrong: str) -> None:
+    """The argument is named, and what it may be."""
+    code, said = refused(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--workers", wrong)
+    assert code == 2
+    assert "--workers: must be a whole number from 1 to 64" in said
+
+
+async def test_a_port_that_is_taken_is_not_shared(tmp_path: Path, redis: RedisServer) -> None:
+    """Another service's calls must not come here by chance, nor ours go there."""
+    with service(tmp_path, redis.address, *WORKERS) as running:
+        for more in (WORKERS, ()):
+            code, said = refused(tmp_path, redis.address, "--listen", running.address, *more)
+            assert (code, "cannot listen on" in said) == (2, True)
+        async with connected(running.address) as stub:
+            await stub.GetBudget(pb.GetBudgetRequest(account=account()))
+
+
+def test_workers_that_cannot_start_say_why(tmp_path: Path) -> None:
+    """The exit code is the workers' own."""
+    code, said = refused(tmp_path, "redis://127.0.0.1:1/0", *WORKERS)
+    assert (code, "127.0.0.1:1" in said) == (1, True)

@@ -1,0 +1,101 @@
+"""What the clients asked and were told, and what the ledger said of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+Path: TypeAlias = tuple[str, ...]
+
+
+class Amount(NamedTuple):
+    """Information and calls."""
+
+    information: int
+    calls: int
+
+    def plus(self, other: Amount) -> Amount:
+        """Return the sum."""
+        return Amount(self.information + other.information, self.calls + other.calls)
+
+    def within(self, bound: Amount) -> bool:
+        """Tell whether neither unit is above `bound`."""
+        return self.information <= bound.information and self.calls <= bound.calls
+
+
+NOTHING = Amount(0, 0)
+
+
+class Fate(Enum):
+    """What a client knows of a request when it stops asking.
+
+    UNTOUCHED: every attempt was answered "nothing was changed". UNKNOWN: an answer was lost, and none came later.
+    """
+
+    ACKNOWLEDGED = "acknowledged"
+    REFUSED = "refused"
+    UNTOUCHED = "untouched"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Told:
+    """One request and what became of it.
+
+    `most` is what it may spend (nothing unless it is a charge), `spent` what the answer says it did. `answer` is the
+    answer or refusal in bytes, without the flag that tells a repeat; empty if there is none.
+    """
+
+    request_id: str
+    account: Path
+    fate: Fate
+    most: Amount = NOTHING
+    spent: Amount = NOTHING
+    answer: bytes = b""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A request that was repeated after it had been answered."""
+
+    request_id: str
+    first: bytes
+    again: bytes
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level as GetBudget tells it."""
+
+    limit: Amount
+    spent: Amount
+    reserved: Amount
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the journal; `depths` are the levels that it counts on."""
+
+    request_id: str
+    account: Path
+    cost: Amount
+    depths: tuple[int, ...]
+
+
+@dataclass
+class History:
+    """What happened on the clients' side; `seen` has each level in the order in which it was looked at."""
+
+    told: list[Told] = field(default_factory=list)
+    replays: list[Replay] = field(default_factory=list)
+    seen: list[tuple[Path, Level]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the ledger says when all is over: GetBudget of every level, and the journal from the store itself."""
+
+    levels: Mapping[Path, Level]
+    journal: tuple[Entry, ...]

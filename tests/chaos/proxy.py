@@ -1,0 +1,114 @@
+"""A TCP proxy that can break what goes through it: cut it, hold it up, or lose the replies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+CHUNK_BYTES = 65536
+LAST_SECONDS = 0.05
+
+
+@dataclass(eq=False)
+class _Line:
+    """One connection through the proxy."""
+
+    client: asyncio.StreamWriter
+    upstream: asyncio.StreamWriter
+    lost_bytes: bool = False
+
+    def cut(self) -> None:
+        """Break both ends, without a good-bye."""
+        for end in (self.client, self.upstream):
+            end.transport.abort()
+
+
+@dataclass
+class Proxy:
+    """Forwards to `upstream` (HOST:PORT), which may change; new connections go to the new one."""
+
+    upstream: str = ""
+    delay_seconds: float = 0.0
+    address: str = ""
+    lost_replies: int = 0
+    _swallowing: bool = False
+    _lines: set[_Line] = field(default_factory=set)
+    _handlers: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[Proxy]:
+        """Listen on a free port until the end of the block."""
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        try:
+            yield self
+        finally:
+            server.close()
+            # Not cancelled: asyncio's server of Python 3.11 complains in the log of handlers that were.
+            while self._handlers:
+                self.cut()
+                await asyncio.wait(self._handlers, timeout=LAST_SECONDS)
+
+    def cut(self) -> None:
+        """Break every connection."""
+        for line in self._lines:
+            line.cut()
+
+    @asynccontextmanager
+    async def swallowing(self) -> AsyncIterator[None]:
+        """Lose every reply during the block, and then the connections that missed one."""
+        self._swallowing = True
+        try:
+            yield
+        finally:
+            self._swallowing = False
+            for line in self._lines:
+                if line.lost_bytes:
+                    line.cut()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._handlers.add(task)
+        try:
+            host, _, port = self.upstream.rpartition(":")
+            up_reader, up_writer = await asyncio.open_connection(host, int(port))
+        except OSError:
+            writer.transport.abort()
+            return
+        else:
+            await self._joined(_Line(writer, up_writer), reader, up_reader)
+        finally:
+            self._handlers.discard(task)
+
+    async def _joined(
+        self, line: _Line, client: asyncio.StreamReader, upstream: asyncio.StreamReader
+    ) -> None:
+        self._lines.add(line)
+        forth = asyncio.create_task(self._forth(line, client))
+        try:
+            with suppress(OSError):
+                await self._back(line, upstream)
+        finally:
+            self._lines.discard(line)
+            line.cut()
+            forth.cancel()
+            await asyncio.gather(forth, return_exceptions=True)
+
+    async def _forth(self, line: _Line, client: asyncio.StreamReader) -> None:
+        with suppress(OSError):
+            while data := await client.read(CHUNK_BYTES):
+                await asyncio.sleep(self.delay_seconds)
+                line.upstream.write(data)
+        line.cut()
+
+    async def _back(self, line: _Line, upstream: asyncio.StreamReader) -> None:
+        while data := await upstream.read(CHUNK_BYTES):
+            await asyncio.sleep(self.delay_seconds)
+            if self._swallowing or line.lost_bytes:
+                line.lost_bytes = True
+                self.lost_replies += 1
+                continue
+            line.client.write(data)

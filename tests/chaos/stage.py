@@ -1,0 +1,157 @@
+"""The real processes of a campaign: the services, the store, and a proxy before each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from tests.budget.postgres_server import postgres_server
+from tests.budget.redis_server import redis_server
+from tests.chaos.accounts import configuration
+from tests.chaos.proxy import Proxy
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 30.0
+
+
+class StoreProcess(Protocol):
+    """A database process that can be killed, frozen and started again on its files."""
+
+    @property
+    def address(self) -> str:
+        """The address of its store."""
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+
+    def kill(self) -> None:
+        """Kill it as a crash would."""
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let it accept bytes and answer nothing."""
+        yield
+
+
+@dataclass
+class Service:
+    """A budget_service process behind a proxy; after each start it is found at the same address."""
+
+    folder: Path
+    store: str
+    proxy: Proxy
+    process: subprocess.Popen[str] | None = field(default=None)
+
+    async def start(self) -> None:
+        """Start it, again if the store is not there yet, as a supervisor would."""
+        async with asyncio.timeout(START_SECONDS):
+            while not await asyncio.to_thread(self._started):  # noqa: ASYNC110 - a process cannot set an event
+                await asyncio.sleep(0.1)
+
+    def kill(self) -> None:
+        """Kill it as a crash would."""
+        if self.process is not None:
+            assert self.process.stdout is not None
+            self.process.kill()
+            self.process.wait()
+            self.process.stdout.close()
+            self.process = None
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let it accept bytes and answer nothing."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    def _started(self) -> bool:
+        command = [sys.executable, "-m", "budget_service", "--config", str(self.folder / "budget.yaml")]
+        command += ["--store", self.store, "--listen", "127.0.0.1:0"]
+        with (self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+        assert self.process.stdout is not None
+        ready = self.process.stdout.readline()
+        if not ready:
+            self.kill()
+            return False
+        self.proxy.upstream = json.loads(ready)["address"]
+        return True
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Everything that runs. `store` is None for SQLite, which is no process of its own."""
+
+    services: tuple[Service, ...]
+    store: StoreProcess | None
+    proxies: tuple[Proxy, ...]
+    address: str
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where clients find the services."""
+        return tuple(service.proxy.address for service in self.services)
+
+
+@asynccontextmanager
+async def sqlite_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run one service on a file."""
+    async with _running(folder, f"sqlite:{folder}/ledger.db", services=1) as services:
+        yield Stage(services, None, _proxies(services), f"sqlite:{folder}/ledger.db")
+
+
+@asynccontextmanager
+async def redis_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run two services on a Redis that forces every charge to the disk, with a proxy between."""
+    with redis_server(folder) as redis:
+        async with _remote(folder, redis) as stage:
+            yield stage
+
+
+@asynccontextmanager
+async def postgres_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run two services on a PostgreSQL with its own defaults, with a proxy between."""
+    with postgres_server() as postgres:
+        async with _remote(folder, postgres) as stage:
+            yield stage
+
+
+STAGES = {"sqlite": sqlite_stage, "redis": redis_stage, "postgres": postgres_stage}
+
+
+@asynccontextmanager
+async def _remote(folder: Path, store: StoreProcess) -> AsyncIterator[Stage]:
+    parts = urlsplit(store.address)
+    async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
+        netloc = parts.netloc.replace(f"{parts.hostname}:{parts.port}", line.address)
+        async with _running(folder, parts._replace(netloc=netloc).geturl(), services=2) as services:
+            yield Stage(services, store, (*_proxies(services), line), store.address)
+
+
+@asynccontextmanager
+async def _running(folder: Path, store: str, *, services: int) -> AsyncIterator[tuple[Service, ...]]:
+    (folder / "budget.yaml").write_text(configuration())
+    async with AsyncExitStack() as stack:
+        started = []
+        for _ in range(services):
+            service = Service(folder, store, await stack.enter_async_context(Proxy().listening()))
+            stack.callback(service.kill)
+            await service.start()
+            started.append(service)
+        yield tuple(started)
+
+
+def _proxies(services: tuple[Service, ...]) -> tuple[Proxy, ...]:
+    return tuple(service.proxy for service in services)

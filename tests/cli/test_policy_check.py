@@ -1,0 +1,144 @@
+"""`gris policy check`: every fault with its line, and of a sound policy what it allows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gris_cli.__main__ import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "policy.yaml"
+POLICY = """\
+epsilon_per: 0.15
+delta: 1e-10
+tables:
+  visits:
+    member: m
+    time: {column: day, type: date, zone: Europe/Berlin, refresh: week, delay_minutes: 1}
+    measures: {distinct_members: true, events: {tau: 3, tau_is: clipped}}
+    columns:
+      m: {type: string}
+      page: {type: string, group_by: true, filter: [in]}
+      app: {type: string, group_by: true, domain: [a, b], delta: 2}
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    """Write a sound policy."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY)
+    return path
+
+
+def test_a_sound_policy_is_told_for_people(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Measures, time, and for each column the mechanism it leads to and the filters; exit code 0."""
+    assert main(["policy", "check", str(written)]) == 0
+    printed = capsys.readouterr()
+    told = " ".join(printed.out.split())
+    assert printed.err == ""
+    assert max(map(len, printed.out.splitlines())) <= 100
+    for words in (
+        "is sound",
+        "epsilon_per 0.15, delta 1e-10",
+        "events, a member changes a count by at most 3, by clipping",
+        "day, zone Europe/Berlin; rows count when their week has been over for 1 minute",
+        "UnkGumb: unknown domain, any number of a member │ in",
+        "KnownLap: domain of 2, at most 2 of a member",
+        "day │ date │ - │ range",
+        "default tables.visits.columns.page: domain unknown, delta any number",
+    ):
+        assert words in told
+
+
+def test_a_sound_policy_is_told_as_json(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One object, in which programs find the same."""
+    assert main(["policy", "check", str(written), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["currency"] == {
+        "epsilon_per": "3/20",
+        "delta": "1/10000000000",
+        "unit_id": "61c38258a2d5d2f817f4797eeb22bee5",
+    }
+    (table,) = told["tables"]
+    assert table["time"] == {
+        "column": "day",
+        "zone": "Europe/Berlin",
+        "refresh": "week",
+        "delay_minutes": 1,
+    }
+    assert [measure["tau"] for measure in table["measures"]] == [1, 3]
+    assert {column["name"]: column["mechanism"] for column in table["columns"]} == {
+        "app": "KnownLap",
+        "day": None,
+        "page": "UnkGumb",
+    }
+    assert told["warnings"] == []
+
+
+def test_warnings_do_not_change_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """The examples promise two things, and say so."""
+    assert main(["policy", "check", str(EXAMPLE), "--json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    lines = EXAMPLE.read_text().splitlines()
+    assert ["delta", "events"] == [warning["key"].rpartition(".")[2] for warning in warnings]
+    assert ["delta: 1", "events: {tau"] == [
+        lines[warning["line"] - 1].strip()[: len(start)]
+        for warning, start in zip(warnings, ("delta: 1", "events: {tau"), strict=True)
+    ]
+
+
+def test_every_fault_is_told_with_its_line(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error for people, with the line itself; as JSON with line, key and message; exit code 2."""
+    written.write_text(POLICY.replace("domain: [a, b]", "domain: [a, 1]").replace("[in]", "[range]"))
+    assert main(["policy", "check", str(written)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"{written}:10: tables.visits.columns.page.filter: range: expected" in printed.err
+    assert "    10 |       page: {type: string" in printed.err
+    assert f"{written}:11: tables.visits.columns.app.domain.1: expected a value of type string" in printed.err
+    assert main(["policy", "check", str(written), "--json"]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == "policy"
+    assert sorted((each["line"], each["key"]) for each in error["problems"]) == [
+        (10, "tables.visits.columns.page.filter"),
+        (11, "tables.visits.columns.app.domain.1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        (b"epsilon_per: [", 1, "expected the node content"),
+        (b"", 1, "Input should be"),
+        (b"\xff\xfe", 1, "UTF-8"),
+        (POLICY.replace("1e-10", "1e-300").encode(), 1, "no noise that can be drawn"),
+    ],
+)
+def test_whatever_cannot_be_served_is_a_fault(
+    written: Path, capsys: pytest.CaptureFixture[str], content: bytes, line: int, message: str
+) -> None:
+    """What is no YAML, empty, no text, or leaves no noise that can be drawn."""
+    written.write_bytes(content)
+    assert main(["policy", "check", str(written), "--json"]) == 2
+    (problem,) = json.loads(capsys.readouterr().out)["error"]["problems"]
+    assert problem["line"] == line
+    assert message in problem["message"]
+
+
+@pytest.mark.parametrize("arguments", [["policy"], ["policy", "check"], ["policy", "check", "/nowhere.yaml"]])
+def test_a_wrong_command_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """No command, no file, or one that is not there: exit code 2 and one message."""
+    assert main([*arguments, "--json"]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == "usage"
+    assert error["message"]
+
+
+def test_what_drives_a_terminal_is_not_repeated(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file from elsewhere is looked at before it is trusted."""
+    written.write_text(POLICY.replace("member: m", 'member: "\\e[31m"'))
+    assert main(["policy", "check", str(written)]) == 2
+    assert "\x1b" not in capsys.readouterr().err

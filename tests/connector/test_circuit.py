@@ -1,0 +1,130 @@
+"""The circuit by itself: when it opens, whom it lets try, and what closes it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from pinot_connector.boundary import Service
+from pinot_connector.circuit import REST_SECONDS, Circuit
+from pinot_connector.errors import BudgetExhausted, GrisError, OutcomeUnknown, ServiceUnavailable
+
+SILENCE_SECONDS = 0.1
+
+
+class _Ledger:
+    """Something that can be called, asked whether it lives, and made to fail or to say nothing."""
+
+    def __init__(self) -> None:
+        self.lives = True
+        self.error: GrisError | None = None
+        self.silent = asyncio.Event()
+        self.calls = 0
+        self.circuit = Circuit(self._is_alive, SILENCE_SECONDS)
+
+    async def ask(self) -> str:
+        return await self.circuit.guarded(self._answer)
+
+    async def _answer(self) -> str:
+        self.calls += 1
+        if self.silent.is_set():
+            await asyncio.Event().wait()
+        if self.error is not None:
+            raise self.error
+        self.circuit.heard()
+        return "answer"
+
+    async def _is_alive(self, _: float) -> bool:
+        return self.lives
+
+
+@pytest.mark.parametrize("error", [ServiceUnavailable, OutcomeUnknown])
+async def test_a_call_without_an_answer_opens_the_circuit(
+    error: type[ServiceUnavailable | OutcomeUnknown],
+) -> None:
+    """The next caller is refused without a call; guarded calls leave nothing unknown."""
+    ledger = _Ledger()
+    ledger.error = error(Service.BUDGET, "gone")
+    for _ in range(3):
+        with pytest.raises(ServiceUnavailable):
+            await ledger.ask()
+    assert ledger.calls == 1
+
+
+async def test_a_refusal_is_an_answer() -> None:
+    """An exhausted budget says that the ledger lives."""
+    ledger = _Ledger()
+    ledger.error = BudgetExhausted(())
+    for _ in range(2):
+        with pytest.raises(BudgetExhausted):
+            await ledger.ask()
+    assert ledger.calls == 2
+
+
+async def test_silence_opens_the_circuit_and_ends_the_call() -> None:
+    """Not even a word that it lives."""
+    ledger = _Ledger()
+    ledger.lives = False
+    ledger.silent.set()
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        await ledger.ask()
+    with pytest.raises(ServiceUnavailable, match="a moment ago"):
+        await ledger.ask()
+    assert ledger.calls == 1
+
+
+async def test_a_slow_call_of_a_living_service_is_waited_for() -> None:
+    """As long as it says that it lives."""
+    ledger = _Ledger()
+    ledger.silent.set()
+    asking = asyncio.create_task(ledger.ask())
+    await asyncio.sleep(5 * SILENCE_SECONDS)
+    assert not asking.done()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+
+async def test_one_caller_tries_after_a_rest_and_an_answer_closes_the_circuit() -> None:
+    """While it tries the others are refused; a trial that fails opens anew."""
+    ledger = _Ledger()
+    ledger.error = ServiceUnavailable(Service.BUDGET, "gone")
+    for calls in (1, 2):
+        results = await asyncio.gather(
+            *(ledger.ask() for _ in range(1 if calls == 1 else 9)), return_exceptions=True
+        )
+        assert all(isinstance(each, ServiceUnavailable) for each in results)
+        assert ledger.calls == calls
+        await asyncio.sleep(REST_SECONDS)
+    ledger.error = None
+    assert ["answer"] * 3 == [await ledger.ask() for _ in range(3)]
+
+
+async def test_a_trial_that_is_cancelled_leaves_the_next_caller_a_trial() -> None:
+    """Whoever leaves takes nobody's turn with him."""
+    ledger = _Ledger()
+    ledger.error = ServiceUnavailable(Service.BUDGET, "gone")
+    with pytest.raises(ServiceUnavailable):
+        await ledger.ask()
+    await asyncio.sleep(REST_SECONDS)
+    ledger.silent.set()
+    trial = asyncio.create_task(ledger.ask())
+    await asyncio.sleep(SILENCE_SECONDS)
+    trial.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await trial
+    ledger.silent.clear()
+    ledger.error = None
+    assert await ledger.ask() == "answer"
+
+
+async def test_any_answer_closes_the_circuit() -> None:
+    """A charge goes past the circuit, and its answer tells that the ledger is back."""
+    ledger = _Ledger()
+    ledger.error = ServiceUnavailable(Service.BUDGET, "gone")
+    with pytest.raises(ServiceUnavailable):
+        await ledger.ask()
+    ledger.error = None
+    ledger.circuit.heard()
+    assert await ledger.ask() == "answer"

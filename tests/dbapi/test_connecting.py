@@ -1,0 +1,252 @@
+"""How connections are opened and what they leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import grpc
+import pytest
+
+from pinot_connector import dbapi
+from pinot_connector.dbapi import connect, connect_embedded
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import ServiceUnavailable
+from tests.connector.lines import relayed
+from tests.connector.world import BUDGET, COFACTS, POLICY, World, new_account
+from tests.pinot.fake import ANSWER, FakePinot
+
+from .asking import ARTICLES, COHORTS, connected
+
+HEAD = {"dp": "127.0.0.1:1", "budget": "127.0.0.1:1", "account": "t/nobody"}
+
+
+async def test_nothing_is_asked_before_execute(world: World, engine: DuckDBEngine) -> None:
+    """Opening a connection and a cursor costs no call; an execute is one question, charged once."""
+    async with relayed(world) as relay:
+        connection = await asyncio.to_thread(connected, world, engine, dp=relay.address, budget=relay.address)
+        cursor = connection.cursor()
+        assert [] == relay.methods
+        await asyncio.to_thread(cursor.execute, COHORTS)
+        cursor.fetchall()
+        await asyncio.to_thread(connection.close)
+        assert ["ReserveBudget", "AddNoiseUnary", "UpdateBudget"] == relay.methods[-3:]
+        assert {"TranslateQuery"} == set(relay.methods[:-3])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "field"),
+    [
+        ({}, dbapi.InterfaceError, "host"),
+        ({"host": "h", "engine": object()}, dbapi.InterfaceError, "host"),
+        ({"host": "h"}, dbapi.InterfaceError, "controller"),
+        ({"host": "h", "controller": "http://c", "path": "/query"}, dbapi.InterfaceError, "path"),
+        ({"host": "h", "controller": "http://c", "username": "u"}, dbapi.InterfaceError, "username"),
+        ({"host": "h", "controller": "http://c", "password": "p"}, dbapi.InterfaceError, "username"),
+        ({"host": "h", "controller": "https://c"}, dbapi.InterfaceError, "scheme, host, controller"),
+        ({"host": "h", "controller": "ftp://c", "scheme": "ftp"}, dbapi.InterfaceError, "scheme"),
+        ({"host": "", "controller": "http://c"}, dbapi.InterfaceError, "scheme, host, controller"),
+        ({"engine": object(), "account": 5}, dbapi.ProgrammingError, "account"),
+        ({"engine": object(), "confidence": 95}, dbapi.ProgrammingError, "confidence"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    arguments: dict[str, Any], expected: type[dbapi.Error], field: str
+) -> None:
+    """Each error begins with the argument that it is about."""
+    with pytest.raises(expected, match=f"^{field}: expected|^{field}: controller and broker must"):
+        connect(**(HEAD | arguments))
+
+
+def test_confidence_and_account_reach_the_services(world: World, engine: DuckDBEngine) -> None:
+    """Wider intervals for more confidence, and the account named is the one that pays."""
+    account = new_account()
+    widths = []
+    for confidence in (0.6, 0.99):
+        with connected(world, engine, account=account.split("/"), confidence=confidence) as cursor:
+            rows = cursor.execute(COHORTS).fetchall()
+            assert cursor.release is not None
+            assert tuple(account.split("/")) == cursor.release.remaining[-1].path
+            widths.append(sum(upper - lower for *_, lower, upper in rows))
+    assert widths[0] < widths[1]
+
+
+@pytest.fixture
+def fake_pinot() -> Iterator[FakePinot]:
+    """A broker and a controller that know a table `feedback` and write down what they are sent."""
+    fake = FakePinot()
+    answer = json.loads(json.dumps(ANSWER).replace('"d0"', '"cohort"').replace("element", "2019-01"))
+    fake.replies = {re.sub(r"/t\b|/t(?=_)", "/feedback", path): reply for path, reply in fake.replies.items()}
+    fake.replies["/behind/a/proxy/query/sql"] = answer
+    fake.replies["/tables/feedback"] = {"OFFLINE": {"tableName": "feedback_OFFLINE"}}
+    with fake.serving():
+        yield fake
+
+
+def test_path_and_credentials_reach_pinot(world: World, fake_pinot: FakePinot) -> None:
+    """A broker behind a prefix is asked there, and both of Pinot's parts see the same credentials."""
+    connection = connect(
+        "127.0.0.1",
+        urlsplit(fake_pinot.url).port or 0,
+        path="/behind/a/proxy/query/sql",
+        controller=fake_pinot.url,
+        username="ana",
+        password="a pass:word",  # noqa: S106 - of a Pinot that is none
+        timeout=5,
+        dp=world.dp,
+        budget=world.budget,
+        account=new_account(),
+    )
+    with connection as cursor:
+        cursor.execute(COHORTS)
+    assert 1 == len(fake_pinot.queries)
+    assert {"Basic " + base64.b64encode(b"ana:a pass:word").decode()} == set(fake_pinot.headers)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Any]:
+    """What an embedded connection needs, in a directory of its own."""
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    (tmp_path / "budget.yaml").write_text(BUDGET)
+    return {
+        "policy": tmp_path / "policy.yaml",
+        "budget_config": tmp_path / "budget.yaml",
+        "directory": tmp_path / "state",
+        "account": "t/ana",
+    }
+
+
+def listening(directory: Path) -> list[bool]:
+    """Tells of both services of a directory whether they answer where they said they would."""
+    return [_listens(directory / f"{name}.ready") for name in ("dp_service", "budget_service")]
+
+
+def _listens(announced: Path) -> bool:
+    with grpc.insecure_channel(json.loads(announced.read_text())["address"]) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=1)
+        except grpc.FutureTimeoutError:
+            return False
+    return True
+
+
+def test_everything_can_run_beside_the_program(files: dict[str, Any]) -> None:
+    """Services run as long as the connection; key and ledger outlive it, so a repeat is the same and free."""
+    releases = []
+    for _ in range(2):
+        connection = connect_embedded({"feedback": COFACTS}, **files)
+        with closing(connection):
+            assert [True, True] == listening(files["directory"])
+            releases.append(connection.execute(ARTICLES).release)
+        assert [False, False] == listening(files["directory"])
+    first, again = releases
+    assert first is not None
+    assert again is not None
+    assert first.rows == again.rows
+    assert (11, 0) == (first.charged.information, again.charged.information)
+
+
+@pytest.mark.parametrize(
+    ("broken", "cause"),
+    [("policy", ServiceUnavailable), ("budget_config", ServiceUnavailable), ("account", None)],
+)
+def test_what_cannot_be_opened_leaves_nothing_behind(
+    files: dict[str, Any], broken: str, cause: type[Exception] | None
+) -> None:
+    """Whichever part fails, no service goes on; the error is PEP 249's."""
+    if cause is None:
+        files["account"] = 5
+    else:
+        files[broken].write_text("nonsense: 1\n")
+    with pytest.raises(dbapi.DatabaseError) as raised:
+        connect_embedded({"feedback": COFACTS}, **files)
+    if cause is None:
+        assert [False, False] == listening(files["directory"])
+    else:
+        assert isinstance(raised.value.__cause__, cause)
+        other = "budget_service" if broken == "policy" else "dp_service"
+        announced = files["directory"] / f"{other}.ready"
+        assert not announced.read_text() or not _listens(announced)
+
+
+def test_a_missing_data_file_is_an_operational_error(files: dict[str, Any], tmp_path: Path) -> None:
+    """It is found before any service starts."""
+    with pytest.raises(dbapi.OperationalError, match="data file"):
+        connect_embedded({"feedback": tmp_path / "nothing.parquet"}, **files)
+    assert not files["directory"].exists()
+
+
+FORGETFUL = """
+import json, sys, threading, time
+from pinot_connector.dbapi import connect_embedded
+
+def work(connection):
+    print(connection.execute(sys.argv[2]).rowcount, flush=True)
+    asked.set()
+    time.sleep(600)
+
+files, asked = json.loads(sys.argv[1]), threading.Event()
+opened = connect_embedded({"feedback": files.pop("data")}, **files)
+threading.Thread(target=work, args=(opened,), daemon=True).start()
+asked.wait()
+"""
+
+
+def test_a_program_that_forgets_to_close_leaves_no_service(files: dict[str, Any], tmp_path: Path) -> None:
+    """The services end with the program, even where a thread still holds the connection."""
+    program = tmp_path / "forgetful.py"
+    program.write_text(FORGETFUL)
+    arguments = json.dumps({name: str(value) for name, value in files.items()} | {"data": str(COFACTS)})
+    done = subprocess.run(
+        [sys.executable, str(program), arguments, ARTICLES],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "5\n" == done.stdout
+    assert [False, False] == listening(files["directory"])
+
+
+WITHOUT_EXTRAS = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"duckdb", "httpx", "pinotdb", "grpc_health", "numpy", "sqlglot", "yaml"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+from pinot_connector import dbapi
+
+head = {"dp": "127.0.0.1:1", "budget": "127.0.0.1:1", "account": "a"}
+dbapi.connect(engine=object(), **head).close()
+for opening in (
+    lambda: dbapi.connect("h", controller="http://c", **head),
+    lambda: dbapi.connect_embedded({}, policy="p", budget_config="b", directory="d", account="a"),
+):
+    try:
+        opening()
+    except dbapi.InterfaceError as error:
+        print(error)
+"""
+
+
+def test_the_connectors_own_dependencies_are_enough() -> None:
+    """Only a connection that needs an extra asks for it, by name."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert [
+        "this connection needs pip install 'gris-dp[pinot]'",
+        "this connection needs pip install 'gris-dp[duckdb]'",
+    ] == done.stdout.splitlines()

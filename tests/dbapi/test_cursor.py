@@ -1,0 +1,331 @@
+"""What PEP 249 promises of cursors and connections, on real questions."""
+
+from __future__ import annotations
+
+import datetime
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import duckdb
+import pytest
+
+from pinot_connector import Mechanism, PrivateResult, Timeouts, dbapi
+from pinot_connector.dbapi import BOOLEAN, DATETIME, NUMBER, STRING, Connection, Cursor
+from pinot_connector.dbapi.tables import described
+from pinot_connector.engines.base import ColumnType, EngineAnswer, ExpectedColumn
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import EngineUnavailable
+from tests.connector.asking import Corrupting
+from tests.connector.world import World, new_account
+
+from .asking import ARTICLES, COHORTS, connected
+
+
+def released(cursor: Cursor) -> PrivateResult:
+    """Returns the release of a cursor that has one."""
+    assert cursor.release is not None
+    return cursor.release
+
+
+def names(cursor: Cursor) -> list[str]:
+    """Returns the names of the columns."""
+    return [column[0] for column in cursor.description or ()]
+
+
+def test_the_module_says_what_pep_249_asks() -> None:
+    """Level, thread safety and style of parameters."""
+    assert ("2.0", 2, "pyformat") == (dbapi.apilevel, dbapi.threadsafety, dbapi.paramstyle)
+
+
+def test_the_constructors_of_pep_249_make_pythons_own_values() -> None:
+    """Of their parts, and of the seconds since 1970 in local time."""
+    moment = datetime.datetime(2019, 1, 31, 12, 30)  # the PEP means local time
+    ticks = moment.timestamp()
+    assert moment == dbapi.Timestamp(2019, 1, 31, 12, 30) == dbapi.TimestampFromTicks(ticks)
+    assert moment.date() == dbapi.Date(2019, 1, 31) == dbapi.DateFromTicks(ticks)
+    assert moment.time() == dbapi.Time(12, 30) == dbapi.TimeFromTicks(ticks)
+    assert b"bytes" == dbapi.Binary(b"bytes")
+
+
+def test_rows_are_those_of_the_release(connection: Connection) -> None:
+    """Element, count and interval, ranked; every fetch goes on where the last one stopped."""
+    cursor = connection.execute(ARTICLES)
+    expected = [(*row.element, row.noisy_count, *(row.interval or ())) for row in released(cursor).rows]
+    assert 5 == cursor.rowcount == len(expected)
+    assert expected == [cursor.fetchone(), *cursor.fetchmany(2), *cursor.fetchall()]
+    assert (None, [], []) == (cursor.fetchone(), cursor.fetchmany(2), cursor.fetchall())
+    assert 5 == cursor.rowcount
+
+
+def test_the_counts_are_about_the_true_ones(connection: Connection, world: World) -> None:
+    """With epsilon 8 no count is off by 20 (but once in 10^30), and intervals lie around it."""
+    for article, members, lower, upper in connection.execute(ARTICLES):
+        with duckdb.connect() as plain:
+            true = plain.execute(
+                "SELECT COUNT(DISTINCT member_id) FROM read_parquet(?) WHERE article_id = ?",
+                [str(world.tables["feedback"]), article],
+            ).fetchall()
+        assert abs(members - true[0][0]) < 20
+        assert lower <= members <= upper
+
+
+def test_a_cursor_is_an_iterator(connection: Connection) -> None:
+    """Of the rows that are left, also in a block of its own."""
+    with connection.cursor() as cursor:
+        first, *rest = cursor.execute(ARTICLES)
+        assert 4 == len(rest)
+        assert [first, *rest] == list(cursor.execute(ARTICLES))
+    assert cursor.closed
+
+
+def test_arraysize_is_what_fetchmany_takes(connection: Connection) -> None:
+    """One by default, as the PEP says; 0 rows are 0 rows, and fewer are an error."""
+    cursor = connection.execute(ARTICLES)
+    assert (1, 0) == (len(cursor.fetchmany()), len(cursor.fetchmany(0)))
+    cursor.arraysize = 3
+    assert (3, 1) == (len(cursor.fetchmany()), len(cursor.fetchmany()))
+    with pytest.raises(dbapi.InterfaceError, match=r"^size: "):
+        cursor.fetchmany(-1)
+
+
+def test_columns_are_named_as_selected(connection: Connection) -> None:
+    """In the order of the SELECT list, the count by its alias, then its interval; nothing is ever NULL."""
+    cursor = connection.execute(
+        "SELECT score, day, app, COUNT(DISTINCT member_id) AS members FROM feedback "
+        "GROUP BY app, score, day ORDER BY 4 DESC LIMIT 3"
+    )
+    types = [(column[0], column[1], column[2:]) for column in cursor.description or ()]
+    rest = (None, None, None, None, False)
+    assert [
+        ("score", NUMBER, rest),
+        ("day", DATETIME, rest),
+        ("app", STRING, rest),
+        ("members", NUMBER, rest),
+        ("members_lower", NUMBER, rest),
+        ("members_upper", NUMBER, rest),
+    ] == types
+    assert [int, datetime.date, str, int, int, int] == [type(value) for value in cursor.fetchall()[0]]
+
+
+def test_a_count_without_alias_is_called_count(connection: Connection) -> None:
+    """What Pinot calls it depends on its version."""
+    cursor = connection.execute(COHORTS.replace(" AS members", ""))
+    assert ["cohort", "count", "count_lower", "count_upper"] == names(cursor)
+
+
+def test_without_counts_there_are_elements_alone(connection: Connection) -> None:
+    """An order is cheaper than counts, and its rows have nothing but elements."""
+    cursor = connection.execute(
+        "SELECT article_id FROM feedback GROUP BY article_id ORDER BY COUNT(DISTINCT member_id) DESC LIMIT 5"
+    )
+    assert (["article_id"], 5) == (names(cursor), cursor.rowcount)
+    assert all(1 == len(row) for row in cursor)
+
+
+def test_intervals_can_be_left_out(world: World, engine: DuckDBEngine) -> None:
+    """For programs that unpack a row into as many names as they select."""
+    with connected(world, engine, intervals=False) as cursor:
+        counts = [members for article, members in cursor.execute(ARTICLES)]
+        assert (5, ["article_id", "members"]) == (len(counts), names(cursor))
+
+
+def test_a_result_without_rows_has_columns(connection: Connection) -> None:
+    """A filter that nobody meets: bottom alone."""
+    cursor = connection.execute(COHORTS.replace("GROUP", "WHERE cohort = %(c)s GROUP"), {"c": "nobody's"})
+    assert (0, None, []) == (cursor.rowcount, cursor.fetchone(), cursor.fetchall())
+    assert ["cohort", "members", "members_lower", "members_upper"] == names(cursor)
+    assert released(cursor).ended_in_bottom
+
+
+def test_names_that_meet_are_kept_apart(connection: Connection) -> None:
+    """A column of the table may be called as the count's interval would be."""
+    result = released(connection.execute(COHORTS.replace(" AS members", "")))
+    columns = [ExpectedColumn(name, ColumnType.BOOL) for name in ("count", "count__lower", "count__lower_")]
+    clashing = PrivateResult(**(vars(result) | {"columns": tuple(columns)}))
+    described_names = [(column[0], column[1]) for column in described(clashing, intervals=True)]
+    assert [
+        *((column.name, BOOLEAN) for column in columns),
+        ("count_", NUMBER),
+        ("count_lower", NUMBER),
+        ("count_upper", NUMBER),
+    ] == described_names
+
+
+def test_every_execute_is_one_paid_question(connection: Connection) -> None:
+    """The release says what it cost, what was charged and what is left; a repeat is free."""
+    first = released(connection.execute(ARTICLES))
+    again = released(connection.execute(ARTICLES))
+    other = released(connection.execute(COHORTS))
+    assert (Mechanism.UNK_GUMB, Mechanism.UNK_LAP) == (first.mechanism, other.mechanism)
+    assert (11, 0, 1) == tuple(each.charged.information for each in (first, again, other))
+    assert first.rows == again.rows
+    assert 3000 - 11 - 1 == other.remaining[-1].remaining.information
+
+
+def test_parameters_are_values(connection: Connection) -> None:
+    """A question with parameters is the question with literals: the same release, paid for once."""
+    where = "WHERE app IN (%(apps)s) AND score = %(score)s AND day >= %(day)s AND cohort <> %(cohort)s GROUP"
+    parameters = {
+        "apps": ["WEBSITE", "RUMORS_LINE_BOT"],
+        "score": -1,
+        "day": datetime.date(2018, 1, 1),
+        "cohort": "it's 100%",
+    }
+    literal = (
+        "WHERE app IN ('WEBSITE', 'RUMORS_LINE_BOT') AND score = -1 AND day >= '2018-01-01' "
+        "AND cohort <> 'it''s 100%' GROUP"
+    )
+    bound = released(connection.execute(ARTICLES.replace("GROUP", where), parameters))
+    written = released(connection.execute(ARTICLES.replace("GROUP", literal)))
+    assert (bound.release_id, 0) == (written.release_id, written.charged.information)
+
+
+@pytest.mark.parametrize(
+    "fetch", [Cursor.fetchone, Cursor.fetchmany, Cursor.fetchall, next], ids=["one", "many", "all", "next"]
+)
+def test_nothing_is_fetched_before_execute(connection: Connection, fetch: Callable[[Cursor], object]) -> None:
+    """There is no description, no count of rows and no release either."""
+    cursor = connection.cursor()
+    assert (None, -1, None) == (cursor.description, cursor.rowcount, cursor.release)
+    with pytest.raises(dbapi.InterfaceError, match="nothing to fetch"):
+        fetch(cursor)
+
+
+def test_a_failed_execute_leaves_nothing_of_the_one_before(connection: Connection) -> None:
+    """Neither rows nor columns nor a release that would be taken for the failed question's."""
+    cursor = connection.execute(ARTICLES)
+    cursor.fetchone()
+    for operation, parameters in (("SELECT", None), (COHORTS + " LIMIT %(k)s", {})):
+        with pytest.raises(dbapi.ProgrammingError):
+            cursor.execute(operation, parameters)
+        assert (None, -1, None) == (cursor.description, cursor.rowcount, cursor.release)
+        with pytest.raises(dbapi.InterfaceError):
+            cursor.fetchall()
+    assert 5 == cursor.execute(ARTICLES).rowcount
+
+
+def test_an_engine_that_fails_costs_nothing(world: World) -> None:
+    """A question that failed can be asked again, and is then charged once."""
+    failures = [EngineUnavailable("gone")]
+
+    def fail_once(answer: EngineAnswer) -> EngineAnswer:
+        if failures:
+            raise failures.pop()
+        return answer
+
+    with closing(Corrupting(world, fail_once)) as engine, connected(world, engine) as cursor:
+        with pytest.raises(dbapi.OperationalError):
+            cursor.execute(ARTICLES)
+        cursor.execute(ARTICLES)
+        assert 3000 - 11 == released(cursor).remaining[-1].remaining.information
+
+
+def test_an_interrupted_execute_is_not_paid_for(world: World, engine: DuckDBEngine) -> None:
+    """Ctrl-C while the engine works: no result, neither new nor old, and nothing charged or held."""
+    account, over = new_account(), threading.Event()
+
+    def interrupt(answer: EngineAnswer) -> EngineAnswer:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        over.wait(20)
+        return answer
+
+    with (
+        closing(Corrupting(world, interrupt)) as hanging,
+        connected(world, hanging, account=account) as cursor,
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            cursor.execute(ARTICLES)
+        assert (None, -1, None) == (cursor.description, cursor.rowcount, cursor.release)
+        over.set()
+    with connected(world, engine, account=account) as after:
+        (level,) = released(after.execute(COHORTS)).remaining
+        assert (1, 0) == (level.spent.information, level.reserved.information)
+
+
+def test_there_is_no_transaction(connection: Connection) -> None:
+    """What is executed is paid for at once: commit has nothing to do, and nothing can be rolled back."""
+    connection.commit()
+    with pytest.raises(dbapi.NotSupportedError, match="rollback"):
+        connection.rollback()
+
+
+def test_executemany_is_refused_by_name(connection: Connection) -> None:
+    """Each question is paid for, so each is asked on its own."""
+    with pytest.raises(dbapi.NotSupportedError, match="executemany"):
+        connection.cursor().executemany(ARTICLES, [{}])
+
+
+def test_sizes_are_accepted_and_ignored(connection: Connection) -> None:
+    """The PEP asks for the methods and lets them do nothing."""
+    with connection.cursor() as cursor:
+        cursor.setinputsizes([10])
+        cursor.setoutputsize(10)
+        assert 5 == cursor.execute(ARTICLES).rowcount
+
+
+def test_a_closed_cursor_gives_nothing(connection: Connection) -> None:
+    """The connection goes on; closing twice is allowed."""
+    cursor = connection.execute(ARTICLES)
+    cursor.close()
+    cursor.close()
+    for call in (cursor.fetchone, cursor.fetchall, lambda: cursor.execute(ARTICLES)):
+        with pytest.raises(dbapi.InterfaceError, match="closed"):
+            call()
+    assert 5 == connection.execute(ARTICLES).rowcount
+
+
+def test_a_closed_connection_closes_its_cursors(world: World, engine: DuckDBEngine) -> None:
+    """Closing twice is allowed; the engine of the caller stays open."""
+    connection = connected(world, engine)
+    cursor = connection.execute(ARTICLES)
+    assert connection is cursor.connection
+    connection.close()
+    connection.close()
+    assert cursor.closed
+    for call in (connection.cursor, connection.commit, cursor.fetchone, lambda: cursor.execute(ARTICLES)):
+        with pytest.raises(dbapi.InterfaceError, match="closed"):
+            call()
+    with connected(world, engine) as open_cursor:
+        assert 5 == open_cursor.execute(ARTICLES).rowcount
+
+
+def test_threads_share_a_connection(connection: Connection) -> None:
+    """Eight at once, each with its own cursor: the same answers, and one charge for each question."""
+    questions = [ARTICLES.replace("LIMIT 5", f"LIMIT {k}") for k in (1, 2, 3, 4)] * 4
+
+    def ask(question: str) -> tuple[int, int]:
+        with connection.cursor() as cursor:
+            return len(cursor.execute(question).fetchall()), released(cursor).charged.information
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(ask, questions))
+    assert [1, 2, 3, 4] * 4 == [rows for rows, _ in answers]
+    assert 3 + 5 + 7 + 9 == sum(charged for _, charged in answers)
+
+
+def test_closing_ends_a_question_of_another_thread(world: World, engine: DuckDBEngine) -> None:
+    """It gets an error and no result, and what it had reserved is free again."""
+    account = new_account()
+    asked, over = threading.Event(), threading.Event()
+
+    def hang(answer: EngineAnswer) -> EngineAnswer:
+        asked.set()
+        over.wait(20)
+        return answer
+
+    with closing(Corrupting(world, hang)) as hanging, ThreadPoolExecutor(1) as threads:
+        connection = connected(world, hanging, account=account, timeouts=Timeouts(engine=20))
+        cursor = connection.cursor()
+        asking = threads.submit(cursor.execute, ARTICLES)
+        assert asked.wait(20)
+        connection.close()
+        over.set()
+        with pytest.raises(dbapi.InterfaceError, match="closed before there was an answer"):
+            asking.result()
+    assert cursor.release is None
+    with connected(world, engine, account=account) as after:
+        (level,) = released(after.execute(COHORTS)).remaining
+        assert (1, 0) == (level.spent.information, level.reserved.information)

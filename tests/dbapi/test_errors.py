@@ -1,0 +1,158 @@
+"""Every error of the connector is one of PEP 249's, which says what a program can do about it."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import closing
+
+import pytest
+
+from pinot_connector import dbapi, errors
+from pinot_connector.dbapi import Connection
+from pinot_connector.dbapi.errors import translated
+from pinot_connector.engines.base import EngineAnswer
+from pinot_connector.engines.duckdb import DuckDBEngine
+from tests.connector.asking import Corrupting
+from tests.connector.world import World, free_port, new_account
+
+from .asking import ARTICLES, COHORTS, connected
+
+MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
+    errors.GrisError: dbapi.OperationalError,
+    errors.InvalidQuestion: dbapi.ProgrammingError,
+    errors.RefusedByPolicy: dbapi.NotSupportedError,
+    errors.BudgetExhausted: dbapi.BudgetExhaustedError,
+    errors.AccountUnknown: dbapi.OperationalError,
+    errors.IntegrityError: dbapi.InternalError,
+    errors.ServiceError: dbapi.OperationalError,
+    errors.ServiceUnavailable: dbapi.OperationalError,
+    errors.ServiceFailed: dbapi.OperationalError,
+    errors.OutcomeUnknown: dbapi.OperationalError,
+    errors.ServiceRefused: dbapi.OperationalError,
+    errors.PlanExpired: dbapi.OperationalError,
+    errors.ReservationOver: dbapi.OperationalError,
+    errors.EngineError: dbapi.OperationalError,
+    errors.EngineUnavailable: dbapi.OperationalError,
+    errors.IncompleteAnswer: dbapi.OperationalError,
+    errors.DataChanged: dbapi.OperationalError,
+    errors.EngineRefused: dbapi.OperationalError,
+}
+TREE = {
+    dbapi.Warning: Exception,
+    dbapi.Error: Exception,
+    dbapi.InterfaceError: dbapi.Error,
+    dbapi.DatabaseError: dbapi.Error,
+    dbapi.DataError: dbapi.DatabaseError,
+    dbapi.OperationalError: dbapi.DatabaseError,
+    dbapi.IntegrityError: dbapi.DatabaseError,
+    dbapi.InternalError: dbapi.DatabaseError,
+    dbapi.ProgrammingError: dbapi.DatabaseError,
+    dbapi.NotSupportedError: dbapi.DatabaseError,
+}
+
+
+def test_no_error_of_the_connector_is_forgotten() -> None:
+    """Whoever adds one decides here what it means."""
+    known = {
+        each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.GrisError)
+    }
+    assert known == set(MEANINGS)
+
+
+@pytest.mark.parametrize("ours", MEANINGS, ids=lambda ours: ours.__name__)
+def test_an_error_keeps_its_message_and_its_cause(ours: type[errors.GrisError]) -> None:
+    """It has exactly the class of the table, and the original is the cause."""
+    error = ours.__new__(ours)
+    Exception.__init__(error, "what happened")
+    if isinstance(error, errors.BudgetExhausted):
+        error.shortfalls = ()
+    with pytest.raises(dbapi.Error, match="what happened") as raised, translated():
+        raise error
+    assert MEANINGS[ours] is type(raised.value)
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize("each", TREE, ids=lambda each: each.__name__)
+def test_the_tree_is_that_of_pep_249(each: type[Exception]) -> None:
+    """Each class has the parent that the PEP gives it, and is an attribute of connections too."""
+    assert (TREE[each],) == each.__bases__
+    assert each is getattr(Connection, each.__name__)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected", "words"),
+    [
+        ("DELETE FROM feedback", dbapi.ProgrammingError, "begins with SELECT"),
+        (
+            COHORTS.replace("GROUP", "WHERE app LIKE 'x' GROUP"),
+            dbapi.ProgrammingError,
+            "LIKE is not accepted",
+        ),
+        (COHORTS.replace("feedback", "secrets"), dbapi.NotSupportedError, "table"),
+        (ARTICLES.replace("GROUP", "WHERE member_id = 'x' GROUP"), dbapi.NotSupportedError, "filter"),
+    ],
+)
+def test_a_question_that_may_not_be_asked(
+    connection: Connection, sql: str, expected: type[dbapi.Error], words: str
+) -> None:
+    """What is wrong with the question, and what the policy forbids, are told apart."""
+    with pytest.raises(expected, match=words) as raised:
+        connection.execute(sql)
+    assert type(raised.value) is expected
+
+
+def test_a_wrong_parameter_is_an_error_of_the_program(connection: Connection) -> None:
+    """It is named, and nothing was asked."""
+    with pytest.raises(dbapi.ProgrammingError, match=r"^parameters\.c: expected a text") as raised:
+        connection.execute(COHORTS.replace("GROUP", "WHERE cohort = %(c)s GROUP"), {"c": 1.5})
+    assert isinstance(raised.value.__cause__, errors.InvalidQuestion)
+
+
+def test_an_exhausted_budget_says_what_is_missing(world: World, engine: DuckDBEngine) -> None:
+    """Which level, which unit, how much, until when: as for the client."""
+    account = new_account("poor")
+    with (
+        connected(world, engine, account=account) as cursor,
+        pytest.raises(dbapi.OperationalError, match="budget does not hold") as raised,
+    ):
+        cursor.execute(ARTICLES)
+    assert isinstance(raised.value, dbapi.BudgetExhaustedError)
+    (shortfall,) = raised.value.shortfalls
+    assert tuple(account.split("/")) == shortfall.level
+    assert ("information", 11, 5) == (shortfall.unit, shortfall.requested, shortfall.remaining)
+
+
+def test_an_unknown_account_is_an_operational_error(world: World, engine: DuckDBEngine) -> None:
+    """The operator has to give it a budget."""
+    with (
+        connected(world, engine, account="stranger") as cursor,
+        pytest.raises(dbapi.OperationalError) as raised,
+    ):
+        cursor.execute(COHORTS)
+    assert isinstance(raised.value.__cause__, errors.AccountUnknown)
+
+
+@pytest.mark.parametrize("service", ["dp", "budget"])
+def test_a_service_that_is_away_is_an_operational_error(
+    world: World, engine: DuckDBEngine, service: str
+) -> None:
+    """Nothing was asked when the connection was opened, so only execute finds out."""
+    connection = connected(world, engine, **{service: f"127.0.0.1:{free_port()}"})
+    with closing(connection), closing(connection.cursor()) as cursor:
+        with pytest.raises(dbapi.OperationalError) as raised:
+            cursor.execute(COHORTS)
+        assert isinstance(raised.value.__cause__, errors.ServiceUnavailable)
+
+
+def test_an_engine_that_fails_is_an_operational_error(world: World) -> None:
+    """And what it wanted to say stays with it."""
+
+    def fail(_: EngineAnswer) -> EngineAnswer:
+        raise errors.IncompleteAnswer("the answer is partial")
+
+    with (
+        closing(Corrupting(world, fail)) as engine,
+        connected(world, engine) as cursor,
+        pytest.raises(dbapi.OperationalError, match="the answer is partial"),
+    ):
+        cursor.execute(COHORTS)

@@ -1,0 +1,164 @@
+"""What dp_service says that a budget is worth, and which bounds it uses under which policy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import grpc
+import pytest
+from gris.dp.v1 import dp_pb2
+
+from dp_service.accounting.composition import guarantee
+from tests.dp.asking import error_of
+from tests.dp.serving import servicer_of, serving
+
+DEFAULTS = "epsilon_per: 0.15\ndelta: 1e-10\n"
+TABLES = "tables: {t: {member: m, measures: {distinct_members: true}, columns: {c: {type: string}}}}"
+PUBLISHED = 34.8812
+ZCDP = 33.78
+
+
+async def described(policy: str = DEFAULTS + TABLES, **fields: Any) -> dp_pb2.DescribeGuaranteeResponse:
+    """Return what the default budget is worth under a policy, with some fields changed."""
+    request = dp_pb2.DescribeGuaranteeRequest(**({"information": 3000, "calls": 30} | fields))
+    async with serving(servicer_of(policy)) as dp:
+        response: dp_pb2.DescribeGuaranteeResponse = await dp.DescribeGuarantee(request)
+        return response
+
+
+async def test_the_default_budget_is_worth_its_published_numbers() -> None:
+    """zCDP gives 33.78, the published theorem 34.88, and delta is 2 calls delta + slack."""
+    found = await described()
+    by_bound = {each.bound: each.epsilon for each in found.composed}
+    assert dp_pb2.COMPOSITION_BOUND_ZCDP == found.bound
+    assert found.delta == pytest.approx(7e-9)
+    assert ZCDP == round(found.epsilon, 2)
+    assert by_bound[dp_pb2.COMPOSITION_BOUND_DONG_DURFEE_ROGERS] == pytest.approx(PUBLISHED, abs=1e-4)
+    assert len(by_bound) == 4
+    assert ("3/20", "1/10000000000", "1/1000000000") == (found.epsilon_per, found.delta_per_call, found.slack)
+
+
+@pytest.mark.parametrize("information", [1, 3000])
+async def test_gaussian_counts_leave_zcdp_as_the_only_bound(information: int) -> None:
+    """The others do not cover Gaussian noise, not even for few releases, where their sums are smaller."""
+    gaussian = "count_noise: gaussian\n" + DEFAULTS + TABLES
+    found = await described(gaussian, information=information)
+    laplace = await described(information=information)
+    assert [dp_pb2.COMPOSITION_BOUND_ZCDP] == [each.bound for each in found.composed]
+    assert dp_pb2.COMPOSITION_BOUND_ZCDP == found.bound
+    assert dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN == found.count_noise
+    assert found.epsilon >= laplace.epsilon
+    assert (found.epsilon > laplace.epsilon) == (information == 1)
+
+
+async def test_the_budget_may_be_named_with_its_currency() -> None:
+    """The currency is the policy's own, by its short name; another is another budget."""
+    async with serving(servicer_of(DEFAULTS + TABLES)) as dp:
+        wrong = dp_pb2.DescribeGuaranteeRequest(unit_id="0" * 32, information=1, calls=1)
+        code, reason, _ = await error_of(dp.DescribeGuarantee(wrong))
+    assert (grpc.StatusCode.FAILED_PRECONDITION, "UNIT_MISMATCH") == (code, reason)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("information", -1),
+        ("calls", -1),
+        ("information", 2**53 + 1),
+        ("calls", 2**63 - 1),
+        ("slack", "0"),
+        ("slack", "1"),
+        ("slack", "-1e-9"),
+        ("slack", "nan"),
+        ("slack", "1/3"),
+        ("slack", "1e-9999999"),
+        ("slack", "\u0661"),
+    ],
+)
+async def test_a_budget_that_cannot_be_is_refused_by_field(field: str, value: Any) -> None:
+    """The error names the field."""
+    request = dp_pb2.DescribeGuaranteeRequest(**({"information": 1, "calls": 1} | {field: value}))
+    async with serving(servicer_of(DEFAULTS + TABLES)) as dp:
+        code, reason, metadata = await error_of(dp.DescribeGuarantee(request))
+    assert (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT") == (code, reason)
+    assert field == metadata["field"]
+
+
+async def solved(policy: str = DEFAULTS + TABLES, **fields: Any) -> dp_pb2.SolveParametersResponse:
+    """Return the parameters for the default guarantee, with some fields changed."""
+    request = dp_pb2.SolveParametersRequest(**({"epsilon": "34.9", "delta": "7e-9"} | fields))
+    async with serving(servicer_of(policy)) as dp:
+        response: dp_pb2.SolveParametersResponse = await dp.SolveParameters(request)
+        return response
+
+
+@pytest.mark.parametrize("policy", [DEFAULTS + TABLES, "count_noise: gaussian\n" + DEFAULTS + TABLES])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"information": 3000, "calls": 30},
+        {"information": 3000, "calls": 30, "d_bar": 1000},
+        {"epsilon_per": "0.15", "calls": 30},
+        {"epsilon_per": "0.15", "information": 3000},
+        {"epsilon_per": "0.15", "information": 3000, "delta_per_call": "1e-12"},
+    ],
+)
+async def test_what_is_found_is_worth_no_more_than_what_is_wanted(policy: str, given: dict[str, Any]) -> None:
+    """Whatever is found, its own guarantee, described anew, is within the target, and one step more is not."""
+    found = await solved(policy, **given)
+    assert found.epsilon <= 34.9
+    assert 2 * found.calls * Fraction(found.delta_per_call) + Fraction(found.slack) <= Fraction("7e-9")
+    assert Fraction(found.epsilon_per) == Fraction(given.get("epsilon_per", found.epsilon_per))
+    assert given.get("information", found.information) == found.information
+    assert given.get("calls", found.calls) == found.calls
+    worth = guarantee(
+        Fraction(found.epsilon_per),
+        Fraction(found.delta_per_call),
+        information=found.information,
+        calls=found.calls,
+        slack=Fraction(found.slack),
+        gaussian="gaussian" in policy,
+    )
+    assert (worth.epsilon, worth.delta) == (found.epsilon, found.delta)
+    more = {} if "epsilon_per" not in given else {"calls" if "information" in given else "information": 1}
+    larger = guarantee(
+        Fraction(found.epsilon_per) * (1 if more else Fraction(100001, 100000)),
+        Fraction(found.delta_per_call),
+        information=found.information + more.get("information", 0),
+        calls=found.calls + more.get("calls", 0),
+        slack=Fraction(found.slack),
+        gaussian="gaussian" in policy,
+    )
+    assert larger.epsilon > 34.9 or larger.delta > 7e-9
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({}, "epsilon_per"),
+        ({"information": 1}, "epsilon_per"),
+        ({"information": 1, "calls": 1, "epsilon_per": "1"}, "epsilon_per"),
+        ({"information": -1, "calls": 1}, "information"),
+        ({"information": 1, "calls": -1}, "calls"),
+        ({"information": 1, "calls": 2**62}, "calls"),
+        ({"information": 1, "calls": 1, "d_bar": -1}, "d_bar"),
+        ({"information": 1, "calls": 1, "epsilon": "x"}, "epsilon"),
+        ({"information": 1, "calls": 1, "epsilon": "0"}, "epsilon"),
+        ({"information": 1, "calls": 1, "delta": "1"}, "delta"),
+        ({"calls": 1, "epsilon_per": "inf"}, "epsilon_per"),
+        ({"calls": 1, "epsilon_per": "11"}, "epsilon_per"),
+        ({"information": 1, "epsilon_per": "1", "delta_per_call": "2"}, "delta_per_call"),
+        ({"information": 10**9, "epsilon_per": "1"}, "epsilon"),
+        ({"information": 2**53, "calls": 1, "epsilon": "1e-30"}, "epsilon"),
+    ],
+)
+async def test_parameters_that_cannot_be_found_are_refused_by_field(
+    fields: dict[str, Any], named: str
+) -> None:
+    """Malformed, contradictory or out of reach: the error names what to change."""
+    request = dp_pb2.SolveParametersRequest(**({"epsilon": "34.9", "delta": "7e-9"} | fields))
+    async with serving(servicer_of(DEFAULTS + TABLES)) as dp:
+        code, reason, metadata = await error_of(dp.SolveParameters(request))
+    assert (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT") == (code, reason)
+    assert named == metadata["field"]

@@ -1,0 +1,109 @@
+"""The work of a release depends on nothing that is not known before or shown afterwards.
+
+Time itself is measured by `make bench-timing`; here is counted how many random words each part of a release reads.
+"""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dp_service.mechanisms import (
+    CountNoise,
+    Currency,
+    Histogram,
+    KnownGumb,
+    KnownLap,
+    Mechanism,
+    UnkGumb,
+    UnkLap,
+)
+from dp_service.noise import KeyedNoise, KeyedStream
+from dp_service.noise.stream import SubStream
+
+CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
+ROWS = 40
+SEEDS = 20
+RANKS = np.arange(ROWS)
+
+SHAPES: dict[str, NDArray[np.int64]] = {
+    "all zero": np.zeros(ROWS, dtype=np.int64),
+    "flat": np.full(ROWS, 5000),
+    "one large": np.where(RANKS == 7, 10**6, 1),
+    "one is there": np.where(RANKS == 7, 10**6, 0),
+    "tied": RANKS // 5 * 300,
+    "Zipf": 10**7 // (RANKS + 1),
+    "ascending": RANKS * 1000,
+    "near 2^53": 2**53 - RANKS,
+}
+KNOWN: list[Mechanism] = [
+    KnownLap(CURRENCY, 2, 1),
+    KnownGumb(CURRENCY, 5, 1),
+    KnownGumb(CURRENCY, 5, 1, with_counts=False),
+    KnownGumb(CURRENCY, 5, 1, count_noise=CountNoise.GAUSSIAN),
+]
+UNKNOWN: list[Mechanism] = [
+    UnkLap(CURRENCY, 2, ROWS - 1, 1),
+    UnkGumb(CURRENCY, 1, ROWS - 1, 1),
+    UnkGumb(CURRENCY, 5, ROWS - 1, 1),
+    UnkGumb(CURRENCY, ROWS - 1, ROWS - 1, 1),
+    UnkGumb(CURRENCY, 5, ROWS - 1, 1, with_counts=False),
+    UnkGumb(CURRENCY, 5, ROWS - 1, 1, count_noise=CountNoise.GAUSSIAN),
+]
+
+
+class CountingSubStream(SubStream):
+    """Writes down how many words are read, in order and one by one."""
+
+    def __init__(self, sub_key: bytes, read: Counter[str], name: str) -> None:
+        super().__init__(sub_key)
+        self._read = read
+        self._name = name
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Count and pass on."""
+        self._read[self._name] += count
+        return super().words(count)
+
+    def words_at(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Count and pass on."""
+        self._read[f"{self._name}, singly"] += positions.size
+        return super().words_at(positions)
+
+
+class CountingStream(KeyedStream):
+    """A keyed stream that counts the words read of each of its sub-streams."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed.to_bytes(32, "big"))
+        self.read: Counter[str] = Counter()
+
+    def substream(self, *labels: str) -> SubStream:
+        """Return the same sub-stream, watched."""
+        return CountingSubStream(self.sub_key(*labels), self.read, "/".join(labels))
+
+
+def words_read(mechanism: Mechanism, counts: NDArray[np.int64], seed: int) -> Counter[str]:
+    """Return how many words of each sub-stream a release reads."""
+    stream = CountingStream(seed)
+    mechanism.run(Histogram.from_element_order(counts), KeyedNoise(stream))
+    return stream.read
+
+
+@pytest.mark.parametrize("mechanism", [*KNOWN, *UNKNOWN], ids=str)
+def test_all_histograms_of_one_size_read_as_many_words(mechanism: Mechanism) -> None:
+    """Of every sub-stream, for every shape and 20 seeds; keys in doubt would show by chance once in 10^8 runs."""
+    for seed in range(SEEDS):
+        reads = [words_read(mechanism, counts, seed) for counts in SHAPES.values()]
+        assert all(read == reads[0] for read in reads)
+        assert sum(reads[0].values()) >= ROWS
+
+
+@pytest.mark.parametrize("mechanism", UNKNOWN, ids=str)
+def test_missing_rows_read_as_many_words_as_those_that_are_there(mechanism: Mechanism) -> None:
+    """How many elements of an unknown domain exist is no secret of the mechanism's, but not time's to tell either."""
+    for seed in range(SEEDS):
+        reads = [words_read(mechanism, SHAPES["Zipf"][:size], seed) for size in (0, 1, 6, ROWS - 1, ROWS)]
+        assert all(read == reads[0] for read in reads)

@@ -1,0 +1,99 @@
+"""A Pinot that says what a test wants, over HTTP or HTTPS."""
+
+import json
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, Self
+
+from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
+
+QUERY = EngineQuery("t", "SELECT secret", (ExpectedColumn("d0", ColumnType.STRING),), row_limit=3)
+ANSWER = {
+    "resultTable": {
+        "dataSchema": {"columnNames": ["d0", "gris_count"], "columnDataTypes": ["STRING", "INT"]},
+        "rows": [["element", 5]],
+    },
+    "exceptions": [],
+    "numServersQueried": 1,
+    "numServersResponded": 1,
+    "numSegmentsQueried": 1,
+    "totalDocs": 7,
+}
+
+
+class FakePinot:
+    """A broker and a controller in one, which says what a test wants and remembers what it heard."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self.queries: list[str] = []
+        self.headers: list[str | None] = []
+        self.paths: list[str] = []
+        self.delay_seconds = 0.0
+        self.status = 200
+        self.before_answer: Callable[[], object] = lambda: None
+        self.replies: dict[str, Any] = {
+            "/query/sql": ANSWER,
+            "/version": {"pinot-controller": "1.5.1"},
+            "/cluster/configs": {},
+            "/tables/t": {"OFFLINE": {"tableName": "t_OFFLINE"}},
+            "/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
+            "/segments/t": [{"OFFLINE": ["s"]}],
+            "/segments/t_OFFLINE/crc": {"s": "1"},
+            "/segments/t_OFFLINE/s/metadata": {"segment.crc": "1", "segment.total.docs": "7"},
+        }
+        handler = type("Handler", (_Handler,), {"pinot": self})
+        self._server = _Server(("127.0.0.1", 0), handler)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self._server.server_port}"
+
+    @contextmanager
+    def serving(self) -> Iterator[Self]:
+        """Serve until the block ends."""
+        thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            thread.join()
+            self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 100
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing when a client has stopped waiting."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    pinot: FakePinot
+
+    def do_GET(self) -> None:
+        self._reply(self.path.partition("?")[0])
+
+    def do_POST(self) -> None:
+        time.sleep(self.pinot.delay_seconds)
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        self.pinot.queries.append(json.loads(content)["sql"])
+        self.pinot.before_answer()
+        self._reply(self.path, self.pinot.status)
+
+    def _reply(self, path: str, status: int = 200) -> None:
+        self.pinot.headers.append(self.headers["Authorization"])
+        self.pinot.paths.append(path)
+        known = self.pinot.replies.get(path)
+        content = known if isinstance(known, bytes) else json.dumps(known).encode()
+        self.send_response(404 if known is None else status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""

@@ -1,0 +1,117 @@
+"""What is told of a sound policy: promises that nothing checks, choices with a price, and defaults."""
+
+from __future__ import annotations
+
+import pytest
+
+from dp_service.queries.policy import read_policy
+from dp_service.queries.policy_review import Review, review
+
+SOUND = """\
+epsilon_per: 0.15
+delta: 1e-10
+tables:
+  t:
+    member: m
+    data_version: v1
+    measures: {distinct_members: true}
+    columns:
+      c: {type: string, group_by: true}
+"""
+
+
+def reviewed(text: str) -> Review:
+    """Review the text of a policy."""
+    return review(read_policy(text.encode(), "policy"))
+
+
+def test_a_policy_without_promises_and_risks_has_no_warnings() -> None:
+    """The safe defaults are silent."""
+    assert reviewed(SOUND).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "key", "message"),
+    [
+        ("0.15", "1.01", 1, "epsilon_per", "above 1"),
+        ("1e-10", "0.00000101", 2, "delta", "above 1e-6"),
+        ("tables:", "count_noise: gaussian\ntables:", 3, "count_noise", "zCDP"),
+        ("member: m", "member: m\n    consistency: fresh", 6, "tables.t.consistency", "other noise"),
+        (
+            "{distinct_members: true}",
+            "{events: {tau: 7, tau_is: assumed}}",
+            7,
+            "tables.t.measures.events",
+            "more than 7 rows",
+        ),
+        ("    data_version: v1\n", "", 4, "tables.t", "every change of the data"),
+        (
+            "data_version: v1",
+            "time: {column: d, type: date, refresh: day, delay_minutes: 0}",
+            6,
+            "tables.t.time.delay_minutes",
+            "arrives late",
+        ),
+        ("group_by: true}", "group_by: true, delta: 3}", 9, "tables.t.columns.c.delta", "more than 3 of"),
+        (
+            "group_by: true}",
+            "delta: 1, domain: [a, b], group_by: true}",
+            9,
+            "tables.t.columns.c.delta",
+            "1 of",
+        ),
+        ("string, group_by: true", "string", 9, "tables.t.columns.c", "neither group by it nor filter"),
+    ],
+)
+def test_a_risk_is_told_with_its_line(old: str, new: str, line: int, key: str, message: str) -> None:
+    """One warning, at the key that brings it."""
+    (warning,) = reviewed(SOUND.replace(old, new)).warnings
+    assert (warning.line, warning.key) == (line, key)
+    assert message in warning.message
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("epsilon_per: 0.15", "epsilon_per: 1"),
+        ("1e-10", "1e-6"),
+        ("{distinct_members: true}", "{events: {tau: 7, tau_is: clipped}}"),
+        ("data_version: v1", "time: {column: d, type: date, refresh: day}"),
+        # Nobody has more of three values than three.
+        ("group_by: true}", "group_by: true, domain: [x, y, z], delta: 3}"),
+        ("    columns:\n", "    columns:\n      m: {type: string}\n"),
+    ],
+)
+def test_what_is_ensured_is_not_warned_of(old: str, new: str) -> None:
+    """A warning that is always there is no warning."""
+    assert reviewed(SOUND.replace(old, new)).warnings == ()
+
+
+def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> None:
+    """An operator sees what holds without being written down."""
+    by_default = {default.key: default.value for default in reviewed(SOUND).defaults}
+    assert by_default == {
+        "count_noise": "laplace",
+        "tables.t.consistency": "keyed",
+        "tables.t.d_bar": "max(10 k, 1000), or 1000 where the price does not depend on k",
+        "tables.t.reserve_first": "false",
+        "tables.t.columns.c.domain": "unknown",
+        "tables.t.columns.c.delta": "any number",
+        "tables.t.columns.c.nulls": "drop",
+        "tables.t.columns.c.null_value": "'null'",
+    }
+    stated = SOUND.replace("tables:", "count_noise: laplace\ntables:").replace(
+        "    measures", "    d_bar: 1000\n    reserve_first: false\n    consistency: keyed\n    measures"
+    )
+    stated = stated.replace(
+        "group_by: true", "group_by: true, domain: [a], delta: 1, nulls: keep, null_value: a"
+    )
+    assert reviewed(stated).defaults == ()
+
+
+def test_the_time_columns_defaults_are_listed() -> None:
+    """Zone and delay decide what a question sees."""
+    closed = SOUND.replace("data_version: v1", "time: {column: d, type: date, refresh: week}")
+    by_default = {default.key: default.value for default in reviewed(closed).defaults}
+    assert by_default["tables.t.time.zone"] == "UTC"
+    assert by_default["tables.t.time.delay_minutes"] == "5"
