@@ -39,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         settings = LiveSettings(load_settings(options.config))
         if options.validate:
             return 0
+        if options.archive is not None and not options.archive.is_dir():
+            raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.confirm_restored:
             return _confirm_restored(options.store, settings.current.configuration)
         asyncio.run(_run(options, settings))
@@ -64,7 +66,7 @@ async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
         async with AsyncExitStack() as servers:
             started = {"service": "budget_service"}
             if options.admin_listen is not None:
-                administering_ = administering(store, options.admin_listen)
+                administering_ = administering(store, options.admin_listen, options.archive)
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(store, settings, options.listen, with_reflection=options.reflection)
             started["address"] = await servers.enter_async_context(serving_)
@@ -100,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
     )
+    parser.add_argument("--archive", type=Path, help="the folder that sealed journals may be moved to")
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
     parser.add_argument(
         "--confirm-restored",
