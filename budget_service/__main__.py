@@ -44,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
         settings = LiveSettings(load_settings(options.config))
         if options.validate:
             return 0
+        if options.archive is not None and not options.archive.is_dir():
+            raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.confirm_restored:
             return _confirm_restored(options.store, settings.current.configuration)
         if options.workers > 1:
@@ -74,7 +76,10 @@ async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
             started = {}
             if options.admin_listen is not None:
                 administering_ = administering(
-                    store, options.admin_listen, server=new_server(shares_port=options.worker)
+                    store,
+                    options.admin_listen,
+                    options.archive,
+                    server=new_server(shares_port=options.worker),
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(
@@ -101,6 +106,8 @@ async def _supervise(options: argparse.Namespace) -> int:
     arguments = ["--config", str(options.config), "--store", options.store]
     if options.reflection:
         arguments.append("--reflection")
+    if options.archive is not None:
+        arguments += ["--archive", str(options.archive)]
     wanted = {"address": options.listen}
     if options.admin_listen is not None:
         wanted["admin_address"] = options.admin_listen
@@ -139,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
     )
+    parser.add_argument("--archive", type=Path, help="the folder that sealed journals may be moved to")
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
     parser.add_argument(
         "--confirm-restored",

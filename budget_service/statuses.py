@@ -4,7 +4,8 @@ RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; Retr
 NOT_FOUND            ACCOUNT_UNKNOWN
 INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, SUM_OVERFLOW
                                                           and BadRequest naming the field
-FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS
+FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS,
+                     LEDGER_DIFFERS, NO_ARCHIVE
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect), OUTCOME_UNKNOWN (repeat with the same request id)
 """
@@ -86,6 +87,18 @@ def ticket_not_authentic() -> Status:
     """Tell that a charge does not carry dp_service's ticket for it."""
     message = "the charge ticket is missing or is not dp_service's for this charge"
     return _status(code_pb2.PERMISSION_DENIED, message, _info("TICKET_NOT_AUTHENTIC"))
+
+
+def no_archive() -> Status:
+    """Tell that the service has no place to archive a journal."""
+    message = "the service was started without --archive"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("NO_ARCHIVE"))
+
+
+def ledger_differs() -> Status:
+    """Tell that a balance is not what the journal says."""
+    message = "the ledger differs from its journal: verify it before it is sealed"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("LEDGER_DIFFERS"))
 
 
 def store_unavailable() -> Status:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import secrets
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Charge, Release, Request, Reserve, SetLimits
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import redis_text as text
 from budget_service.stores.interface import (
@@ -43,6 +45,8 @@ CONNECT_TIMEOUT_SECONDS = 1.0
 ANSWER_TIMEOUT_SECONDS = 2.0
 # Two is what a window that ends between guess and script takes.
 MAX_GUESSES = 4
+# A checkpoint is written in portions, each of them well within this time.
+WRITING_SECONDS = 600
 
 UNREADABLE_ADDRESS = (
     "the address of Redis cannot be read: it is redis://USER:PASSWORD@HOST:PORT/DB, the port is a number, and "
@@ -74,6 +78,8 @@ class Script:
 
 READ = Script("read.lua")
 BALANCES = Script("balances.lua")
+SEAL = Script("seal.lua")
+DROP_SEALED = Script("drop_sealed.lua")
 STORED_LIMITS = Script("stored_limits.lua")
 CHANGES: dict[type[Request], Script] = {
     Reserve: Script("ledger.lua", "reserve.lua"),
@@ -161,6 +167,25 @@ class RedisStore:
         """Return balances of a root; see `Store`."""
         reply = await self._ask(BALANCES, text.balances_keys(root), after or "0", str(most))
         return text.parse_balances(reply)
+
+    async def checkpoint(self, root: str) -> Checkpoint:
+        """Return how far a root's journal is sealed; see `Store`."""
+        kept = await self._reading(self._line.ask("HGETALL", text.checkpoint_key(root)))
+        return text.parse_checkpoint(kept)
+
+    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+        """Put a checkpoint in the place of the last one; see `Store`."""
+        # Another process may be sealing too; what is left of an interrupted one goes by itself.
+        written = text.new_checkpoint_key(root, secrets.token_hex(8))
+        for fields in text.checkpoint_fields(checkpoint):
+            await self._reading(self._line.ask("HSET", written, *fields))
+            await self._reading(self._line.ask("EXPIRE", written, str(WRITING_SECONDS)))
+        await self._ask(SEAL, [text.checkpoint_key(root), written], str(checkpoint.entries))
+
+    async def drop_sealed(self, root: str, most: int) -> int:
+        """Remove the oldest sealed entries; see `Store`."""
+        keys = [text.checkpoint_key(root), text.journal_key(root)]
+        return int(await self._ask(DROP_SEALED, keys, str(most)))
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

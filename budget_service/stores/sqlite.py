@@ -26,6 +26,7 @@ from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.verification import Checkpoint
 from budget_service.stores import sqlite_audit as audit
 from budget_service.stores.interface import (
     BalancePage,
@@ -114,6 +115,18 @@ class SqliteStore:
         """Return balances of a root; see `Store`."""
         return await self._reading(lambda: audit.load_balances(self._connection, root, after, most))
 
+    async def checkpoint(self, root: str) -> Checkpoint:
+        """Return how far a root's journal is sealed; see `Store`."""
+        return await self._reading(lambda: audit.load_checkpoint(self._connection, root))
+
+    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+        """Put a checkpoint in the place of the last one; see `Store`."""
+        await self._apart(lambda: audit.write_checkpoint(self._connection, root, checkpoint))
+
+    async def drop_sealed(self, root: str, most: int) -> int:
+        """Remove the oldest sealed entries; see `Store`."""
+        return await self._apart(lambda: audit.drop_sealed(self._connection, root, most))
+
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         found = await self._reading(lambda: self._view.reservation(account, reservation_id))
@@ -139,6 +152,18 @@ class SqliteStore:
                 return work()
             except sqlite3.Error as error:
                 raise _translated(error) from error
+
+    async def _apart(self, work: Callable[[], Result]) -> Result:
+        """Do something that takes its time on the other thread, to its end even if the caller is cancelled."""
+
+        async def with_the_turn() -> Result:
+            async with self._turn:
+                return await asyncio.get_running_loop().run_in_executor(self._committer, work)
+
+        try:
+            return await asyncio.shield(with_the_turn())
+        except sqlite3.Error as error:
+            raise _translated(error) from error
 
     def _state(self) -> Mark | None:
         if self._path is None:

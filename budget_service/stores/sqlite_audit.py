@@ -1,11 +1,15 @@
-"""What the SQLite store reads of a whole ledger: its roots, its journal and its balances, page by page."""
+"""What concerns a whole ledger in SQLite: its roots, its journal and its balances, page by page; its checkpoints."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from budget_service.ledger.state import JournalEntry, Reservation
-from budget_service.ledger.values import Account
+from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.verification import Checkpoint
+from budget_service.ledger.windows import Microseconds
 from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.interface import BalancePage
 
@@ -43,6 +47,59 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
         reservations=_reservations(connection, root),
         after=below[-1][0] if len(below) == most else "",
     )
+
+
+def load_checkpoint(connection: sqlite3.Connection, root: str) -> Checkpoint:
+    """Return how far the journal of a root is sealed."""
+    query = "SELECT position, entries, digest FROM checkpoints WHERE root = ?"
+    row = connection.execute(query, (root,)).fetchone()
+    if row is None:
+        return Checkpoint()
+    spent: dict[Account, dict[Microseconds, Cost]] = {}
+    query = "SELECT level, window_start, information, calls FROM checkpoint_sums WHERE root = ?"
+    for level, start, *amounts in connection.execute(query, (root,)):
+        spent.setdefault(_account(level), {})[start] = Cost(*amounts)
+    position, entries, digest = row
+    return Checkpoint(str(position), entries, digest, spent)
+
+
+def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Checkpoint) -> None:
+    """Put a checkpoint in the place of the last one, in one transaction."""
+    sums = [
+        (root, level.text, start, cost.information, cost.calls)
+        for level, spans in checkpoint.spent.items()
+        for start, cost in spans.items()
+    ]
+    fields = (root, int(checkpoint.position or 0), checkpoint.entries, checkpoint.digest)
+    with _transaction(connection):
+        query = "SELECT entries FROM checkpoints WHERE root = ?"
+        last = connection.execute(query, (root,)).fetchone()
+        if last is None or last[0] <= checkpoint.entries:
+            connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)", fields)
+            connection.execute("DELETE FROM checkpoint_sums WHERE root = ?", (root,))
+            connection.executemany("INSERT INTO checkpoint_sums VALUES (?, ?, ?, ?, ?)", sums)
+
+
+def drop_sealed(connection: sqlite3.Connection, root: str, most: int) -> int:
+    """Remove the oldest sealed entries of a root and return how many."""
+    sealed = (
+        f"SELECT entry FROM journal WHERE {OF_ROOT} AND entry <= "  # noqa: S608 - constants
+        "(SELECT position FROM checkpoints WHERE root = ?) ORDER BY entry LIMIT ?"
+    )
+    with _transaction(connection):
+        delete = f"DELETE FROM journal WHERE entry IN ({sealed})"  # noqa: S608 - constants
+        return connection.execute(delete, (root, root, most)).rowcount
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
 
 
 def _reservations(connection: sqlite3.Connection, root: str) -> tuple[Reservation, ...]:

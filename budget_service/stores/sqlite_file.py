@@ -51,7 +51,15 @@ SCHEMA = (
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
-    """CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal
+    # How far each root's journal is sealed, and what counts of it.
+    "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
+    "digest TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE checkpoint_sums (
+        root TEXT NOT NULL, level TEXT NOT NULL, window_start INTEGER NOT NULL, information INTEGER NOT NULL,
+        calls INTEGER NOT NULL, PRIMARY KEY (root, level, window_start)) WITHOUT ROWID""",
+    """CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal WHEN OLD.entry > coalesce((
+            SELECT position FROM checkpoints
+            WHERE root = substr(OLD.account, 1, instr(OLD.account || '/', '/') - 1)), 0)
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
 )
 
@@ -75,6 +83,8 @@ MIGRATIONS = {
         "DROP INDEX payments_by_age",
         "CREATE INDEX payments_by_age ON payments (keep_until)",
         "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
+        "DROP TRIGGER journal_is_not_shortened",
+        *SCHEMA[-3:],
     ),
 }
 

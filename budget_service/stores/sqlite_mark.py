@@ -39,8 +39,9 @@ def mark_path(ledger: Path) -> Path:
 def state_of(connection: sqlite3.Connection) -> Mark | None:
     """Return what the mark of a ledger should say; None if the ledger has no name yet."""
     row = connection.execute("SELECT ledger_id FROM ledger").fetchone()
-    (last,) = connection.execute("SELECT coalesce(max(entry), 0) FROM journal").fetchone()
-    return Mark(row[0], last) if row else None
+    # SQLite keeps the number of the last entry, also of one that was archived.
+    last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
+    return Mark(row[0], last[0] if last else 0) if row else None
 
 
 def check_mark(connection: sqlite3.Connection, ledger: Path) -> None:

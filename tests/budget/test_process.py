@@ -226,6 +226,7 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
         (refused(tmp_path, "sqlite:x", configuration="accounts: 7"), 2, "accounts"),
         (refused(tmp_path, "sqlite:x", configuration=with_key), 2, "32 bytes"),
         (refused(tmp_path, "etcd://x"), 2, "sqlite:PATH"),
+        (refused(tmp_path, "sqlite:x", "--archive", f"{tmp_path}/none"), 2, "not a folder"),
         (refused(tmp_path, f"sqlite:{tmp_path}/no/ledger.db"), 2, "no/ledger.db"),
         (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--listen", "nowhere"), 2, "HOST:PORT"),
         (refused(tmp_path, "redis://127.0.0.1:1/0"), 1, "127.0.0.1:1"),

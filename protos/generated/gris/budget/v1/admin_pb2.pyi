@@ -185,3 +185,21 @@ class VerifyLedgerResponse(_message.Message):
     different: int
     differences: _containers.RepeatedCompositeFieldContainer[Difference]
     def __init__(self, entries: _Optional[int] = ..., balances: _Optional[int] = ..., different: _Optional[int] = ..., differences: _Optional[_Iterable[_Union[Difference, _Mapping]]] = ...) -> None: ...
+
+class SealJournalRequest(_message.Message):
+    __slots__ = ("account", "archive")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    ARCHIVE_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    archive: bool
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., archive: bool = ...) -> None: ...
+
+class SealJournalResponse(_message.Message):
+    __slots__ = ("entries", "digest", "archive")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    ARCHIVE_FIELD_NUMBER: _ClassVar[int]
+    entries: int
+    digest: str
+    archive: str
+    def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., archive: _Optional[str] = ...) -> None: ...
