@@ -11,6 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from dp_service.accounting.bounds import Portion, basic, dong_durfee_rogers, durfee_rogers, rho_of
+from dp_service.accounting.calls import CallRule, delta_of_calls, epsilon_with_calls
 from dp_service.accounting.checks import require_epsilon, require_probability, require_units
 from dp_service.accounting.rounding import fraction_up, rounded_up
 from dp_service.accounting.zcdp import epsilon_of_zcdp
@@ -55,6 +56,7 @@ def guarantee(
     slack: Fraction,
     gaussian: bool = False,
     domains: Sequence[PublishedDomain] = (),
+    call_rule: CallRule = CallRule.TWICE,
 ) -> Guarantee:
     """Return the guarantee of everything that one budget pays for, rounded up: the best of `guarantees`.
 
@@ -68,6 +70,7 @@ def guarantee(
         slack=slack,
         gaussian=gaussian,
         domains=domains,
+        call_rule=call_rule,
     )
     return min(found, key=lambda each: each.epsilon)
 
@@ -81,6 +84,7 @@ def guarantees(
     slack: Fraction,
     gaussian: bool = False,
     domains: Sequence[PublishedDomain] = (),
+    call_rule: CallRule = CallRule.TWICE,
 ) -> tuple[Guarantee, ...]:
     """Return what one budget is worth by each bound that may be used, rounded up; every one of them holds.
 
@@ -93,9 +97,9 @@ def guarantees(
         gaussian: whether the policy permits Gaussian noise anywhere. Then only zCDP covers it, for every account.
         domains: the published domains that the account can see, over all columns and refreshes in the window.
             A domain is approximate zCDP and nothing else, so with any of them, too, zCDP is the only bound.
+        call_rule: whether calls add 2 calls delta, or calls delta and a little epsilon; both hold (see `calls`).
 
-    delta is 2 calls delta + slack + the domains' deltas: a call fails with probability delta under either neighbour
-    (Rogers et al. 2020, theorem 2; Durfee and Rogers 2019, lemmas 7.2 and 7.3).
+    delta is what the calls add, slack, and the domains' deltas.
 
     Raises:
         ValueError: an argument out of range, with its name and what was expected.
@@ -104,11 +108,21 @@ def guarantees(
     require_probability("delta", delta)
     require_units("calls", calls)
     require_probability("slack", slack)
-    total_delta = fraction_up(2 * calls * delta + slack + sum(each.delta for each in domains))
+    total_delta = fraction_up(
+        delta_of_calls(call_rule, delta, calls) + slack + sum(each.delta for each in domains)
+    )
     epsilons = {Bound.ZCDP: _zcdp_epsilon(portion, slack, domains)}
     if not gaussian and not domains:
         epsilons |= _bounded_range_epsilons(portion, slack)
-    return tuple(Guarantee(epsilons[bound], total_delta, bound) for bound in Bound if bound in epsilons)
+    return tuple(
+        Guarantee(
+            epsilon_with_calls(call_rule, epsilons[bound], delta, information=information, calls=calls),
+            total_delta,
+            bound,
+        )
+        for bound in Bound
+        if bound in epsilons
+    )
 
 
 def _bounded_range_epsilons(portion: Portion, slack: Fraction) -> dict[Bound, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -53,18 +54,22 @@ def optimal_composition(epsilon: Fraction, count: int, delta: Fraction) -> Optim
     return OptimalPoint(epsilon * (count - 2 * best), best_delta)
 
 
-def _optimal_deltas(epsilon: Fraction, count: int) -> list[float]:
-    """Return delta_i, rounded up, for i = 1 ... floor(count / 2), from two running sums over l."""
+def _optimal_deltas(epsilon: Fraction, count: int) -> Iterator[float]:
+    """Yield delta_i, rounded up, for i = 1 ... floor(count / 2), from two running sums over l."""
     e = interval(epsilon)
-    scale = INTERVALS.exp(count * e) / (1 + INTERVALS.exp(e)) ** count
-    falling, rising, factor = interval(0), interval(0), interval(1)
-    deltas = []
+    up, down = INTERVALS.exp(e), INTERVALS.exp(-e)
+    scale = up**count / (1 + up) ** count
+    # C(k, l) e^(-l epsilon) and C(k, l) e^(l epsilon), and e^(-2 i epsilon).
+    falling_term, rising_term, shift = interval(1), interval(1), interval(1)
+    falling, rising = interval(0), interval(0)
     for chosen in range(count // 2):
-        falling += factor * INTERVALS.exp(-chosen * e)
-        rising += factor * INTERVALS.exp(chosen * e)
-        factor = factor * (count - chosen) / (chosen + 1)
-        deltas.append(rounded_up(scale * (falling - INTERVALS.exp(-2 * (chosen + 1) * e) * rising)))
-    return deltas
+        falling += falling_term
+        rising += rising_term
+        shift *= down * down
+        yield rounded_up(scale * (falling - shift * rising))
+        factor = interval(Fraction(count - chosen, chosen + 1))
+        falling_term *= factor * down
+        rising_term *= factor * up
 
 
 def fixed_batch_epsilon(portion: Portion, delta: Fraction) -> float:

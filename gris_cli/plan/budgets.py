@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.accounting.attacks import averaging, differencing, unique_member
+from dp_service.accounting.calls import CallRule
 from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantees
 from dp_service.accounting.deployments import DEPLOYMENTS, Loss
 from dp_service.accounting.solving import (
@@ -39,6 +40,7 @@ class Budget:
     slack: Fraction
     gaussian: bool = False
     domains: tuple[PublishedDomain, ...] = ()
+    call_rule: CallRule = CallRule.TWICE
 
     def guarantees(self) -> tuple[Guarantee, ...]:
         """Return its worth by each bound that may be used."""
@@ -50,6 +52,7 @@ class Budget:
             slack=self.slack,
             gaussian=self.gaussian,
             domains=self.domains,
+            call_rule=self.call_rule,
         )
 
     def guarantee(self) -> Guarantee:

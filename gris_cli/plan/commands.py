@@ -67,15 +67,20 @@ def guarantee(
     slack: SlackFlag = SLACK,
     gaussian: GaussianFlag = False,
     domains: DomainsFlag = NO_DOMAINS,
+    once: Annotated[
+        bool, typer.Option("--delta-once", help="Each call adds delta once, by Gris's own proof, not twice.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Tell what a budget is worth, by each composition bound."""
-    from gris_cli.plan.budgets import Budget, guarantee_sheet  # noqa: PLC0415 - `gris --help` should be quick
+    from dp_service.accounting.calls import CallRule  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.plan.budgets import Budget, guarantee_sheet  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     seen = tuple(domain(text) for text in domains)
+    rule = CallRule.ONCE if once else CallRule.TWICE
     with _named_errors():
-        sheet = guarantee_sheet(Budget(epsilon_per, delta, information, calls, slack, gaussian, seen))
+        sheet = guarantee_sheet(Budget(epsilon_per, delta, information, calls, slack, gaussian, seen, rule))
     print_sheets({"guarantees": sheet}, as_json=as_json)
 
 

@@ -51,6 +51,12 @@ def test_a_guarantee_for_people_is_rounded_up(capsys: pytest.CaptureFixture[str]
     assert max(map(len, printed.splitlines())) <= 100
 
 
+def test_delta_may_be_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """On request: 30 calls of 1e-10 and the slack of 1e-9 are 4e-9."""
+    rows = told(capsys, "guarantee", "--delta-once")["guarantees"]
+    assert {4e-9} == {round(row["delta"], 20) for row in rows}
+
+
 @pytest.mark.parametrize("flags", [("--gaussian",), ("--domain", "0.1:1e-9", "--domain", "0.1:1e-9")])
 def test_gaussian_noise_and_domains_leave_one_bound(
     capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]
