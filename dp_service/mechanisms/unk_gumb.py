@@ -105,7 +105,9 @@ class UnkGumb:
         """Return the elements found, in the order of their keys; at most d_bar + 1 rows may come in."""
         rows = Rows.shuffled(histogram, self.d_bar + 1, noise)
         descending = rows.counts[rows.descending(rows.counts)]
-        k_bar = choose_threshold_index(self, descending, noise)
+        # The elements of the rows are 0..d_bar in a random order, and so are these k..d_bar.
+        indices = rows.elements[rows.elements >= self.k]
+        k_bar = choose_threshold_index(self, descending, indices, noise)
         found = select(self, rows.counts, k_bar, int(descending[k_bar]), noise)
         noisy_counts = None
         if self.with_counts:
@@ -115,27 +117,33 @@ class UnkGumb:
         return Selection(rows.elements[found], noisy_counts, ended_in_bottom=found.size < self.k)
 
 
-def choose_threshold_index(mechanism: UnkGumb, counts: NDArray[np.int64], noise: NoiseSource) -> int:
+def choose_threshold_index(
+    mechanism: UnkGumb, counts: NDArray[np.int64], indices: NDArray[np.int64], noise: NoiseSource
+) -> int:
     """Choose k_bar from k..d_bar by the exponential mechanism for a low threshold: e-BR.
+
+    `indices` are k..d_bar in an order that does not depend on the counts, best a random one: the scores rise
+    with the index, and time would tell a little of how.
 
     The noise is added to **minus** the score and the largest is taken. The paper's algorithm 4 takes the
     smallest of score plus Gumbel noise instead. The Gumbel law is not symmetric, so that is no exponential
     mechanism: with n candidates it costs up to (n - 1) e.
     """
-    weights = threshold_weights(mechanism, counts)
-    return mechanism.k + int(noise.gumbel_order(weights, 1, "threshold index")[0])
+    weights = threshold_weights(mechanism, counts, indices)
+    return int(indices[noise.gumbel_order(weights, 1, "threshold index")[0]])
 
 
-def threshold_weights(mechanism: UnkGumb, counts: NDArray[np.int64]) -> LogWeights:
-    """Return exp(-s_i e / tau) for i = k..d_bar, where s_i = h_(i+1) + tau + tau ln(i / delta) / e.
+def threshold_weights(
+    mechanism: UnkGumb, counts: NDArray[np.int64], indices: NDArray[np.int64]
+) -> LogWeights:
+    """Return exp(-s_i e / tau) for every index i, where s_i = h_(i+1) + tau + tau ln(i / delta) / e.
 
     `counts` are descending, shape (d_bar + 1,). Factors that all weights share are left out: -s_i e / tau
     is -(e / tau) h_(i+1) + ln(1 / i) and a constant. The paper's algorithm 4 has ln(min(k_bar, d_bar -
     k_bar) / delta) in the threshold. That holds for a known domain only; here the number of newcomers is
     bounded by k_bar alone.
     """
-    indices = np.arange(mechanism.k, mechanism.d_bar + 1)
-    return LogWeights(mechanism.selection_unit, -counts[mechanism.k :], divisors=indices)
+    return LogWeights(mechanism.selection_unit, -counts[indices], divisors=indices)
 
 
 def select(

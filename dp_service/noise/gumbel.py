@@ -158,4 +158,4 @@ class _ExactKeys:
         context = interval_context(WORD_BITS * words + _GUARD_BITS)
         # While U may still be 0 or 1 the interval of its key is unbounded on that side, which is right.
         uniform = enclose_uniform(self._uniforms, index, words, context)
-        return self._weights.log_weight(index, context) - context.log(-context.log(1 - uniform))
+        return self._weights.key(index, -context.log(1 - uniform), context)

@@ -57,20 +57,20 @@ class KeyedUniforms:
 
     def leading_blocks(self) -> Iterator[tuple[int, NDArray[np.uint64]]]:
         """Yield the first words; see `UniformBits`."""
-        leading = self._sub_stream(0)
+        leading = self._level(0)
         leading.seek(self._first)
         for start in range(0, self._size, BLOCK):
             yield start, leading.words(min(BLOCK, self._size - start))
 
     def words_at(self, level: int, indices: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return further words of some numbers; see `UniformBits`."""
-        if level not in self._levels:
-            self._levels[level] = self._sub_stream(level)
-        return self._levels[level].words_at(self._first + indices)
+        return self._level(level).words_at(self._first + indices)
 
-    def _sub_stream(self, level: int) -> SubStream:
-        further = ("word", str(level)) if level else ()
-        return self._stream.substream(*self._label, *further)
+    def _level(self, level: int) -> SubStream:
+        if level not in self._levels:
+            further = ("word", str(level)) if level else ()
+            self._levels[level] = self._stream.substream(*self._label, *further)
+        return self._levels[level]
 
 
 def enclose_uniform(

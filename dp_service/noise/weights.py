@@ -57,11 +57,19 @@ class LogWeights:
         divisor = 1 if self.divisors is None else int(self.divisors[index])
         return (self.last_odds if index == len(self) - 1 else 1) / Fraction(divisor)
 
-    def log_weight(self, index: int, context: IntervalContext) -> Interval:
-        """Return an interval around ln w_index, or what it would be if the entry were eligible, by `context`."""
-        linear = enclose(context, self.unit * int(self.multiples[index]))
-        odds = self.odds(index)
-        return linear if odds == 1 else linear + context.log(enclose(context, odds))
+    def key(self, index: int, exponential: Interval, context: IntervalContext) -> Interval:
+        """Return an interval around ln w_index - ln E, given one around E.
+
+        With odds r it is the linear part less ln(E / r): one logarithm for every entry, so that time does not tell
+        which of them have odds.
+        """
+        if self._has_odds:
+            exponential = exponential / enclose(context, self.odds(index))
+        return enclose(context, self.unit * int(self.multiples[index])) - context.log(exponential)
+
+    @property
+    def _has_odds(self) -> bool:
+        return self.divisors is not None or self.last_odds != 1
 
     def is_eligible(self, index: int) -> bool:
         """Return whether an entry is in the running."""

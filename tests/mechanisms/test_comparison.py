@@ -96,7 +96,7 @@ def test_unk_gumb_is_algorithm_6(k: int) -> None:
         descending = np.array(sorted(counts, reverse=True)[:4], dtype=np.int64)
 
         def run(noise: NoiseSource) -> Release:
-            d_bar = choose_threshold_index(served, descending, noise)
+            d_bar = choose_threshold_index(served, descending, np.arange(k, 4), noise)
             return over_whole_histogram(StrictLimitDom(currency(1), k, d_bar, 1), counts)(noise)
 
         return run

@@ -49,7 +49,7 @@ def h_bottom(k_bar: int) -> float:
 
 def test_threshold_indices_weigh_the_exponential_of_minus_their_scores() -> None:
     """Up to a common constant, ln of the weight of i is -s_i e / tau with s_i = h_(i+1) + tau + tau ln(i/delta)/e."""
-    logs = log_weights(threshold_weights(MECHANISM, COUNTS))
+    logs = log_weights(threshold_weights(MECHANISM, COUNTS, np.arange(2, 6)))
     expected = [-h_bottom(i) * RATE for i in range(2, 6)]
     assert np.diff(expected).tolist() == pytest.approx(np.diff(logs).tolist())
 

@@ -170,7 +170,7 @@ def test_the_threshold_index_is_chosen_by_a_bounded_range_mechanism(tau: int) ->
     laws = {
         counts: output_law(
             lambda noise, counts=counts: choose_threshold_index(  # type: ignore[misc]
-                mechanism, np.array([9, *counts], dtype=np.int64), noise
+                mechanism, np.array([9, *counts], dtype=np.int64), np.arange(1, 5), noise
             ),
             radius=0,
         )

@@ -69,16 +69,16 @@ def test_a_wrong_threshold_publishes_a_single_persons_elements(
     assert proven_delta(neighbour, (0, 0, 0), epsilon=3) == pytest.approx(true_delta, abs=5e-4)
 
 
-def form_2(mechanism: UnkGumb, counts: NDArray[np.int64], noise: NoiseSource) -> int:
+def form_2(
+    mechanism: UnkGumb, counts: NDArray[np.int64], indices: NDArray[np.int64], noise: NoiseSource
+) -> int:
     """Take the smallest score plus Gumbel noise in place of the largest of minus the score plus noise."""
-    indices = range(mechanism.k, mechanism.d_bar + 1)
     # Weights count up to a common factor, so i / factorial is as good as i.
-    divisors = np.array([math.factorial(mechanism.d_bar) // i for i in indices], dtype=np.int64)
-    scores = LogWeights(mechanism.selection_unit, counts[mechanism.k :], divisors)
-    return mechanism.k + int(noise.gumbel_order(scores, len(scores), "threshold index")[-1])
+    scores = LogWeights(mechanism.selection_unit, counts[indices], math.factorial(mechanism.d_bar) // indices)
+    return int(indices[noise.gumbel_order(scores, len(scores), "threshold index")[-1]])
 
 
-IndexChoice = Callable[[UnkGumb, NDArray[np.int64], NoiseSource], int]
+IndexChoice = Callable[[UnkGumb, NDArray[np.int64], NDArray[np.int64], NoiseSource], int]
 
 
 def log_ratio_of_last_index(choose: IndexChoice, distance: int) -> float:
@@ -87,7 +87,11 @@ def log_ratio_of_last_index(choose: IndexChoice, distance: int) -> float:
     laws = []
     for first_score in (distance, distance + 1):
         counts = np.array([99, first_score, 0, 0, 0], dtype=np.int64)
-        laws.append(output_law(lambda noise, counts=counts: choose(mechanism, counts, noise), radius=0))  # type: ignore[misc]
+
+        def chosen(noise: NoiseSource, counts: NDArray[np.int64] = counts) -> int:
+            return choose(mechanism, counts, np.arange(1, 5), noise)
+
+        laws.append(output_law(chosen, radius=0))
     return abs(math.log(laws[0].mass[1] / laws[1].mass[1]))
 
 

@@ -200,8 +200,9 @@ def unk_gumb(seed: bytes, counts: list[int], p: Parameters) -> Release:
     """The elements whose keys come before that of bottom, at most k."""
     elements, true = rows(seed, counts, p.d_bar + 1)
     descending, unit = sorted(true, reverse=True), p.e / p.tau
-    indices = [(-unit * descending[i], Fraction(1, i), True) for i in range(p.k, p.d_bar + 1)]
-    k_bar = p.k + gumbel(seed, ["threshold index"], indices)[0]
+    indices = [i for i in elements if i >= p.k]
+    scores = [(-unit * descending[i], Fraction(1, i), True) for i in indices]
+    k_bar = indices[gumbel(seed, ["threshold index"], scores)[0]]
     cut = descending[k_bar]
     weights = [(unit * count, Fraction(1), count > cut) for count in true]
     order = gumbel(seed, ["selection"], [*weights, (unit * (cut + p.tau), k_bar / p.delta, True)])[: p.k]

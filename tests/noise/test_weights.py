@@ -14,14 +14,18 @@ DIVISORS = np.array([3, 5], dtype=np.int64)
 ONE = Fraction(1)
 
 
-def test_a_log_weight_encloses_its_exact_value() -> None:
-    """unit * multiple + ln(odds) at 200 bits agrees with the same number written out."""
+def test_a_key_encloses_its_exact_value() -> None:
+    """unit * multiple + ln(odds) - ln(E) at 200 bits agrees with the same number written out."""
     context = interval_context(200)
     weights = LogWeights(Fraction(1, 2), MULTIPLES, DIVISORS, last_odds=Fraction(7, 2))
-    for index, exact in enumerate([context.log(context.exp(1) / 3), context.log(context.mpf(7) / 10)]):
-        difference = exact - weights.log_weight(index, context)
-        assert difference.delta < 1e-55
-        assert 0 in difference
+    without_odds = LogWeights(Fraction(1, 2), MULTIPLES)
+    eleven = context.mpf(11)
+    for index, odds in ((0, context.mpf(1) / 3), (1, context.mpf(7) / 10)):
+        linear = context.mpf(1 - index)
+        for each, factor in ((weights, odds), (without_odds, context.mpf(1))):
+            difference = linear + context.log(factor) - context.log(eleven) - each.key(index, eleven, context)
+            assert difference.delta < 1e-55
+            assert 0 in difference
 
 
 def test_odds_are_one_unless_given() -> None:
