@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit bench-path bench-noise bench-mechanisms bench-timing clean
+.PHONY: help demo test check format protos audit fuzz bench-path bench-noise bench-mechanisms bench-timing clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -60,6 +60,9 @@ protos: $(VENV)/.dev ## write protos/generated
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.audit
+
+fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
+	$(BIN)/python -m tests.fuzz
 
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
 	$(BIN)/python -m bench.path --engine $(ENGINE)
