@@ -47,6 +47,9 @@ _REFUSED_SIGNS = {
 _REFUSED_KINDS = {"comment": "a comment", "float": "a number other than an integer"}
 # Words that may stand before an opening parenthesis; any other would be a function.
 _BEFORE_PARENTHESIS = frozenset({"COUNT", "IN", "AND", "WHERE", "NOT", "BETWEEN"})
+_CLAUSE_WORDS = frozenset(
+    {"SELECT", "FROM", "WHERE", "GROUP", "BY", "ORDER", "LIMIT", "AND", "IN", "BETWEEN"}
+)
 
 
 def refuse(construct: str) -> NoReturn:
@@ -100,8 +103,16 @@ def _check_neighbours(left: _Word, right: _Word) -> None:
         refuse("a number other than an integer")
     if left.kind == right.kind and left.kind in ("text", "quoted"):
         refuse("a quoted word beside another")
+    if _is_stray_comma(left, right):
+        refuse("a comma that separates nothing")
     if right.text == "(" and left.kind in ("name", "quoted") and left.text.upper() not in _BEFORE_PARENTHESIS:
         refuse("a function, subquery or CTE")
+
+
+def _is_stray_comma(left: _Word, right: _Word) -> bool:
+    """Tell whether a comma has nothing on one side, which a parser overlooks."""
+    before = right.text == "," and (left.text in ("(", ",") or left.text.upper() in _CLAUSE_WORDS)
+    return before or (left.text == "," and (right.text == ")" or right.text.upper() in _CLAUSE_WORDS))
 
 
 def _check_depth(words: list[_Word]) -> None:

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from dp_service.queries.structured import (
+    MAXIMUM_VALUES,
     Bound,
     Filter,
     HistogramQuery,
@@ -90,7 +91,7 @@ class _Writer:
         # The sign is replaced before the literal, so that no text that holds one is changed.
         if len(set(values)) == 1 and alone != listed and self._random.random() < 0.5:
             return f"{name} {alone} {self._literal(values[0])}"
-        repeated = self._shuffled([*values, *values[: self._random.randint(0, 1)]])
+        repeated = self._shuffled([*values, *values[: self._random.randint(0, len(values) < MAXIMUM_VALUES)]])
         return f"{name} {listed} ({self._listed([self._literal(value) for value in repeated])})"
 
     def _range(self, name: str, condition: Range) -> list[str]:

@@ -249,6 +249,21 @@ def test_a_text_has_the_fingerprint_that_it_always_had(case: Accepted) -> None:
     assert digest[:16] == case.fingerprint
 
 
+@pytest.mark.parametrize(
+    ("plain", "parenthesised"),
+    [
+        ("score BETWEEN -1 AND 3", "score BETWEEN (-1) AND (3)"),
+        ("score = 1", "((score)) = (1)"),
+        ("score IN (1, 2)", "(score IN ((1), (2)))"),
+        ("score > -1 AND score < 4", "(score > (-1)) AND ((score < 4))"),
+    ],
+)
+def test_redundant_parentheses_say_nothing(plain: str, parenthesised: str) -> None:
+    """Around values, columns and conditions alike."""
+    head, tail = "SELECT article_id, COUNT(*) FROM engagement WHERE", "GROUP BY article_id LIMIT 1"
+    assert parse_sql(f"{head} {plain} {tail}", POLICY) == parse_sql(f"{head} {parenthesised} {tail}", POLICY)
+
+
 def test_the_longest_conjunction_is_parsed() -> None:
     """A text of a thousand conditions meets the limit of filters, not the end of the stack."""
     conditions = " AND ".join(f"score<>{i % 10}" for i in range(600))

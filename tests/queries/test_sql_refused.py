@@ -24,6 +24,14 @@ NOT_ASCII = "a character that is no part of a question"
 MALFORMED = {
     "empty": ("", "begins with SELECT"),
     "blank": (" \n", "begins with SELECT"),
+    "comma before the first column": (f"SELECT, {PLAIN[7:]}", "a comma that separates nothing"),
+    "comma after the count": (PLAIN.replace(" FROM", ", FROM"), "a comma that separates nothing"),
+    "two commas": (PLAIN.replace("article_id,", "article_id,,", 1), "a comma that separates nothing"),
+    "comma at the end of a list": (where("article_id IN ('a',)"), "a comma that separates nothing"),
+    "comma at the end of the grouping": (
+        PLAIN.replace("BY article_id ORDER", "BY article_id, ORDER"),
+        "a comma that separates nothing",
+    ),
     "SET before": (f"SET useMultistageEngine=true; {PLAIN}", "several statements"),
     "SET after": (f"{PLAIN}; SET numGroupsLimit=1", "several statements"),
     "SET alone": ("SET numGroupsLimit=1", "begins with SELECT"),
