@@ -8,6 +8,8 @@ go together, as one transaction: the disk is waited for once.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 from psycopg import sql
@@ -18,6 +20,7 @@ from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import postgres_audit as audit
 from budget_service.stores import postgres_text as text
@@ -126,6 +129,21 @@ class PostgresStore:
         (found,) = await self._reading(audit.BALANCES, *audit.balances_parameters(root, after, most))
         return audit.read_page(found, most)
 
+    async def checkpoint(self, root: str) -> Checkpoint:
+        """Return how far a root's journal is sealed; see `Store`."""
+        async with self._session() as session:
+            return await audit.load_checkpoint(session, root)
+
+    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+        """Put a checkpoint in the place of the last one; see `Store`."""
+        async with self._session() as session:
+            await audit.write_checkpoint(session, root, checkpoint)
+
+    async def drop_sealed(self, root: str, most: int) -> int:
+        """Remove the oldest sealed entries; see `Store`."""
+        ((dropped,),) = await self._reading(audit.DROP_SEALED, root, root, root, most)
+        return int(dropped)
+
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         key = (account.root, text.escaped(reservation_id), account.text)
@@ -181,9 +199,14 @@ class PostgresStore:
                     answered.set_result(answer)
 
     async def _rows(self, query: sql.Composed | sql.SQL, *parameters: Any) -> list[Any]:
+        async with self._session() as session:
+            return await session.rows(query, *parameters)
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[Session]:
         try:
             async with self._connections.session() as session:
-                return await session.rows(query, *parameters)
+                yield session
         except StoreUnusableError as error:
             # A new connection found that the server has changed.
             raise StoreUnavailableError(str(error)) from None

@@ -1,18 +1,25 @@
-"""What the PostgreSQL store reads of a whole ledger: its roots, its journal and its balances, page by page.
+"""What concerns a whole ledger in PostgreSQL: its roots, its journal and its balances, page by page; its checkpoints.
 
 Each reading is one statement, so that all of it is of one moment.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
-from psycopg import sql
+import psycopg
+from psycopg import AsyncConnection, sql
 
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Cost
+from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.verification import Checkpoint
+from budget_service.ledger.windows import Microseconds
 from budget_service.stores import postgres_text as text
-from budget_service.stores.interface import BalancePage
+from budget_service.stores.interface import BalancePage, StoreUnavailableError
+from budget_service.stores.postgres_connections import Session
 
 ROOTS = sql.SQL("SELECT root FROM gris.roots ORDER BY root")
 JOURNAL = sql.SQL(
@@ -34,6 +41,32 @@ BALANCES = sql.SQL(
       (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = %s)
     """
 )
+DROP_SEALED = sql.SQL(
+    """
+    WITH dropped AS (
+      DELETE FROM gris.journal WHERE root = %s AND entry IN (
+        SELECT entry FROM gris.journal
+        WHERE root = %s AND entry <= (SELECT position FROM gris.checkpoints WHERE root = %s) ORDER BY entry LIMIT %s
+      ) RETURNING entry
+    )
+    SELECT count(*) FROM dropped
+    """
+)
+# Large roots have large checkpoints.
+CHECKPOINT_TIMEOUT_SECONDS = 60.0
+
+_CHECKPOINT = sql.SQL(
+    "SELECT position, entries, digest, coalesce((SELECT json_agg(each) FROM gris.checkpoint_sums AS each "
+    "WHERE each.root = checkpoints.root), '[]') FROM gris.checkpoints WHERE root = %s"
+)
+# Whoever has replaced the checkpoint keeps it locked until its sums are replaced too.
+_REPLACE = sql.SQL(
+    "INSERT INTO gris.checkpoints AS last VALUES (%s, %s, %s, %s) ON CONFLICT (root) DO UPDATE "
+    "SET position = excluded.position, entries = excluded.entries, digest = excluded.digest "
+    "WHERE last.entries <= excluded.entries RETURNING root"
+)
+_FORGET_SUMS = sql.SQL("DELETE FROM gris.checkpoint_sums WHERE root = %s")
+_WRITE_SUMS = sql.SQL("COPY gris.checkpoint_sums FROM STDIN")
 LAST = 2**63 - 1
 
 
@@ -73,3 +106,42 @@ def read_page(row: tuple[Any, ...], most: int) -> BalancePage:
         reservations=tuple(text.read_reservation(each) for each in reservations),
         after=balances[-1]["level"] if len(balances) >= most else "",
     )
+
+
+async def load_checkpoint(session: Session, root: str) -> Checkpoint:
+    """Return how far the journal of a root is sealed. Raises StoreUnavailableError."""
+    async with _at_length(session) as connection:
+        found = await (await connection.execute(_CHECKPOINT, (root,))).fetchone()
+    if found is None:
+        return Checkpoint()
+    position, entries, digest, sums = found
+    spent: dict[Account, dict[Microseconds, Cost]] = {}
+    for each in sums:
+        level = spent.setdefault(text.read_account(each["level"]), {})
+        level[each["window_start"]] = Cost(each["information"], each["calls"])
+    return Checkpoint(str(position), entries, digest, spent)
+
+
+async def write_checkpoint(session: Session, root: str, checkpoint: Checkpoint) -> None:
+    """Put a checkpoint in the place of the last one, in one transaction. Raises StoreUnavailableError."""
+    fields = (root, int(checkpoint.position or 0), checkpoint.entries, checkpoint.digest)
+    async with _at_length(session) as connection:
+        if await (await connection.execute(_REPLACE, fields)).fetchone() is None:
+            return
+        await connection.execute(_FORGET_SUMS, (root,))
+        async with connection.cursor().copy(_WRITE_SUMS) as copy:
+            for level, spans in checkpoint.spent.items():
+                for start, cost in spans.items():
+                    await copy.write_row((root, level.text, start, cost.information, cost.calls))
+
+
+@asynccontextmanager
+async def _at_length(session: Session) -> AsyncIterator[AsyncConnection[Any]]:
+    """Give a transaction that may take its time."""
+    try:
+        async with asyncio.timeout(CHECKPOINT_TIMEOUT_SECONDS), session.connection.transaction():
+            await session.connection.execute("SET LOCAL statement_timeout = 0")
+            yield session.connection
+    except (psycopg.Error, TimeoutError) as error:
+        # A checkpoint that was written without an answer does no harm: the next one takes its place.
+        raise StoreUnavailableError(f"a checkpoint: {type(error).__name__}") from None

@@ -97,10 +97,37 @@ CREATE TABLE gris.journal (
   PRIMARY KEY (root, entry)
 );
 
+-- How far the journal of each root is sealed, and what counts of it.
+CREATE TABLE gris.checkpoints (
+  root text COLLATE "C" PRIMARY KEY,
+  position bigint NOT NULL,
+  entries bigint NOT NULL,
+  digest text NOT NULL
+);
+
+CREATE TABLE gris.checkpoint_sums (
+  root text COLLATE "C" NOT NULL,
+  level text COLLATE "C" NOT NULL,
+  window_start bigint NOT NULL,
+  information bigint NOT NULL,
+  calls bigint NOT NULL,
+  PRIMARY KEY (root, level, window_start)
+);
+
 CREATE FUNCTION gris.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'the journal is append-only';
 END $$;
 
-CREATE TRIGGER journal_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON gris.journal
+CREATE FUNCTION gris.refuse_unless_sealed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM gris.checkpoints WHERE root = OLD.root AND OLD.entry <= position) THEN
+    RETURN OLD;
+  END IF;
+  RAISE EXCEPTION 'the journal is append-only';
+END $$;
+
+CREATE TRIGGER journal_is_not_changed BEFORE UPDATE OR TRUNCATE ON gris.journal
   FOR EACH STATEMENT EXECUTE FUNCTION gris.refuse();
+CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON gris.journal
+  FOR EACH ROW EXECUTE FUNCTION gris.refuse_unless_sealed();
