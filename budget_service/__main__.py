@@ -21,11 +21,12 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from budget_service.configuration import Configuration, ConfigurationError, load_configuration
+from budget_service.configuration import Configuration, ConfigurationError
 from budget_service.hosting import ListenError, administering, new_server, serving
+from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.opening import open_store
-from budget_service.tickets import TicketKeyError, TicketVerifier
+from budget_service.stores.opening import confirm_restored, open_store
+from budget_service.tickets import TicketKeyError
 from budget_service.workers import stop_with_supervisor, supervise
 
 EXIT_UNREACHABLE = 1
@@ -40,13 +41,16 @@ def main(arguments: list[str] | None = None) -> int:
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
     try:
-        configuration = load_configuration(options.config)
-        tickets = _tickets(configuration)
+        settings = LiveSettings(load_settings(options.config))
         if options.validate:
             return 0
+        if options.archive is not None and not options.archive.is_dir():
+            raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
+        if options.confirm_restored:
+            return _confirm_restored(options.store, settings.current.configuration)
         if options.workers > 1:
             return asyncio.run(_supervise(options))
-        asyncio.run(_run(options, configuration, tickets))
+        asyncio.run(_run(options, settings))
     except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError) as error:
         return _fail(error, EXIT_MISCONFIGURED)
     except StoreUnavailableError as error:
@@ -54,25 +58,33 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-async def _run(
-    options: argparse.Namespace, configuration: Configuration, tickets: TicketVerifier | None
-) -> None:
+def _confirm_restored(address: str, configuration: Configuration) -> int:
+    count = confirm_restored(address, configuration.limit_of, configuration.named_levels())
+    sys.stderr.write(f"budget_service: what was left of {count} budgets counts as spent\n")
+    return 0
+
+
+async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
     stop = _stop_event()
     if options.worker:
         stop_with_supervisor(stop)
-    store = await open_store(options.store, allow_volatile=configuration.allow_volatile)
+    allow_volatile = settings.current.configuration.allow_volatile
+    store = await open_store(options.store, allow_volatile=allow_volatile)
+    following = asyncio.create_task(settings.follow(options.config))
     try:
         async with AsyncExitStack() as servers:
             started = {}
             if options.admin_listen is not None:
                 administering_ = administering(
-                    store, options.admin_listen, server=new_server(shares_port=options.worker)
+                    store,
+                    options.admin_listen,
+                    options.archive,
+                    server=new_server(shares_port=options.worker),
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(
                 store,
-                configuration,
-                tickets,
+                settings,
                 options.listen,
                 with_reflection=options.reflection,
                 server=new_server(shares_port=options.worker),
@@ -81,6 +93,8 @@ async def _run(
             _say_ready(started)
             await stop.wait()
     finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
         await store.close()
 
 
@@ -92,6 +106,8 @@ async def _supervise(options: argparse.Namespace) -> int:
     arguments = ["--config", str(options.config), "--store", options.store]
     if options.reflection:
         arguments.append("--reflection")
+    if options.archive is not None:
+        arguments += ["--archive", str(options.archive)]
     wanted = {"address": options.listen}
     if options.admin_listen is not None:
         wanted["admin_address"] = options.admin_listen
@@ -109,11 +125,6 @@ def _stop_event() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
-
-
-def _tickets(configuration: Configuration) -> TicketVerifier | None:
-    wanted = configuration.charge_tickets
-    return None if wanted is None else TicketVerifier.from_file(Path(wanted.key_file))
 
 
 def _fail(error: Exception, code: int) -> int:
@@ -135,7 +146,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
     )
+    parser.add_argument("--archive", type=Path, help="the folder that sealed journals may be moved to")
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
+    parser.add_argument(
+        "--confirm-restored",
+        action="store_true",
+        help="put a restored SQLite ledger into use: what was left of every open budget counts as spent; then end",
+    )
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
 

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 from gris.budget.v1 import admin_pb2 as pb
-from gris.budget.v1 import admin_pb2_grpc
+from gris.budget.v1 import admin_pb2_grpc, budget_pb2
 
 from budget_service import admin_messages as messages
-from budget_service import audit
+from budget_service import audit, sealing, statuses
 from budget_service.calls import Calls, Context
 from budget_service.ledger.outcomes import LimitsSet
-from budget_service.ledger.values import Account, InvalidFieldError, Unit
+from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.messages import parse_account
 from budget_service.server import success
 from budget_service.stores.interface import Store
@@ -21,9 +24,11 @@ SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
 class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetAdminService`; what they promise is written in the proto."""
 
-    def __init__(self, store: Store, calls: Calls) -> None:
+    def __init__(self, store: Store, calls: Calls, archive: Path | None) -> None:
         self._store = store
         self._calls = calls
+        self._archive = archive
+        self._sealing = asyncio.Lock()
 
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
         """Set or remove limits."""
@@ -44,6 +49,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     ) -> pb.VerifyLedgerResponse:
         """Compare balances with the journal."""
         return await self._calls.serve(self._verify(request), context)
+
+    async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
+        """Seal a journal."""
+        return await self._calls.serve(self._seal(request), context)
 
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)
@@ -74,7 +83,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
 
     async def _verify(self, message: pb.VerifyLedgerRequest) -> pb.VerifyLedgerResponse:
-        roots = [_root(message)] if message.HasField("account") else await self._store.roots()
+        roots = [_root(message.account)] if message.HasField("account") else await self._store.roots()
         found = audit.Verification()
         for root in roots:
             await audit.verify(self._store, root, found)
@@ -85,9 +94,24 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             differences=[messages.difference_message(each) for each in found.differences],
         )
 
+    async def _seal(self, message: pb.SealJournalRequest) -> pb.SealJournalResponse:
+        root = _root(message.account)
+        if message.archive and self._archive is None:
+            raise statuses.RefusalError(statuses.no_archive())
+        async with self._sealing:
+            try:
+                checkpoint = await sealing.seal(self._store, root)
+            except sealing.LedgerDiffersError:
+                raise statuses.RefusalError(statuses.ledger_differs()) from None
+            path = None
+            if message.archive and self._archive is not None:
+                path = await sealing.archive(self._store, root, self._archive)
+        name = "" if path is None else path.name
+        return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)
 
-def _root(message: pb.VerifyLedgerRequest) -> str:
-    account: Account = parse_account(message.account)
+
+def _root(message: budget_pb2.Account) -> str:
+    account = parse_account(message)
     if account.depth != 1:
-        raise InvalidFieldError("account.path", "must have one segment: a root is verified as a whole")
+        raise InvalidFieldError("account.path", "must have one segment: a root is taken as a whole")
     return account.root

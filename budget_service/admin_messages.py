@@ -45,6 +45,7 @@ _KINDS = {
     EntryKind.SETTLED: pb.CHARGE_KIND_SETTLED,
     EntryKind.DIRECT: pb.CHARGE_KIND_DIRECT,
     EntryKind.FORFEITED: pb.CHARGE_KIND_FORFEITED,
+    EntryKind.LOST: pb.CHARGE_KIND_LOST,
 }
 
 

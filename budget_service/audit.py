@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
-from budget_service.ledger.verification import Difference, Rebuilt, held_by_level
+from budget_service.ledger.verification import Checkpoint, Difference, Rebuilt, held_by_level
 from budget_service.stores.interface import Store
 
 PAGE = 1000
@@ -31,20 +31,23 @@ class Verification:
             self.differences.append(difference)
 
 
-async def verify(store: Store, root: str, found: Verification) -> None:
-    """Add up a root's journal anew, compare every balance with it, and note what differs. Raises StoreError.
+async def verify(store: Store, root: str, found: Verification) -> Checkpoint:
+    """Add up a root's journal from its checkpoint, compare every balance with it, and note what differs.
 
-    The journal only grows, so it is read as far as each page of balances had come.
+    The journal only grows, so it is read as far as each page of balances had come. The result is what may be sealed if
+    nothing differs. Raises StoreError.
     """
-    rebuilt, seen = Rebuilt(), set[Account]()
-    after = position = ""
+    last = await store.checkpoint(root)
+    rebuilt, seen = Rebuilt.after(last), set[Account]()
+    after, position = "", last.position
     early: set[Account] | None = None
     while early is None or after:
         page = await store.balances(root, after, PAGE)
         if page.position:
             async for _, entry in entries(store, root, position, page.position):
                 rebuilt.add(entry)
-        position, after = page.position, page.after
+        # A journal whose entries are all dropped has no position of its own.
+        position, after = page.position or position, page.after
         # A level that is new since then may have been missed for good reason.
         early = set(rebuilt.spent) if early is None else early
         held = held_by_level(page.reservations)
@@ -56,6 +59,7 @@ async def verify(store: Store, root: str, found: Verification) -> None:
         found.note(difference)
     found.entries += rebuilt.entries
     found.balances += len(seen)
+    return rebuilt.sealed(position)
 
 
 async def measure(store: Store, account: Account, usage: Usage) -> None:

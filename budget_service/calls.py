@@ -23,6 +23,9 @@ from budget_service.stores.interface import OutcomeUnknownError, StoreError
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Result = TypeVar("Result")
 
+# Beyond so many the service says that it is overloaded, rather than growing without end.
+MAX_RUNNING = 10_000
+
 log = logging.getLogger(__name__)
 
 
@@ -34,6 +37,9 @@ class Calls:
 
     async def serve(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
         """Return the result of `work`, or end the call with the status of its failure."""
+        if len(self._running) >= MAX_RUNNING:
+            work.close()
+            await _abort(context, statuses.overloaded())
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._forget)

@@ -3,7 +3,7 @@
     create_at_first_use: true           # default false
     expired_reservations: return        # or forfeit
     allow_volatile: false               # true: accept a store that forgets charges when it dies, for tests
-    charge_tickets: {key_file: /run/secrets/gris-ticket-key}
+    charge_tickets: {key_file: /run/secrets/gris-ticket-key}    # previous_key_files: [...] during a rotation
     accounts:
       - path: [acme]
         limit: {information: 9000, calls: 90}
@@ -113,9 +113,10 @@ class AccountEntry(_Strict):
 
 
 class ChargeTickets(_Strict):
-    """Charges must carry dp_service's ticket, made with the key in this file."""
+    """Charges must carry dp_service's ticket, made with the key in `key_file` or, during a rotation, another one."""
 
     key_file: str
+    previous_key_files: list[str] = []
 
 
 class Configuration(_Strict):
@@ -150,14 +151,19 @@ class Configuration(_Strict):
         ):
             raise AccountUnknownError
         levels = (account.level(depth) for depth in range(1, account.depth + 1))
-        found = ((level, stored.get(level) or self._limit_of(level)) for level in levels)
+        found = ((level, stored.get(level) or self.limit_of(level)) for level in levels)
         return tuple(LevelLimit(level, limit) for level, limit in found if limit is not None)
+
+    def limit_of(self, level: Account) -> Limit | None:
+        """Return the limit of one level by this file; None if it has none."""
+        return next((entry.to_limit() for entry in self.accounts if entry.matches(level)), None)
+
+    def named_levels(self) -> list[Account]:
+        """Return the levels whose paths are written out in full."""
+        return [Account(tuple(entry.path)) for entry in self.accounts if not entry.has_wildcard]
 
     def _makes(self, entry: AccountEntry) -> bool:
         return self.create_at_first_use or not entry.has_wildcard
-
-    def _limit_of(self, level: Account) -> Limit | None:
-        return next((entry.to_limit() for entry in self.accounts if entry.matches(level)), None)
 
 
 def load_configuration(path: Path) -> Configuration:

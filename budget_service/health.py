@@ -24,7 +24,7 @@ async def watch(store: Store, servicer: health.HealthServicer, services: tuple[s
         serving = await _is_serving(store)
         if serving is not was_serving:
             log.info("the store %s", "can serve" if serving else "cannot serve")
-            await _report(servicer, services, serving)
+            await report(servicer, services, serving=serving)
         was_serving = serving
         await asyncio.sleep(INTERVAL_SECONDS)
 
@@ -39,7 +39,8 @@ async def _is_serving(store: Store) -> bool:
     return True
 
 
-async def _report(servicer: health.HealthServicer, services: tuple[str, ...], serving: bool) -> None:
+async def report(servicer: health.HealthServicer, services: tuple[str, ...], *, serving: bool) -> None:
+    """Report the same of every service, in their order."""
     status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
     for service in services:
         await servicer.set(service, status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import grpc
 from gris.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
@@ -14,17 +15,23 @@ from grpc_reflection.v1alpha import reflection
 
 from budget_service.admin import BudgetAdminService
 from budget_service.calls import Calls
-from budget_service.configuration import Configuration
-from budget_service.health import OVERALL, watch
+from budget_service.health import OVERALL, report, watch
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
+from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
-from budget_service.tickets import TicketVerifier
 
 GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
+# The whole comes last, so that whoever sees it serve finds its parts serving.
+SERVICES = (SERVICE_NAME, OVERALL)
 HEALTH_SERVICE_NAME = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 
+# So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
+MAX_PENDING_CALLS = 100_000
+
 OPTIONS = (
+    ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
+    ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
 )
@@ -45,8 +52,7 @@ def new_server(*, shares_port: bool = False) -> grpc.aio.Server:
 @asynccontextmanager
 async def serving(
     store: Store,
-    configuration: Configuration,
-    tickets: TicketVerifier | None,
+    settings: LiveSettings,
     listen: str,
     *,
     with_reflection: bool = False,
@@ -61,7 +67,7 @@ async def serving(
     """
     server = server or new_server()
     calls = Calls()
-    service = BudgetService(store, configuration, tickets, calls)
+    service = BudgetService(store, settings, calls)
     health_service = health.HealthServicer()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
@@ -70,8 +76,9 @@ async def serving(
             (SERVICE_NAME, HEALTH_SERVICE_NAME, reflection.SERVICE_NAME), server
         )
     address = _bind(server, listen)
+    await report(health_service, SERVICES, serving=False)
     await server.start()
-    watching = asyncio.create_task(watch(store, health_service, (OVERALL, SERVICE_NAME)))
+    watching = asyncio.create_task(watch(store, health_service, SERVICES))
     try:
         yield address
     finally:
@@ -83,12 +90,15 @@ async def serving(
 
 @asynccontextmanager
 async def administering(
-    store: Store, listen: str, *, server: grpc.aio.Server | None = None
+    store: Store, listen: str, archive: Path | None = None, *, server: grpc.aio.Server | None = None
 ) -> AsyncIterator[str]:
-    """Serve the administrator's service for `store` on an address of its own, as `serving` does the other."""
+    """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
+
+    Sealed journals may be moved to the folder `archive`.
+    """
     server = server or new_server()
     calls = Calls()
-    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls), server)
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls, archive), server)
     address = _bind(server, listen)
     await server.start()
     try:

@@ -10,12 +10,13 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from budget_service.configuration import AccountUnknownError, Configuration
+from budget_service.configuration import AccountUnknownError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Charge, Release, Reserve
 from budget_service.ledger.values import Account, LevelLimit
+from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store, StoreUnavailableError
 
 KNOWN_ACCOUNTS = 50_000
@@ -36,9 +37,10 @@ class Found:
 class LimitBook:
     """Applies requests, and reads, with the limits that are in force."""
 
-    def __init__(self, store: Store, configuration: Configuration) -> None:
+    def __init__(self, store: Store, settings: LiveSettings) -> None:
         self._store = store
-        self._configuration = configuration
+        self._settings = settings
+        self._configuration = settings.current.configuration
         self._found: OrderedDict[Account, Found] = OrderedDict()
 
     async def apply(self, request: BudgetRequestT) -> Answer:
@@ -63,6 +65,9 @@ class LimitBook:
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     def _kept(self, account: Account) -> Found | None:
+        if self._configuration is not self._settings.current.configuration:
+            self._configuration = self._settings.current.configuration
+            self._found.clear()
         found = self._found.get(account)
         if found is not None:
             self._found.move_to_end(account)

@@ -104,17 +104,14 @@ def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
 
 def level_message(status: LevelStatus, account: Account, unit_id: str) -> pb.Level:
     """Return the state of a level as a message."""
-    message = pb.Level(
-        path=account.level(status.depth).path,
-        limit=cost_message(status.maximum, unit_id),
-        spent=cost_message(status.spent, unit_id),
-        reserved=cost_message(status.reserved, unit_id),
-        remaining=cost_message(status.remaining, unit_id),
-        mode=_MODES[status.mode],
-        window_start=timestamp(status.window.start),
-    )
+    message = pb.Level(path=account.path[: status.depth], mode=_MODES[status.mode])
+    _fill_cost(message.limit, status.maximum, unit_id)
+    _fill_cost(message.spent, status.spent, unit_id)
+    _fill_cost(message.reserved, status.reserved, unit_id)
+    _fill_cost(message.remaining, status.remaining, unit_id)
+    _fill_time(message.window_start, status.window.start)
     if status.window.end is not None:
-        message.window_end.CopyFrom(timestamp(status.window.end))
+        _fill_time(message.window_end, status.window.end)
     return message
 
 
@@ -129,6 +126,17 @@ def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
     if missing.refreshes_at is not None:
         message.refreshes_at.CopyFrom(timestamp(missing.refreshes_at))
     return message
+
+
+def _fill_cost(message: cost_pb2.Cost, cost: Cost, unit_id: str) -> None:
+    # Filling a message in place takes half as long as making one and copying it.
+    message.SetInParent()
+    message.information, message.calls, message.unit_id = cost.information, cost.calls, unit_id
+
+
+def _fill_time(message: Timestamp, moment: Microseconds) -> None:
+    message.SetInParent()
+    message.seconds, message.nanos = moment // SECOND, moment % SECOND * 1000
 
 
 def timestamp(moment: Microseconds) -> Timestamp:

@@ -12,7 +12,7 @@ from gris.budget.v1 import budget_pb2_grpc
 
 from budget_service import messages, statuses
 from budget_service.calls import Calls, Context
-from budget_service.configuration import Configuration, Expired
+from budget_service.configuration import Expired
 from budget_service.ledger.outcomes import (
     Answer,
     Charged,
@@ -26,6 +26,7 @@ from budget_service.ledger.outcomes import (
 from budget_service.ledger.reading import check
 from budget_service.ledger.requests import Charge, Request
 from budget_service.limit_book import LimitBook
+from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
 from budget_service.tickets import Release, TicketVerifier
 
@@ -40,13 +41,10 @@ log = logging.getLogger(__name__)
 class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetService`; what they promise is written in the proto."""
 
-    def __init__(
-        self, store: Store, configuration: Configuration, tickets: TicketVerifier | None, calls: Calls
-    ) -> None:
+    def __init__(self, store: Store, settings: LiveSettings, calls: Calls) -> None:
         self._store = store
-        self._forfeits = configuration.expired is Expired.FORFEIT
-        self._limits = LimitBook(store, configuration)
-        self._tickets = tickets
+        self._settings = settings
+        self._limits = LimitBook(store, settings)
         self._calls = calls
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
@@ -87,7 +85,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         # An id that nobody can guess: whoever names a reservation has been told of it.
-        request = messages.parse_reserve(message, secrets.token_hex(16), forfeits=self._forfeits)
+        forfeits = self._settings.current.configuration.expired is Expired.FORFEIT
+        request = messages.parse_reserve(message, secrets.token_hex(16), forfeits=forfeits)
         answer = await self._limits.apply(request)
         outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
@@ -100,8 +99,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
         request = messages.parse_charge(message)
-        if self._tickets is not None:
-            await self._demand_ticket(self._tickets, request)
+        if (tickets := self._settings.current.tickets) is not None:
+            await self._demand_ticket(tickets, request)
         answer = await self._limits.apply(request)
         outcome = success(answer, Charged, request)
         return pb.UpdateBudgetResponse(

@@ -4,9 +4,10 @@ RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; Retr
 NOT_FOUND            ACCOUNT_UNKNOWN
 INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, SUM_OVERFLOW
                                                           and BadRequest naming the field
-FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS
+FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS,
+                     LEDGER_DIFFERS, NO_ARCHIVE
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
-UNAVAILABLE          STORE_UNAVAILABLE (no effect), OUTCOME_UNKNOWN (repeat with the same request id)
+UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect), OUTCOME_UNKNOWN (repeat with the same request id)
 """
 
 from __future__ import annotations
@@ -88,11 +89,29 @@ def ticket_not_authentic() -> Status:
     return _status(code_pb2.PERMISSION_DENIED, message, _info("TICKET_NOT_AUTHENTIC"))
 
 
+def no_archive() -> Status:
+    """Tell that the service has no place to archive a journal."""
+    message = "the service was started without --archive"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("NO_ARCHIVE"))
+
+
+def ledger_differs() -> Status:
+    """Tell that a balance is not what the journal says."""
+    message = "the ledger differs from its journal: verify it before it is sealed"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("LEDGER_DIFFERS"))
+
+
 def store_unavailable() -> Status:
     """Tell that the store is down and nothing has changed."""
     return _status(
         code_pb2.UNAVAILABLE, "the store is unavailable; nothing was changed", _info("STORE_UNAVAILABLE")
     )
+
+
+def overloaded() -> Status:
+    """Tell that more calls are running than may be; nothing was begun."""
+    message = "too many calls at once; nothing was changed"
+    return _status(code_pb2.UNAVAILABLE, message, _info("OVERLOADED"))
 
 
 def outcome_unknown() -> Status:

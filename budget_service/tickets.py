@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import stat
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from budget_service.ledger.digests import length_prefixed
@@ -39,9 +40,16 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class TicketVerifier:
-    """Tells whether a ticket was made with `ticket_key`."""
+    """Tells whether a ticket was made with `ticket_key`, or with one of the keys before or after it in a rotation."""
 
     ticket_key: bytes = field(repr=False)
+    others: tuple[TicketVerifier, ...] = ()
+
+    @staticmethod
+    def from_files(path: Path, others: Iterable[Path]) -> TicketVerifier:
+        """Read the current key and those of a rotation; see `from_file`."""
+        verifiers = tuple(TicketVerifier.from_file(each) for each in others)
+        return replace(TicketVerifier.from_file(path), others=verifiers)
 
     @staticmethod
     def from_file(path: Path) -> TicketVerifier:
@@ -56,7 +64,8 @@ class TicketVerifier:
 
     def is_authentic(self, ticket: bytes, release: Release) -> bool:
         """Compare in constant time, so that a forger learns nothing from how long the answer takes."""
-        return hmac.compare_digest(ticket, self.ticket(release))
+        is_own = hmac.compare_digest(ticket, self.ticket(release))
+        return is_own or any(each.is_authentic(ticket, release) for each in self.others)
 
     def ticket(self, release: Release) -> bytes:
         """Return the only ticket that is authentic for a release."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from gris_cli import ask, demo, explain, policy, serve, ticket_key
+from gris_cli import ask, catalog, demo, explain, policy, serve, ticket_key
 from gris_cli.budget import commands as budget
 from gris_cli.plan import commands as plan
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("explain")(explain.explain)
+app.command("catalog")(catalog.catalog)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("ticket-key")(ticket_key.ticket_key)

@@ -15,6 +15,7 @@ from gris.dp.v1 import question_pb2
 from gris_cli.examples import find_examples
 from gris_cli.flags import ConnectionFlags, EngineName
 from pinot_connector.blocking import PrivateClient
+from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import Engine
@@ -49,6 +50,24 @@ def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explan
     """
     with _addresses(flags) as (dp, _):
         return asyncio.run(_explained(dp, question))
+
+
+def listed(flags: ConnectionFlags, table: str) -> Catalog:
+    """Returns what may be asked, of one table or (empty) of all.
+
+    Raises:
+        GrisError: the policy lists no such table, or dp_service is not available.
+    """
+    with _addresses(flags) as (dp, _):
+        return asyncio.run(_listed(dp, table))
+
+
+async def _listed(dp: str, table: str) -> Catalog:
+    calls = NoiseCalls(dp, Timeouts())
+    try:
+        return await calls.catalog(table)
+    finally:
+        await calls.close()
 
 
 async def _explained(dp: str, question: question_pb2.Question) -> Explanation:

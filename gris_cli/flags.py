@@ -13,6 +13,13 @@ import typer
 
 DEFAULT_DIRECTORY = Path(".gris")
 
+DpFlag = Annotated[str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="dp_service.")]
+DEFAULT_DP = "localhost:50051"
+EmbeddedFlag = Annotated[
+    bool, typer.Option("--embedded", help="Run both services here, on the example data.")
+]
+DirectoryFlag = Annotated[Path, typer.Option(help="Where --embedded keeps noise key, ledger and logs.")]
+ExamplesFlag = Annotated[Path | None, typer.Option(help="The directory of the examples.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output, errors too.")]
 
 
@@ -61,9 +68,7 @@ class QuestionFlags:
 class ConnectionFlags:
     """Who asks, whom, and about which data."""
 
-    dp: Annotated[str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="dp_service.")] = (
-        "localhost:50051"
-    )
+    dp: DpFlag = DEFAULT_DP
     budget: Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")] = (
         "localhost:50052"
     )
@@ -98,13 +103,9 @@ class ConnectionFlags:
             help="The certificate to show to Pinot, with its key.",
         ),
     ] = None
-    embedded: Annotated[
-        bool, typer.Option("--embedded", help="Run both services here, on the example data.")
-    ] = False
-    directory: Annotated[Path, typer.Option(help="Where --embedded keeps noise key, ledger and logs.")] = (
-        DEFAULT_DIRECTORY
-    )
-    examples: Annotated[Path | None, typer.Option(help="The directory of the examples.")] = None
+    embedded: EmbeddedFlag = False
+    directory: DirectoryFlag = DEFAULT_DIRECTORY
+    examples: ExamplesFlag = None
 
 
 def with_flags(command: Callable[[QuestionFlags, ConnectionFlags, bool], None]) -> Callable[..., None]:

@@ -84,23 +84,18 @@ def _print_table(console: Console, table: Table) -> None:
     grid = Grid(show_edge=False, header_style="bold")
     for head in ("column", "type", "group by", "filter"):
         grid.add_column(head)
-    for column in _usable(table):
+    for column in table.usable_columns:
         grid.add_row(*(Text(printable(cell)) for cell in _cells(column, table)))
     console.print(grid)
 
 
-def _usable(table: Table) -> Iterator[Column]:
-    return (column for column in table.columns if column.name != table.member)
-
-
 def _cells(column: Column, table: Table) -> tuple[str, ...]:
-    return column.name, column.type, _grouping_words(column), ", ".join(_filters(column, table)) or "-"
-
-
-def _filters(column: Column, table: Table) -> list[str]:
-    """Return what conditions may be set; ranges on the time column always may."""
-    is_time = table.time is not None and table.time.name == column.name
-    return sorted({*column.operators, *(["range"] if is_time else [])})
+    return (
+        column.name,
+        column.type,
+        _grouping_words(column),
+        ", ".join(sorted(table.operators(column))) or "-",
+    )
 
 
 def _grouping_words(column: Column) -> str:
@@ -159,7 +154,7 @@ def _plain_table(table: Table) -> dict[str, Any]:
         ],
         "time": None if table.time is None else _plain_time(table.time),
         "consistency": table.consistency,
-        "columns": [_plain_column(column, table) for column in _usable(table)],
+        "columns": [_plain_column(column, table) for column in table.usable_columns],
     }
 
 
@@ -180,7 +175,7 @@ def _plain_column(column: Column, table: Table) -> dict[str, Any]:
         "mechanism": _MECHANISMS[mechanism_for([column])] if column.group_by else None,
         "domain_size": None if column.domain is None else len(column.domain),
         "delta": column.delta,
-        "filter": _filters(column, table),
+        "filter": sorted(table.operators(column)),
     }
 
 

@@ -8,6 +8,7 @@ It sees true counts and is trusted code: it belongs on the application's server.
 
 from pinot_connector.blocking import PrivateClient
 from pinot_connector.budgets import Cost, Level, Mode
+from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.guarantees import Guarantee
@@ -17,6 +18,7 @@ from pinot_connector.results import Explanation, Mechanism, PrivateResult, Row
 __all__ = [
     "AsyncPrivateClient",
     "Between",
+    "Catalog",
     "Cost",
     "Explanation",
     "Guarantee",

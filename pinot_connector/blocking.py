@@ -13,6 +13,7 @@ from gris.dp.v1 import question_pb2
 
 from pinot_connector.asking import Asking
 from pinot_connector.budgets import Cost, Level
+from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS, AsyncPrivateClient
 from pinot_connector.engines.base import Engine
@@ -67,6 +68,10 @@ class PrivateClient(Asking[PrivateResult]):
     def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:
         """Tells what a budget is worth; see `AsyncPrivateClient.guarantee`."""
         return self._loop.run(self._client.guarantee(budget, slack=slack))
+
+    def catalog(self, table: str = "") -> Catalog:
+        """Tells what may be asked; see `AsyncPrivateClient.catalog`."""
+        return self._loop.run(self._client.catalog(table))
 
     def close(self) -> None:
         """Closes the connections and ends the thread. Closing twice is allowed."""

@@ -10,6 +10,7 @@ from gris.dp.v1 import dp_pb2, question_pb2
 from pinot_connector.asking import Asking
 from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.budgets import Cost, Level, level_of
+from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import InvalidQuestion
@@ -102,6 +103,19 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
             unit_id=budget.unit_id, information=budget.information, calls=budget.calls, slack=slack
         )
         return await self._noise.guarantee(request)
+
+    async def catalog(self, table: str = "") -> Catalog:
+        """Tells what may be asked: tables, columns with their domains, measures, and the mechanism of each column.
+
+        Args:
+            table: only this one; all of them if it is empty.
+
+        Raises:
+            RefusedByPolicy: the policy lists no such table.
+            ServiceUnavailable: dp_service does not answer.
+        """
+        self._require_open()
+        return await self._noise.catalog(table)
 
     async def close(self) -> None:
         """Cancels what is still being asked, lets it give its reservations back, and closes the connections.

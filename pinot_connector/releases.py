@@ -47,7 +47,7 @@ def merged(
         if len(part.columns) != len(expected):
             raise IntegrityError("dp_service answered with other columns than asked")
         for column, message, values in zip(expected, part.columns, columns, strict=True):
-            values.extend(_values(column, message))
+            values.extend(column_values(column, message))
         noisy.noisy_counts.extend(part.noisy_counts)
         noisy.lower.extend(part.interval_lower)
         noisy.upper.extend(part.interval_upper)
@@ -68,7 +68,12 @@ def verify(noisy: Noisy, translation: dp_pb2.TranslateQueryResponse) -> None:
         raise IntegrityError("dp_service asks for more than the worst case")
 
 
-def _values(column: ExpectedColumn, message: histogram_pb2.ElementColumn) -> Sequence[Element]:
+def column_values(column: ExpectedColumn, message: histogram_pb2.ElementColumn) -> Sequence[Element]:
+    """Returns the values of a column, days as their number since 1970-01-01.
+
+    Raises:
+        IntegrityError: it is another column, or of another type.
+    """
     if message.name != column.name or message.WhichOneof("values") != _FIELDS[column.type]:
         raise IntegrityError("dp_service answered with other columns than asked")
     match column.type:

@@ -9,6 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
 
+from gris.common.v1 import histogram_pb2
 from gris.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, cost_of
@@ -150,7 +151,13 @@ class Explanation:
         return {"mechanism": self.parameters.mechanism.value, **plain(self)}
 
 
-_MECHANISMS = {
+COLUMN_TYPES = {
+    histogram_pb2.COLUMN_TYPE_STRING: ColumnType.STRING,
+    histogram_pb2.COLUMN_TYPE_INT64: ColumnType.INT64,
+    histogram_pb2.COLUMN_TYPE_BOOL: ColumnType.BOOL,
+    histogram_pb2.COLUMN_TYPE_DATE: ColumnType.DATE,
+}
+MECHANISMS = {
     dp_pb2.MECHANISM_KNOWN_LAP: Mechanism.KNOWN_LAP,
     dp_pb2.MECHANISM_KNOWN_GUMB: Mechanism.KNOWN_GUMB,
     dp_pb2.MECHANISM_UNK_LAP: Mechanism.UNK_LAP,
@@ -161,12 +168,12 @@ _INTERVAL_KINDS = {
     dp_pb2.INTERVAL_KIND_PLAIN: IntervalKind.PLAIN,
     dp_pb2.INTERVAL_KIND_GIVEN_SHOWN: IntervalKind.GIVEN_SHOWN,
 }
-_COUNT_NOISES = {
+COUNT_NOISES = {
     dp_pb2.COUNT_NOISE_NONE: CountNoise.NONE,
     dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE: CountNoise.DISCRETE_LAPLACE,
     dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN: CountNoise.DISCRETE_GAUSSIAN,
 }
-_CONSISTENCIES = {
+CONSISTENCIES = {
     dp_pb2.CONSISTENCY_KEYED: Consistency.KEYED,
     dp_pb2.CONSISTENCY_FRESH: Consistency.FRESH,
 }
@@ -185,7 +192,7 @@ def prepared(
     release = noisy.release
     rows = _rows(columns, noisy)
     parameters = _parameters(release.parameters)
-    interval_kind = _known(_INTERVAL_KINDS, release.interval_kind)
+    interval_kind = known(_INTERVAL_KINDS, release.interval_kind)
 
     def completed(charge: Charge) -> PrivateResult:
         return PrivateResult(
@@ -220,7 +227,7 @@ def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
 
 
 def _rows(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> tuple[Row, ...]:
-    shown = [_shown(column.type, values) for column, values in zip(columns, noisy.columns, strict=True)]
+    shown = [shown_values(column.type, values) for column, values in zip(columns, noisy.columns, strict=True)]
     elements = zip(*shown, strict=True)
     if not noisy.noisy_counts:
         return tuple(Row(element, None, None) for element in elements)
@@ -228,7 +235,12 @@ def _rows(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> tuple[Row, ...]:
     return tuple(map(Row, elements, noisy.noisy_counts, intervals))
 
 
-def _shown(kind: ColumnType, values: list[Element]) -> Sequence[Shown]:
+def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[Shown]:
+    """Returns values as they are shown: numbers of days since 1970-01-01 as days.
+
+    Raises:
+        IntegrityError: a day outside the years 1 to 9999.
+    """
     if kind is not ColumnType.DATE:
         return values
     try:
@@ -239,28 +251,30 @@ def _shown(kind: ColumnType, values: list[Element]) -> Sequence[Shown]:
 
 def _parameters(message: dp_pb2.MechanismParameters) -> Parameters:
     return Parameters(
-        mechanism=_known(_MECHANISMS, message.mechanism),
-        epsilon_per=_exact(message.epsilon_per),
-        delta=_exact(message.delta) if message.delta else None,
+        mechanism=known(MECHANISMS, message.mechanism),
+        epsilon_per=exact(message.epsilon_per),
+        delta=exact(message.delta) if message.delta else None,
         tau=message.tau,
         delta_l0=message.delta_l0 or None,
         d_bar=message.d_bar or None,
         k=message.k or None,
         domain_size=message.domain_size or None,
-        count_noise=_known(_COUNT_NOISES, message.count_noise),
-        noise_scale=_exact(message.noise_scale) if message.noise_scale else None,
-        consistency=_known(_CONSISTENCIES, message.consistency),
+        count_noise=known(COUNT_NOISES, message.count_noise),
+        noise_scale=exact(message.noise_scale) if message.noise_scale else None,
+        consistency=known(CONSISTENCIES, message.consistency),
     )
 
 
-def _exact(text: str) -> Fraction:
+def exact(text: str) -> Fraction:
+    """Returns the number that a text denotes, or raises IntegrityError."""
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise IntegrityError("dp_service sent something else than an exact number") from None
 
 
-def _known(meanings: Mapping[_Key, _Meaning], value: _Key) -> _Meaning:
+def known(meanings: Mapping[_Key, _Meaning], value: _Key) -> _Meaning:
+    """Returns the meaning of a message's number, or raises IntegrityError if this version knows none."""
     if value not in meanings:
         raise IntegrityError("dp_service says something that this version does not know")
     return meanings[value]

@@ -25,7 +25,6 @@ from gris.dp.v1 import dp_pb2, question_pb2
 from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.channels import Timeouts
 from pinot_connector.engines.base import (
-    ColumnType,
     Engine,
     EngineAnswer,
     EngineQuery,
@@ -43,7 +42,7 @@ from pinot_connector.histograms import checked
 from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation
-from pinot_connector.results import PrivateResult, prepared
+from pinot_connector.results import COLUMN_TYPES, PrivateResult, prepared
 
 TRIES_ON_MOVING_DATA = 3
 PAUSE_SECONDS = 0.2
@@ -52,12 +51,6 @@ MAX_ENGINE_CALLS = 32
 # dp_service says which table a question is about and whether it may be asked at all, but wants a version to say it for.
 NO_VERSION_YET = "none"
 
-_COLUMN_TYPES = {
-    histogram_pb2.COLUMN_TYPE_STRING: ColumnType.STRING,
-    histogram_pb2.COLUMN_TYPE_INT64: ColumnType.INT64,
-    histogram_pb2.COLUMN_TYPE_BOOL: ColumnType.BOOL,
-    histogram_pb2.COLUMN_TYPE_DATE: ColumnType.DATE,
-}
 _FEATURES = {dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE}
 _Answer = TypeVar("_Answer")
 _Beside = TypeVar("_Beside")
@@ -206,6 +199,6 @@ def _required(feature: dp_pb2.EngineFeature) -> Feature:
 
 
 def _expected(column: histogram_pb2.Column) -> ExpectedColumn:
-    if column.type not in _COLUMN_TYPES:
+    if column.type not in COLUMN_TYPES:
         raise IntegrityError("dp_service names a type that this version does not know")
-    return ExpectedColumn(column.name, _COLUMN_TYPES[column.type])
+    return ExpectedColumn(column.name, COLUMN_TYPES[column.type])

@@ -5,7 +5,8 @@
 
 A charge is one UpdateBudget that deducts directly on three levels, its outcome and its line in the journal included, on
 an account chosen at random. Callers and server share the machine. Rates and ratios are medians over rounds, latencies
-quantiles over all calls.
+quantiles over all calls. Where other work keeps the machine or its disk busy, the ratios say little too: an echo waits
+for no disk.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from gris.common.v1 import cost_pb2
 
 from bench.budget.fill import ROOT, TEMPLATE, account_of, fill
 from bench.budget.load import UNIT, Plan, Sample, Target
+from bench.budget.table import Figure, figure_of, print_table, print_targets
 from tests.budget.postgres_server import postgres_server
 from tests.budget.redis_server import redis_server
 
@@ -45,21 +46,6 @@ accounts:
 """
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table: a kind of call on a target; ratios are to the echo of the same target."""
-
-    store: str
-    target: str
-    callers: int
-    kind: str
-    rate: float
-    p50_ms: float
-    p99_ms: float
-    rate_to_echo: float
-    p99_to_echo: float
-
-
 def main() -> None:
     """Measure, and print a table or JSON."""
     options = _parser().parse_args()
@@ -67,7 +53,8 @@ def main() -> None:
     if options.json:
         print(json.dumps([asdict(figure) for figure in figures]))
     else:
-        _print_table(figures)
+        print_table(figures)
+        print_targets(figures)
 
 
 def measure(store: str, options: argparse.Namespace) -> list[Figure]:
@@ -98,7 +85,7 @@ def _target(store: str, accounts: int, uvloop: bool) -> Iterator[Target]:
         fill(address, accounts)
         server = stack.enter_context(_server(folder, address, uvloop))
         asyncio.run(_demand_filled(server, accounts))
-        yield Target(f"10^{len(str(accounts)) - 1}{' uvloop' if uvloop else ''}", server, accounts)
+        yield Target(f"{accounts:,}{' uvloop' if uvloop else ''}", server, accounts)
 
 
 @contextmanager
@@ -152,7 +139,7 @@ def _figures(store: str, plan: Plan) -> Iterator[Figure]:
         echoes = [sample for sample in samples if (sample.target, sample.kind) == (target.name, "echo")]
         for kind in dict.fromkeys(sample.kind for sample in samples):
             found = [sample for sample in samples if (sample.target, sample.kind) == (target.name, kind)]
-            yield _figure(store, plan.callers, found, echoes)
+            yield figure_of(store, plan.callers, found, echoes)
 
 
 def _samples(plan: Plan) -> list[Sample]:
@@ -160,37 +147,6 @@ def _samples(plan: Plan) -> list[Sample]:
     told = json.dumps(asdict(plan))
     done = subprocess.run(command, input=told, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, check=True)
     return [Sample(**each) for each in json.loads(done.stdout)]
-
-
-def _figure(store: str, callers: int, samples: list[Sample], echoes: list[Sample]) -> Figure:
-    ratios = [sample.rate / echo.rate for sample, echo in zip(samples, echoes, strict=True)]
-    return Figure(
-        store=store,
-        target=samples[0].target,
-        callers=callers,
-        kind=samples[0].kind,
-        rate=statistics.median(sample.rate for sample in samples),
-        p50_ms=1e3 * _quantile(samples, 50),
-        p99_ms=1e3 * _quantile(samples, 99),
-        rate_to_echo=statistics.median(ratios),
-        p99_to_echo=_quantile(samples, 99) / _quantile(echoes, 99),
-    )
-
-
-def _quantile(samples: list[Sample], percent: int) -> float:
-    latencies = [latency for sample in samples for latency in sample.latencies]
-    return statistics.quantiles(latencies, n=100)[percent - 1]
-
-
-def _print_table(figures: list[Figure]) -> None:
-    print(
-        f"{'store':10}{'accounts':16}{'callers':>8}  {'call':16}{'per s':>8}{'p50 ms':>9}{'p99 ms':>9}",
-        end="",
-    )
-    print(f"{'rate/echo':>11}{'p99/echo':>10}")
-    for each in figures:
-        print(f"{each.store:10}{each.target:16}{each.callers:>8}  {each.kind:16}{each.rate:8.0f}", end="")
-        print(f"{each.p50_ms:9.2f}{each.p99_ms:9.2f}{each.rate_to_echo:11.2f}{each.p99_to_echo:10.2f}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -17,8 +17,8 @@ from typing import Any
 import grpc
 from google.protobuf.empty_pb2 import Empty
 
-from budget_service.configuration import load_configuration
 from budget_service.hosting import new_server, serving
+from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
 
 ECHO = "/gris.bench.Echo/Echo"
@@ -41,11 +41,11 @@ async def _echo(request: Empty, _: Any) -> Empty:
 async def _run(options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    configuration = load_configuration(options.config)
+    settings = LiveSettings(load_settings(options.config))
     store = await open_store(options.store, allow_volatile=False)
     server = new_server()
     server.add_generic_rpc_handlers((Echo(),))
-    async with serving(store, configuration, None, "127.0.0.1:0", server=server) as address:
+    async with serving(store, settings, "127.0.0.1:0", server=server) as address:
         sys.stdout.write(json.dumps({"address": address}) + "\n")
         sys.stdout.flush()
         await stop.wait()

@@ -50,6 +50,8 @@ class Balance:
     @property
     def counted_window(self) -> Window:
         """From the oldest charge that counts to the next moment at which budget returns; no end: never."""
+        if not self.earlier and self.leaves_at is None:
+            return self.window
         start = min((self.window.start, *(day.start for day in self.earlier)))
         if self.leaves_at is None or self.window.end is None:
             return Window(start, self.window.end)
@@ -82,6 +84,8 @@ class Balance:
         A changed configuration gives nothing back at once: what counts stays until the old rule or, if that is later,
         the new one lets it go; only the end of a calendar window is the sooner of both.
         """
+        if self.leaves_at is None and span.leaves_at is None and self.window == span.window:
+            return self
         window = self.window.at(now, span.window)
         is_over = window.start != self.window.start
         if self.leaves_at is None and span.leaves_at is None:
@@ -96,10 +100,18 @@ class Balance:
 
     def charged(self, start: Microseconds, cost: Cost) -> Balance:
         """Return the balance after a charge that was admitted in the span that began at `start`, which counts."""
-        earlier = tuple(
-            replace(day, spent=day.spent + cost) if day.start == start else day for day in self.earlier
-        )
-        return replace(self, spent=self.spent + cost, earlier=earlier)
+        earlier = self.earlier
+        if start != self.window.start:
+            earlier = tuple(
+                replace(day, spent=day.spent + cost) if day.start == start else day for day in earlier
+            )
+        spent = self.spent + cost
+        return Balance(self.window, spent, self.reserved, self.reserved_since, self.leaves_at, earlier)
+
+    def with_reserved(self, reserved: Cost) -> Balance:
+        """Return the balance with another sum of what is held."""
+        window, spent, since = self.window, self.spent, self.reserved_since
+        return Balance(window, spent, reserved, since, self.leaves_at, self.earlier)
 
     def _sliding(self, now: Microseconds, window: Window, span: Span) -> Balance:
         return self._without_old_days(now, span, window, max(self.leaves_at or 0, span.leaves_at or 0))

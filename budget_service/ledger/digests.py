@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 def length_prefixed(parts: Iterable[bytes]) -> bytes:
     """Join parts, each behind its length as eight big-endian bytes."""
-    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    return b"".join([len(part).to_bytes(8, "big") + part for part in parts])
 
 
 def digest(parts: Iterable[bytes]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.state import EntryKind, Hold, JournalEntry, Payment, Reservation, Snapshot
@@ -95,8 +93,10 @@ class Draft:
     def _refresh(self, each: LevelLimit) -> None:
         span = each.limit.window.around(self.now)
         last = self.balances.get(each.level)
-        opened = Balance.opened(span, span.window.start)
-        self.balances[each.level] = opened if last is None else last.at(self.now, span)
+        if last is None:
+            self.balances[each.level] = Balance.opened(span, span.window.start)
+        else:
+            self.balances[each.level] = last.at(self.now, span)
 
     def _add_reserved(self, reservation: Reservation, held: Cost, *, returns: bool = False) -> None:
         for hold in reservation.holds:
@@ -104,7 +104,7 @@ class Draft:
             balance = self.balances.get(level)
             if balance is not None and hold.window_start >= balance.reserved_since:
                 reserved = balance.reserved - held if returns else balance.reserved + held
-                self.balances[level] = replace(balance, reserved=reserved)
+                self.balances[level] = balance.with_reserved(reserved)
 
     def _status(self, each: LevelLimit) -> LevelStatus:
         balance = self.balances[each.level]

@@ -44,6 +44,14 @@ class LevelStatus:
         """What may still be reserved, never below 0."""
         return self.used.left_of(self.maximum)
 
+    def has_room(self, cost: Cost) -> bool:
+        """Tell whether `cost` may be added without going above the limit, whatever the mode."""
+        spent, reserved, maximum = self.spent, self.reserved, self.maximum
+        return (
+            spent.information + reserved.information + cost.information <= maximum.information
+            and spent.calls + reserved.calls + cost.calls <= maximum.calls
+        )
+
     def shortfalls(self, cost: Cost) -> tuple[Shortfall, ...]:
         """Return the units of this level that cannot pay `cost`; none if the level only tracks."""
         if self.mode is Mode.TRACK:

@@ -65,6 +65,7 @@ class EntryKind(Enum):
     SETTLED = "settled"
     DIRECT = "direct"
     FORFEITED = "forfeited"
+    LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,8 @@ class Cost:
     calls: int
 
     def __post_init__(self) -> None:
+        if 0 <= self.information <= MAX_AMOUNT and 0 <= self.calls <= MAX_AMOUNT:
+            return
         for unit, amount in ((Unit.INFORMATION, self.information), (Unit.CALLS, self.calls)):
             if not 0 <= amount <= MAX_AMOUNT:
                 raise InvalidFieldError(unit.value, "must be between 0 and 2^63 - 1")
@@ -85,6 +87,10 @@ class Account:
     """
 
     path: tuple[str, ...]
+
+    def __hash__(self) -> int:
+        # Accounts are looked up many times a request.
+        return hash(self.path)
 
     @staticmethod
     def parse(path: tuple[str, ...], field: str) -> Account:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.digests import digest
 from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import NOTHING, Account, Cost, Unit
 from budget_service.ledger.windows import Microseconds
@@ -32,16 +33,44 @@ class Difference:
     rebuilt: int
 
 
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The journal of a root up to `position`, sealed: what counts of it, how many entries it had, and their digest."""
+
+    position: str = ""
+    entries: int = 0
+    digest: str = ""
+    spent: Mapping[Account, Mapping[Microseconds, Cost]] = field(default_factory=dict)
+
+
 @dataclass
 class Rebuilt:
-    """What the journal says was spent, by level and start of span; give it every entry once, in any order."""
+    """What the journal says was spent, by level and start of span; give it every entry once, in their order."""
 
     entries: int = 0
+    digest: str = ""
     spent: dict[Account, dict[Microseconds, Cost]] = field(default_factory=lambda: defaultdict(dict))
+    oldest: dict[Account, Microseconds] = field(default_factory=dict)
+
+    @staticmethod
+    def after(checkpoint: Checkpoint) -> Rebuilt:
+        """Return what a sealed journal says, to be continued."""
+        rebuilt = Rebuilt(checkpoint.entries, checkpoint.digest)
+        rebuilt.spent.update({level: dict(spans) for level, spans in checkpoint.spent.items()})
+        return rebuilt
+
+    def sealed(self, position: str) -> Checkpoint:
+        """Return the checkpoint at the last entry, without spans that no longer count at any compared balance."""
+        spent = {
+            level: {start: cost for start, cost in spans.items() if start >= self.oldest.get(level, 0)}
+            for level, spans in self.spent.items()
+        }
+        return Checkpoint(position, self.entries, self.digest, spent)
 
     def add(self, entry: JournalEntry) -> None:
         """Count one entry in all its spans."""
         self.entries += 1
+        self.digest = digest((self.digest.encode(), *entry_parts(entry)))
         for hold in entry.holds:
             spans = self.spent[entry.account.level(hold.depth)]
             spans[hold.window_start] = spans.get(hold.window_start, NOTHING) + entry.cost
@@ -52,6 +81,7 @@ class Rebuilt:
         """Compare a balance with the journal up to its moment, and with what was `held` at its level then."""
         spans = self.spent.get(level, {})
         kept = {day.start: day.spent for day in balance.earlier} | {balance.window.start: balance.today}
+        self.oldest[level] = min(kept)
         # A span that is newer than the last one would be a balance that was lost or set back.
         newer = {start: NOTHING for start in spans if start > balance.window.start}
         for start, spent in (newer | kept).items():
@@ -64,6 +94,14 @@ class Rebuilt:
         for level in levels:
             start = max(self.spent[level])
             yield from _compared(level, Sum.SPENT, start, NOTHING, self.spent[level][start])
+
+
+def entry_parts(entry: JournalEntry) -> list[bytes]:
+    """Return all that an entry says, part by part, as the digest of a sealed journal takes it."""
+    amounts = (str(entry.cost.information), str(entry.cost.calls), entry.unit_id)
+    ids = (entry.request_id, entry.release_id, entry.query_id, str(entry.time))
+    holds = (str(number) for hold in entry.holds for number in (hold.depth, hold.window_start))
+    return [part.encode() for part in (entry.kind.value, entry.account.text, *amounts, *ids, *holds)]
 
 
 def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tuple[Microseconds, Cost]]]:

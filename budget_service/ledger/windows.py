@@ -39,6 +39,10 @@ class Window:
     start: Microseconds
     end: Microseconds | None
 
+    def contains(self, moment: Microseconds) -> bool:
+        """Tell whether a moment is in the window."""
+        return self.start <= moment and (self.end is None or moment < self.end)
+
     def at(self, now: Microseconds, configured: Window) -> Window:
         """Return the window that is open at `now`, this one being the last that was used.
 
@@ -74,12 +78,26 @@ class WindowRule:
 
     def around(self, now: Microseconds) -> Span:
         """Return the span that contains `now`."""
+        last = _last_spans.get(self)
+        if last is not None and last.window.contains(now):
+            return last
+        if len(_last_spans) >= MAX_LAST_SPANS:
+            _last_spans.clear()
+        found = _last_spans[self] = self._find(now)
+        return found
+
+    def _find(self, now: Microseconds) -> Span:
         if self.period is Period.NEVER:
             return Span(Window(0, None), 0)
         today = datetime_of(now).astimezone(ZoneInfo(self.zone)).date()
         if self.period is Period.SLIDING:
             return _sliding_span(self.days, self.zone, today)
         return _calendar_span(self.period, self.zone, today)
+
+
+# The span that each rule gave last: the calendar is asked once a window, not once a request.
+_last_spans: dict[WindowRule, Span] = {}
+MAX_LAST_SPANS = 1024
 
 
 @lru_cache(maxsize=1024)

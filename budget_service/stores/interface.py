@@ -14,6 +14,7 @@ from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 
 Clock: TypeAlias = Callable[[], Microseconds]
@@ -82,6 +83,15 @@ class Store(Protocol):
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return about `most` balances of a root, all of one moment. Raises StoreUnavailableError."""
+
+    async def checkpoint(self, root: str) -> Checkpoint:
+        """Return how far a root's journal is sealed, an empty one if it is not. Raises StoreUnavailableError."""
+
+    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+        """Put a checkpoint in the place of the last one, if it has no fewer entries. Raises StoreUnavailableError."""
+
+    async def drop_sealed(self, root: str, most: int) -> int:
+        """Remove the oldest sealed entries of a journal and return how many. Raises StoreUnavailableError."""
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account, None if there is none.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from budget_service.ledger.values import Account, Limit
+from budget_service.stores import sqlite_restore
 from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.sqlite import SqliteStore
 
@@ -17,6 +20,15 @@ async def open_store(address: str, *, allow_volatile: bool) -> Store:
     if address.startswith(("postgresql://", "postgres://")):
         return await _open_postgres(address, allow_volatile=allow_volatile)
     raise StoreUnusableError("a store is sqlite:PATH, redis[s]://HOST:PORT/DB or postgresql://HOST:PORT/DB")
+
+
+def confirm_restored(
+    address: str, limit_of: Callable[[Account], Limit | None], named: Iterable[Account]
+) -> int:
+    """Put a restored ledger into use again; see `sqlite_restore`. Raises StoreUnusableError."""
+    if not address.startswith("sqlite:"):
+        raise StoreUnusableError("only a SQLite ledger knows that it was restored")
+    return sqlite_restore.confirm_restored(Path(address.removeprefix("sqlite:").strip()), limit_of, named)
 
 
 async def _open_redis(address: str, *, allow_volatile: bool) -> Store:

@@ -30,7 +30,7 @@ from budget_service.stores.interface import (
     system_clock,
 )
 from budget_service.stores.postgres_address import parse_address
-from budget_service.stores.postgres_connections import FAULTS, Connections, Session
+from budget_service.stores.postgres_connections import FAULTS, Connections, Session, TooLongError
 from budget_service.stores.postgres_schema import RULES, demand_promises, install
 
 # Two is what a window that ends between guess and decision takes.
@@ -123,7 +123,7 @@ class PostgresStore:
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
-        (found,) = await self._reading(audit.BALANCES, root, after, most)
+        (found,) = await self._reading(audit.BALANCES, *audit.balances_parameters(root, after, most))
         return audit.read_page(found, most)
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
@@ -168,8 +168,8 @@ class PostgresStore:
         try:
             answers = await self._rows(_APPLY, told)
         except Exception as error:
-            if isinstance(error, FAULTS) and len(together) > 1:
-                # Nothing was changed. One of them is at fault, and the others must not pay for it.
+            if isinstance(error, (*FAULTS, TooLongError)) and len(together) > 1:
+                # Nothing was changed. One of them is at fault and the others must not pay for it, or it was too much.
                 for each in together:
                     await self._answer([each])
             else:

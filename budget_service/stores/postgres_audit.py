@@ -19,21 +19,19 @@ JOURNAL = sql.SQL(
     "SELECT entry, to_json(each) FROM gris.journal AS each "
     "WHERE root = %s AND entry > %s AND entry <= %s ORDER BY entry LIMIT %s"
 )
-# Between a root and its slash come the levels of other roots; what comes right after the slash is the digit 0.
+# The root's own balance, then those below it: between a root and its slash come the levels of other roots, and what
+# comes right after the slash is the digit 0.
 BALANCES = sql.SQL(
     """
-    WITH asked AS (SELECT %s::text COLLATE "C" AS root, %s::text COLLATE "C" AS after, %s::bigint AS most),
-    page AS (
-      (SELECT balance FROM asked JOIN gris.balances AS balance ON level = root WHERE level > after)
+    WITH page AS (
+      (SELECT balance FROM gris.balances AS balance WHERE level = %s AND level > %s)
       UNION ALL
-      (SELECT balance FROM asked JOIN gris.balances AS balance
-         ON level > greatest(root || '/', after) AND level < root || '0'
-       ORDER BY level LIMIT (SELECT most FROM asked))
+      (SELECT balance FROM gris.balances AS balance WHERE level > %s AND level < %s ORDER BY level LIMIT %s)
     )
     SELECT
-      (SELECT max(entry) FROM gris.journal WHERE root = (SELECT root FROM asked)),
+      (SELECT max(entry) FROM gris.journal WHERE root = %s),
       (SELECT coalesce(json_agg(balance), '[]') FROM page),
-      (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = (SELECT root FROM asked))
+      (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = %s)
     """
 )
 LAST = 2**63 - 1
@@ -42,6 +40,13 @@ LAST = 2**63 - 1
 def journal_parameters(root: str, after: str, until: str, most: int) -> tuple[Any, ...]:
     """Return what JOURNAL is told; a position is the number of the entry."""
     return root, int(after or 0), int(until) if until else LAST, most
+
+
+def balances_parameters(root: str, after: str, most: int) -> tuple[Any, ...]:
+    """Return what BALANCES is told; `after` is the last level of the page before."""
+    # Bytes are compared, as PostgreSQL does for these columns.
+    first = max(f"{root}/", after, key=str.encode)
+    return root, after, first, f"{root}0", most, root, root
 
 
 def read_entry(row: dict[str, Any]) -> JournalEntry:

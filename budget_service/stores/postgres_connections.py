@@ -31,6 +31,10 @@ ANSWER_TIMEOUT_SECONDS = 1.5
 FAULTS = (psycopg.DataError, psycopg.IntegrityError)
 
 
+class TooLongError(StoreUnavailableError):
+    """A statement had so much to do that the server cancelled it; it had no effect."""
+
+
 class Session:
     """A connection in autocommit mode: each statement is one round trip and one transaction."""
 
@@ -82,6 +86,8 @@ class Session:
 
     def _failure(self, error: psycopg.Error) -> StoreUnavailableError | OutcomeUnknownError:
         # What the server says may quote a row, so that only its code is told.
+        if isinstance(error, psycopg.errors.QueryCanceled) and self.is_idle:
+            return TooLongError("PostgreSQL had too much to do for one statement")
         if error.sqlstate is not None and self.is_idle:
             return StoreUnavailableError(f"PostgreSQL refused: {type(error).__name__} ({error.sqlstate})")
         return OutcomeUnknownError(f"PostgreSQL hung up or gave no answer: {type(error).__name__}")
@@ -91,9 +97,12 @@ class Session:
             self._warnings.append(notice)
 
     def _hang_up(self) -> None:
-        if not self.connection.closed:
-            with socket.fromfd(self.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as other:
-                other.shutdown(socket.SHUT_RDWR)
+        # It may have ended by itself this very moment.
+        with (
+            suppress(OSError, psycopg.OperationalError),
+            socket.fromfd(self.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as other,
+        ):
+            other.shutdown(socket.SHUT_RDWR)
 
 
 class Connections:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from pathlib import Path
 from typing import Any, LiteralString
@@ -28,6 +29,7 @@ FUNCTIONS = _FUNCTIONS.replace(f"{PLACEHOLDER}.", f"{RULES}.").encode()
 
 # Any number that other programs of the database are unlikely to lock.
 INSTALLATION_LOCK = 0x67726973
+INSTALLATION_TIMEOUT_SECONDS = 300.0
 
 _PROMISES = sql.SQL(
     "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean, "
@@ -63,12 +65,14 @@ async def install(session: Session) -> None:
     """
     connection = session.connection
     try:
-        async with connection.transaction():
+        async with asyncio.timeout(INSTALLATION_TIMEOUT_SECONDS), connection.transaction():
             # A process that waits for another one's migration is not stuck.
             await connection.execute("SET LOCAL statement_timeout = 0")
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (INSTALLATION_LOCK,))
             await _install_tables(connection)
             await _install_functions(connection)
+    except TimeoutError:
+        raise StoreUnavailableError("the ledger cannot be installed: another process is at it") from None
     except psycopg.errors.InsufficientPrivilege:
         raise StoreUnusableError("the user of this address may not create the ledger's schemas") from None
     except psycopg.Error as error:

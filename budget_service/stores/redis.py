@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import secrets
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Charge, Release, Request, Reserve, SetLimits
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import redis_text as text
 from budget_service.stores.interface import (
@@ -34,13 +36,17 @@ from budget_service.stores.interface import (
     StoreUnusableError,
     system_clock,
 )
+from budget_service.stores.redis_line import Line
 from budget_service.stores.redis_schema import bring_up
 
-MAX_CONNECTIONS = 32
+# One for the requests, the others for checks and listings.
+MAX_CONNECTIONS = 4
 CONNECT_TIMEOUT_SECONDS = 1.0
 ANSWER_TIMEOUT_SECONDS = 2.0
 # Two is what a window that ends between guess and script takes.
 MAX_GUESSES = 4
+# A checkpoint is written in portions, each of them well within this time.
+WRITING_SECONDS = 600
 
 UNREADABLE_ADDRESS = (
     "the address of Redis cannot be read: it is redis://USER:PASSWORD@HOST:PORT/DB, the port is a number, and "
@@ -72,6 +78,8 @@ class Script:
 
 READ = Script("read.lua")
 BALANCES = Script("balances.lua")
+SEAL = Script("seal.lua")
+DROP_SEALED = Script("drop_sealed.lua")
 STORED_LIMITS = Script("stored_limits.lua")
 CHANGES: dict[type[Request], Script] = {
     Reserve: Script("ledger.lua", "reserve.lua"),
@@ -90,6 +98,7 @@ class RedisStore:
     def __init__(self, pool: BlockingConnectionPool, *, allow_volatile: bool, clock: Clock | None) -> None:
         self._pool = pool
         self._client = Redis(connection_pool=pool)
+        self._line = Line(pool)
         self._allow_volatile = allow_volatile
         self._clock = clock
         # How far Redis' clock was ahead of ours when a guess of its time was wrong.
@@ -151,7 +160,7 @@ class RedisStore:
         """Return entries of a root; see `Store`."""
         first, last = f"({after}" if after else "-", until or "+"
         command = ("XRANGE", text.journal_key(root), first, last, "COUNT", str(most))
-        found = await self._reading(self._exchange(*command))
+        found = await self._reading(self._line.ask(*command))
         return [(position, text.parse_entry(fields)) for position, fields in found]
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
@@ -159,10 +168,29 @@ class RedisStore:
         reply = await self._ask(BALANCES, text.balances_keys(root), after or "0", str(most))
         return text.parse_balances(reply)
 
+    async def checkpoint(self, root: str) -> Checkpoint:
+        """Return how far a root's journal is sealed; see `Store`."""
+        kept = await self._reading(self._line.ask("HGETALL", text.checkpoint_key(root)))
+        return text.parse_checkpoint(kept)
+
+    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+        """Put a checkpoint in the place of the last one; see `Store`."""
+        # Another process may be sealing too; what is left of an interrupted one goes by itself.
+        written = text.new_checkpoint_key(root, secrets.token_hex(8))
+        for fields in text.checkpoint_fields(checkpoint):
+            await self._reading(self._line.ask("HSET", written, *fields))
+            await self._reading(self._line.ask("EXPIRE", written, str(WRITING_SECONDS)))
+        await self._ask(SEAL, [text.checkpoint_key(root), written], str(checkpoint.entries))
+
+    async def drop_sealed(self, root: str, most: int) -> int:
+        """Remove the oldest sealed entries; see `Store`."""
+        keys = [text.checkpoint_key(root), text.journal_key(root)]
+        return int(await self._ask(DROP_SEALED, keys, str(most)))
+
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         key = text.reading_keys(account.root)[2]
-        kept = await self._reading(self._exchange("HGET", key, reservation_id))
+        kept = await self._reading(self._line.ask("HGET", key, reservation_id))
         if kept is None:
             return None
         reservation = text.parse_reservation(reservation_id, kept)
@@ -184,7 +212,8 @@ class RedisStore:
             )
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Finish what was sent and close every connection."""
+        await self._line.close()
         await self._pool.disconnect()
 
     async def _warn_of_losses(self) -> None:
@@ -213,10 +242,10 @@ class RedisStore:
         told = (str(len(keys)), *keys, *arguments)
         try:
             try:
-                return await self._exchange("EVALSHA", script.digest, *told)
+                return await self._line.ask("EVALSHA", script.digest, *told)
             except NoScriptError:
                 # Redis was restarted, or never saw the script; it has run nothing.
-                return await self._exchange("EVAL", script.source, *told)
+                return await self._line.ask("EVAL", script.source, *told)
         except ResponseError as error:
             # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
             raise StoreUnavailableError(str(error)) from error
@@ -230,23 +259,6 @@ class RedisStore:
         except (OutcomeUnknownError, ResponseError) as error:
             # A reading has no outcome that could be unknown.
             raise StoreUnavailableError(str(error)) from error
-
-    async def _exchange(self, *command: str) -> Any:
-        """Send one command and return its answer, telling a command that was not sent from one without an answer."""
-        try:
-            connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
-        except (RedisError, OSError) as error:
-            raise StoreUnavailableError(str(error)) from error
-        try:
-            await connection.send_command(*command)
-            return await connection.read_response()
-        except ResponseError:
-            raise
-        except (RedisError, OSError) as error:
-            await connection.disconnect()
-            raise OutcomeUnknownError(str(error)) from error
-        finally:
-            await self._pool.release(connection)
 
     def _guess(self) -> Microseconds:
         return system_clock() + self._ahead if self._clock is None else self._clock()

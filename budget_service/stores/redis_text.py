@@ -9,6 +9,7 @@ All keys of one root account share one hash slot; the root is percent-encoded, s
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
+    gris:{ROOT}:checkpoint     hash     position, entries, digest; level:LEVEL -> start,information,calls; each
     gris:{ROOT}:paid:PAYER//release//ID   string   start of the span in which the release was paid for
     gris:{ROOT}:paid:PAYER//query//ID     string   the same, a colon, and the id of the release
     gris:{ROOT}:request:ID     hash     keep_until, fingerprint, outcome
@@ -44,11 +45,13 @@ from budget_service.ledger.state import (
     Snapshot,
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.stores.codec import decode_days, decode_end, decode_outcome, encode_end
 from budget_service.stores.interface import BalancePage
 
 ROOT_KEYS = "gris:{*}:root"
+FIELDS_AT_ONCE = 1000
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
@@ -70,6 +73,48 @@ def balances_keys(root: str) -> list[str]:
 def journal_key(root: str) -> str:
     """Return the key of a root's journal."""
     return _key(root, "journal")
+
+
+def checkpoint_key(root: str) -> str:
+    """Return the key of a root's checkpoint."""
+    return _key(root, "checkpoint")
+
+
+def new_checkpoint_key(root: str, name: str) -> str:
+    """Return the key of a checkpoint that is being written to take its place."""
+    return _key(root, f"checkpoint:{name}")
+
+
+def checkpoint_fields(checkpoint: Checkpoint) -> Iterator[list[str]]:
+    """Give the fields of a checkpoint's hash and their values, in portions."""
+    yield ["position", checkpoint.position, "entries", str(checkpoint.entries), "digest", checkpoint.digest]
+    portion: list[str] = []
+    for level, spans in checkpoint.spent.items():
+        sums = (f"{start},{cost.information},{cost.calls};" for start, cost in spans.items())
+        portion += [f"level:{level.text}", "".join(sums)]
+        if len(portion) >= FIELDS_AT_ONCE:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
+
+
+def parse_checkpoint(fields: list[str]) -> Checkpoint:
+    """Return the checkpoint of a hash."""
+    kept = dict(_pairs(fields))
+    if not kept:
+        return Checkpoint()
+    spent = {
+        _account(name.removeprefix("level:")): _sums(text)
+        for name, text in kept.items()
+        if name.startswith("level:")
+    }
+    return Checkpoint(kept["position"], int(kept["entries"]), kept["digest"], spent)
+
+
+def _sums(text: str) -> dict[Microseconds, Cost]:
+    parts = (each.split(",") for each in text.split(";")[:-1])
+    return {int(start): Cost(int(information), int(calls)) for start, information, calls in parts}
 
 
 def root_of(root_key: str) -> str:

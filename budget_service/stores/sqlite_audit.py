@@ -1,13 +1,15 @@
-"""What the SQLite store reads of a whole ledger: its roots, its journal and its balances, page by page."""
+"""What concerns a whole ledger in SQLite: its roots, its journal and its balances, page by page; its checkpoints."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from budget_service.ledger.state import EntryKind, Hold, JournalEntry
+from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.verification import Checkpoint
+from budget_service.ledger.windows import Microseconds
 from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.interface import BalancePage
 
@@ -28,7 +30,7 @@ def load_journal(
     query = f"SELECT * FROM journal WHERE {OF_ROOT} AND entry > ? AND entry <= ? ORDER BY entry LIMIT ?"  # noqa: S608
     last = int(until) if until else 2**63 - 1
     found = connection.execute(query, (root, int(after or 0), last, most))
-    return [(str(number), _entry(*fields)) for number, *fields in found]
+    return [(str(number), rows.read_entry(*fields)) for number, *fields in found]
 
 
 def load_balances(connection: sqlite3.Connection, root: str, after: str, most: int) -> BalancePage:
@@ -42,30 +44,73 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
     return BalancePage(
         position=_last_position(connection, root),
         balances=balances,
-        reservations=rows.load_reservations(connection, root),
+        reservations=_reservations(connection, root),
         after=below[-1][0] if len(below) == most else "",
     )
+
+
+def load_checkpoint(connection: sqlite3.Connection, root: str) -> Checkpoint:
+    """Return how far the journal of a root is sealed."""
+    query = "SELECT position, entries, digest FROM checkpoints WHERE root = ?"
+    row = connection.execute(query, (root,)).fetchone()
+    if row is None:
+        return Checkpoint()
+    spent: dict[Account, dict[Microseconds, Cost]] = {}
+    query = "SELECT level, window_start, information, calls FROM checkpoint_sums WHERE root = ?"
+    for level, start, *amounts in connection.execute(query, (root,)):
+        spent.setdefault(_account(level), {})[start] = Cost(*amounts)
+    position, entries, digest = row
+    return Checkpoint(str(position), entries, digest, spent)
+
+
+def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Checkpoint) -> None:
+    """Put a checkpoint in the place of the last one, in one transaction."""
+    sums = [
+        (root, level.text, start, cost.information, cost.calls)
+        for level, spans in checkpoint.spent.items()
+        for start, cost in spans.items()
+    ]
+    fields = (root, int(checkpoint.position or 0), checkpoint.entries, checkpoint.digest)
+    with _transaction(connection):
+        query = "SELECT entries FROM checkpoints WHERE root = ?"
+        last = connection.execute(query, (root,)).fetchone()
+        if last is None or last[0] <= checkpoint.entries:
+            connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)", fields)
+            connection.execute("DELETE FROM checkpoint_sums WHERE root = ?", (root,))
+            connection.executemany("INSERT INTO checkpoint_sums VALUES (?, ?, ?, ?, ?)", sums)
+
+
+def drop_sealed(connection: sqlite3.Connection, root: str, most: int) -> int:
+    """Remove the oldest sealed entries of a root and return how many."""
+    sealed = (
+        f"SELECT entry FROM journal WHERE {OF_ROOT} AND entry <= "  # noqa: S608 - constants
+        "(SELECT position FROM checkpoints WHERE root = ?) ORDER BY entry LIMIT ?"
+    )
+    with _transaction(connection):
+        delete = f"DELETE FROM journal WHERE entry IN ({sealed})"  # noqa: S608 - constants
+        return connection.execute(delete, (root, root, most)).rowcount
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _reservations(connection: sqlite3.Connection, root: str) -> tuple[Reservation, ...]:
+    query = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ?"  # noqa: S608 - a constant
+    return tuple(rows.read_reservation(*row) for row in connection.execute(query, (root,)))
 
 
 def _last_position(connection: sqlite3.Connection, root: str) -> str:
     query = f"SELECT max(entry) FROM journal WHERE {OF_ROOT}"  # noqa: S608 - a constant
     (last,) = connection.execute(query, (root,)).fetchone()
     return "" if last is None else str(last)
-
-
-def _entry(kind: str, account: str, *fields: Any) -> JournalEntry:
-    information, calls, unit_id, request_id, release_id, query_id, time, holds = fields
-    return JournalEntry(
-        kind=EntryKind(kind),
-        account=_account(account),
-        cost=Cost(information, calls),
-        unit_id=unit_id,
-        request_id=request_id,
-        release_id=release_id,
-        query_id=query_id,
-        time=time,
-        holds=tuple(Hold(*each) for each in json.loads(holds)),
-    )
 
 
 def _account(text: str) -> Account:

@@ -140,7 +140,7 @@ def _restricts_time(query: HistogramQuery) -> bool:
 
 
 def _query_column(column: Column) -> QueryColumn:
-    return QueryColumn(column.name, column.type, column.null_value if column.nulls is Nulls.KEEP else None)
+    return QueryColumn(column.name, column.type, column.value_for_null)
 
 
 def _restriction(

@@ -95,8 +95,7 @@ def _of_column(column: Column, table: Table, path: KeyPath) -> _Told:
             (*path, "delta"),
             f"a promise that nothing checks: no member has more than {column.delta} of the column's values",
         )
-    is_time = table.time is not None and table.time.name == column.name
-    if not (column.group_by or column.operators or is_time or column.name == table.member):
+    if column not in table.usable_columns and column.name != table.member:
         yield path, "listed, but questions may neither group by it nor filter on it"
 
 

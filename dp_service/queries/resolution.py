@@ -140,9 +140,7 @@ def _groupable(table: Table, name: str) -> Column:
 
 def _check_filter(table: Table, condition: Filter) -> None:
     column = table.column(condition.column)
-    # Time ranges are always allowed on the time column, so a range that is written as a filter is too.
-    is_time_range = isinstance(condition, Range) and table.time is not None and table.time.name == column.name
-    if not is_time_range and _operator(condition) not in column.operators:
+    if _operator(condition) not in table.operators(column):
         raise RefusedByPolicyError(Rule.FILTER)
     if any(type_of(value) is not column.type for value in _values(condition)):
         raise QuestionError("filters", "expected values of the column's type")

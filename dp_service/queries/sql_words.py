@@ -46,7 +46,7 @@ _REFUSED_SIGNS = {
 }
 _REFUSED_KINDS = {"comment": "a comment", "float": "a number other than an integer"}
 # Words that may stand before an opening parenthesis; any other would be a function.
-_BEFORE_PARENTHESIS = frozenset({"COUNT", "IN", "AND", "WHERE", "NOT"})
+_BEFORE_PARENTHESIS = frozenset({"COUNT", "IN", "AND", "WHERE", "NOT", "BETWEEN"})
 
 
 def refuse(construct: str) -> NoReturn:

@@ -98,6 +98,11 @@ class Column:
     nulls: Nulls
     null_value: Value | None
 
+    @property
+    def value_for_null(self) -> Value | None:
+        """What takes the place of NULL in answers; None: rows with NULL are left out."""
+        return self.null_value if self.nulls is Nulls.KEEP else None
+
 
 @dataclass(frozen=True)
 class OfferedMeasure:
@@ -142,6 +147,17 @@ class Table:
         if self.time is None:
             raise RefusedByPolicyError(Rule.TIME_COLUMN)
         return self._listed(self.time.name)
+
+    def operators(self, column: Column) -> frozenset[Operator]:
+        """Return the conditions that may be set on a column: time ranges always may, however they are written."""
+        is_time = self.time is not None and self.time.name == column.name
+        return column.operators | ({Operator.RANGE} if is_time else frozenset())
+
+    @property
+    def usable_columns(self) -> tuple[Column, ...]:
+        """The columns that questions can group by or filter on, by name."""
+        usable = [column for column in self.columns if column.group_by or self.operators(column)]
+        return tuple(sorted(usable, key=lambda column: column.name))
 
     @property
     def measures(self) -> tuple[OfferedMeasure, ...]:

@@ -43,6 +43,15 @@ class UnitMismatchError(Exception):
         super().__init__("unit_id: expected the currency of this deployment's policy")
 
 
+class CatalogChangedError(Exception):
+    """A page of a catalogue that has been replaced since its first page."""
+
+    reason = "CATALOG_CHANGED"
+
+    def __init__(self) -> None:
+        super().__init__("page_token: the policy has been replaced since the first page; begin again")
+
+
 FORESEEN = (
     QuestionError,
     RefusedByPolicyError,
@@ -52,6 +61,7 @@ FORESEEN = (
     DataChangedError,
     UnusableParametersError,
     UnitMismatchError,
+    CatalogChangedError,
 )
 
 
@@ -67,7 +77,7 @@ def status_of(error: Exception) -> grpc.Status:
             return _invalid(error.field, str(error))
         case RefusedByPolicyError():
             return _status(code_pb2.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error), {"rule": error.rule})
-        case UnusableParametersError() | UnitMismatchError():
+        case UnusableParametersError() | UnitMismatchError() | CatalogChangedError():
             return _status(code_pb2.FAILED_PRECONDITION, error.reason, str(error))
         case PlanError():
             return _status(code_pb2.FAILED_PRECONDITION, error.fault.value, str(error))

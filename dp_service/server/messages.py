@@ -23,23 +23,23 @@ from dp_service.releases.parameters import ReleaseParameters
 
 _UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
-_MEASURES = {
-    question_pb2.MEASURE_DISTINCT_MEMBERS: structured.Measure.DISTINCT_MEMBERS,
-    question_pb2.MEASURE_EVENTS: structured.Measure.EVENTS,
+MEASURES = {
+    structured.Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
+    structured.Measure.EVENTS: question_pb2.MEASURE_EVENTS,
 }
-_COLUMN_TYPES = {
+COLUMN_TYPES = {
     ColumnType.STRING: histogram_pb2.COLUMN_TYPE_STRING,
     ColumnType.INT64: histogram_pb2.COLUMN_TYPE_INT64,
     ColumnType.BOOL: histogram_pb2.COLUMN_TYPE_BOOL,
     ColumnType.DATE: histogram_pb2.COLUMN_TYPE_DATE,
 }
-_MECHANISMS = {
+MECHANISMS = {
     MechanismKind.KNOWN_LAP: dp_pb2.MECHANISM_KNOWN_LAP,
     MechanismKind.KNOWN_GUMB: dp_pb2.MECHANISM_KNOWN_GUMB,
     MechanismKind.UNK_LAP: dp_pb2.MECHANISM_UNK_LAP,
     MechanismKind.UNK_GUMB: dp_pb2.MECHANISM_UNK_GUMB,
 }
-_CONSISTENCIES = {
+CONSISTENCIES = {
     Consistency.KEYED: dp_pb2.CONSISTENCY_KEYED,
     Consistency.FRESH: dp_pb2.CONSISTENCY_FRESH,
 }
@@ -52,12 +52,13 @@ _FEATURES = {Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE}
 
 def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
     """Return the structured question of a message, or raise QuestionError naming the field."""
-    if message.measure not in _MEASURES:
+    measures = {number: measure for measure, number in MEASURES.items()}
+    if message.measure not in measures:
         raise QuestionError("measure", "expected MEASURE_DISTINCT_MEMBERS or MEASURE_EVENTS")
     return structured.HistogramQuery(
         table=message.table,
         dimensions=tuple(message.dimensions),
-        measure=_MEASURES[message.measure],
+        measure=measures[message.measure],
         filters=tuple(_filter(each) for each in message.filters),
         time_range=_time_range(message.time_range) if message.HasField("time_range") else None,
         k=message.k if message.HasField("k") else None,
@@ -176,7 +177,7 @@ def engine_features(required: Feature | None) -> list[dp_pb2.EngineFeature]:
 
 def expected_columns(columns: Sequence[tuple[str, ColumnType]]) -> list[histogram_pb2.Column]:
     """Return names and types of the element columns."""
-    return [histogram_pb2.Column(name=name, type=_COLUMN_TYPES[kind]) for name, kind in columns]
+    return [histogram_pb2.Column(name=name, type=COLUMN_TYPES[kind]) for name, kind in columns]
 
 
 def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
@@ -190,7 +191,7 @@ def parameters_message(
     """Return the parameters for people to read; `noise_scale` is None where the release has no counts."""
     known = parameters.domain is not None
     return dp_pb2.MechanismParameters(
-        mechanism=_MECHANISMS[parameters.mechanism],
+        mechanism=MECHANISMS[parameters.mechanism],
         epsilon_per=str(parameters.epsilon_per),
         delta="" if known else str(parameters.delta),
         tau=parameters.tau,
@@ -200,5 +201,5 @@ def parameters_message(
         domain_size=len(parameters.domain or ()),
         count_noise=dp_pb2.COUNT_NOISE_NONE if noise_scale is None else COUNT_NOISES[parameters.count_noise],
         noise_scale="" if noise_scale is None else str(noise_scale),
-        consistency=_CONSISTENCIES[parameters.consistency],
+        consistency=CONSISTENCIES[parameters.consistency],
     )

@@ -24,6 +24,7 @@ from dp_service.releases.plan import PLAN_TTL_SECONDS, seal, sealing_key, unseal
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, Moment, plan_for
 from dp_service.server import answers
+from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import explanation
 from dp_service.server.guarantees import describe_guarantee, solve_parameters
@@ -119,6 +120,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             yield dp_pb2.AddNoiseResponse(chunk=chunk)
         end = answers.release_message(reception.plan, released, reception.confidence, reception.key)
         yield dp_pb2.AddNoiseResponse(end=end)
+
+    async def GetCatalog(  # noqa: N802 - the contract's name
+        self, request: dp_pb2.GetCatalogRequest, context: Context
+    ) -> dp_pb2.GetCatalogResponse:
+        """Tell what may be asked, one page of it."""
+        content, now = self._served.content, self._outside.now()
+        return await _in_thread(context, lambda: catalog_page(request, content, now=now))
 
     def _asked(self, question: question_pb2.Question) -> tuple[HistogramQuery, Resolution]:
         # One reading of the policy for both: it may be replaced at any moment.

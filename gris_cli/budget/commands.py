@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gris_cli.flags import JsonFlag
+from gris_cli.plan.flags import OutFlag
 
 app = typer.Typer(
     help="What accounts have left, their limits, and whether the ledger is right.", no_args_is_help=True
@@ -128,18 +129,23 @@ def usage(
     days: Annotated[int, typer.Option(help="How many days from then on.")] = 31,
     information: Annotated[list[int], typer.Option(help="A limit in information units, repeatable.")] = [],  # noqa: B006 - typer copies it
     calls: Annotated[list[int], typer.Option(help="A limit in calls, repeatable.")] = [],  # noqa: B006
+    out: OutFlag = None,
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
     """Tell how many accounts would have exhausted a limit by each day (Rogers et al. 2020, figure 5)."""
     from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.budget.reports import usage_sheet  # noqa: PLC0415
+    from gris_cli.budget.reports import draw_report, usage_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import usage_request  # noqa: PLC0415
+    from gris_cli.plan.pictures import check_picture  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
+    check_picture(out)
     request = usage_request(account, depth, since, days, (information, calls))
     report = on_ledger(admin, lambda ledger: ledger.usage(request))
     print_sheets({"usage": usage_sheet(report)}, as_json=as_json)
+    if out is not None:
+        draw_report(report, out, account=account)
 
 
 @app.command()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
 from google.protobuf import timestamp_pb2
 from gris.budget.v1 import admin_pb2
 
+from gris_cli.plan.pictures import draw_usage
 from gris_cli.plan.sheets import Column, Sheet, percent
+from gris_cli.plan.usage import Exhausted
 from pinot_connector.budgets import Level
 
 _KINDS = {
@@ -70,6 +74,17 @@ def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:
         Column("share", "share", percent),
     )  # fmt: skip
     return Sheet(columns, rows, (("accounts", f"{report.accounts} were charged anything in this time"),))
+
+
+def draw_report(report: admin_pb2.GetUsageReportResponse, path: Path, *, account: str) -> None:
+    """Draw the shares of a usage report, one panel for each unit."""
+    accounts = max(1, report.accounts)
+    found = [
+        Exhausted(curve.unit, curve.limit, np.array(curve.exhausted_accounts, dtype=np.float64) / accounts)
+        for curve in report.curves
+    ]
+    title = f"Accounts below {account} that would have used up a budget"
+    draw_usage(found, path, title=title, share="accounts that used it up")
 
 
 def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:

@@ -103,16 +103,19 @@ def draw_ratios(found: Sequence[Ratio], path: Path, *, title: str) -> None:
         axes.legend(title="solid: lemma 4.4\ndashed: zCDP", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def draw_usage(found: Sequence[Exhausted], path: Path, *, title: str) -> None:
-    """Draws the share of accounts above each limit against days since refresh, one panel for each unit."""
+def draw_usage(
+    found: Sequence[Exhausted], path: Path, *, title: str, share: str = "accounts above the limit"
+) -> None:
+    """Draws the share of accounts against days since refresh, a line for each limit, one panel for each unit."""
     with _figure(path, width=8.5, height=4.0) as figure:
         figure.suptitle(title)
-        panels = figure.subplots(1, 2)
-        for axes, (unit, group) in zip(panels, groupby(found, lambda each: each.unit), strict=True):
+        units = [(unit, list(group)) for unit, group in groupby(found, lambda each: each.unit)]
+        panels = figure.subplots(1, len(units), squeeze=False)[0]
+        for axes, (unit, group) in zip(panels, units, strict=True):
             for style, each in zip(_styles(), group, strict=False):
                 days = range(1, each.shares.size + 1)
                 axes.plot(days, 100 * each.shares, label=f"{each.limit}", **style)
-            axes.set(xlabel="days since refresh", ylabel="accounts above the limit [%]", ylim=(0, None))
+            axes.set(xlabel="days since refresh", ylabel=f"{share} [%]", ylim=(0, None))
             axes.legend(title=f"limit of {unit}")
             axes.grid(visible=True, alpha=0.3)
 

@@ -21,6 +21,7 @@ from budget_service.ledger.state import (
     Snapshot,
 )
 from budget_service.ledger.values import Account, LevelLimit, Limit
+from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import BalancePage, Clock
 
@@ -37,6 +38,8 @@ class MemoryStore:
     remembered: dict[tuple[str, str], Remembered] = field(default_factory=dict)
     paid_queries: dict[tuple[str, str], PaidQuery] = field(default_factory=dict)
     paid_releases: dict[tuple[str, str], Microseconds] = field(default_factory=dict)
+    checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
+    dropped: set[int] = field(default_factory=set)
     stored: dict[Account, Limit] = field(default_factory=dict)
 
     async def apply(self, request: Request) -> Answer:
@@ -67,13 +70,34 @@ class MemoryStore:
         """Number the entries."""
         numbered = [(str(number), each) for number, each in enumerate(self.entries, 1)]
         first, last = int(after or 0), int(until or len(numbered))
-        return [each for each in numbered[first:last] if each[1].account.root == root][:most]
+        return [
+            (number, each)
+            for number, each in numbered[first:last]
+            if each.account.root == root and int(number) not in self.dropped
+        ][:most]
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return all of them."""
         found = tuple((level, each) for level, each in self.kept.items() if level.root == root)
         held = tuple(each for each in self.reservations.values() if each.account.root == root)
-        return BalancePage(str(len(self.entries)), found, held, "")
+        return BalancePage(str(len(self.entries) or ""), found, held, "")
+
+    async def checkpoint(self, root: str) -> Checkpoint:
+        """Return the last one."""
+        return self.checkpoints.get(root, Checkpoint())
+
+    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+        """Keep it if it has no fewer entries."""
+        if checkpoint.entries >= (await self.checkpoint(root)).entries:
+            self.checkpoints[root] = checkpoint
+
+    async def drop_sealed(self, root: str, most: int) -> int:
+        """Forget them, leaving their numbers."""
+        last = int((await self.checkpoint(root)).position or 0)
+        old = {number for number, each in enumerate(self.entries[:last], 1) if each.account.root == root}
+        dropped = sorted(old - self.dropped)[:most]
+        self.dropped |= set(dropped)
+        return len(dropped)
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Look up a reservation."""

@@ -179,7 +179,16 @@ def _make(folder: Path, program: str, *words: str) -> None:
 
 
 def _run_as_user(command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, stdout=log, stderr=log, user=_user(), cwd="/")
+    # Not Popen's own `user`: it has to fork for that, and gRPC's threads do not survive a fork in every case.
+    user = _user()
+    become = (
+        [] if user is None else ["setpriv", f"--reuid={user}", f"--regid={_group(user)}", "--clear-groups"]
+    )
+    return subprocess.Popen([*become, *command], stdout=log, stderr=log, cwd="/")
+
+
+def _group(user: str) -> int:
+    return pwd.getpwnam(user).pw_gid
 
 
 def _user() -> str | None:

@@ -235,7 +235,7 @@ async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_n
 ) -> None:
     """Until then they count as held, which can only refuse too much."""
     for module in (
-        "budget_service.stores.sqlite_rows",
+        "budget_service.stores.sqlite_view",
         "budget_service.stores.redis_text",
         "budget_service.stores.postgres_text",
         "budget_service.stores.postgres",

@@ -13,6 +13,7 @@ from budget_service.ledger.requests import Charge, SetLimits
 from budget_service.ledger.values import Account, Cost, Limit, Mode
 from budget_service.ledger.windows import DAY, Period
 from budget_service.limit_book import LimitBook
+from budget_service.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store, StoreUnavailableError
 from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, limit
@@ -23,6 +24,7 @@ CONFIGURATION = Configuration.model_validate(
         "accounts": [{"path": ["acme", "ann"], "limit": {"information": 10, "calls": 5}}],
     }
 )
+SETTINGS = LiveSettings(Settings(CONFIGURATION))
 
 
 def setting(id_: str, *changes: tuple[Account, Limit | None]) -> SetLimits:
@@ -85,7 +87,7 @@ async def test_limits_of_one_root_leave_the_others_alone(any_store: Store) -> No
 
 async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) -> None:
     """Two processes share a ledger; lowered below what is spent it refuses, removed it is the configuration's."""
-    one, two = LimitBook(any_store, CONFIGURATION), LimitBook(any_store, CONFIGURATION)
+    one, two = LimitBook(any_store, SETTINGS), LimitBook(any_store, SETTINGS)
     for book, name in ((one, "a"), (two, "b")):
         assert isinstance((await book.apply(unresolved(name, Cost(3, 1)))).outcome, Charged)
     await any_store.apply(setting("s", (ANALYST, limit(4, 4))))
@@ -102,7 +104,7 @@ async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) 
 
 async def test_a_stored_limit_makes_its_account(any_store: Store) -> None:
     """And its removal ends it, though what was spent stays for the day it comes back."""
-    book = LimitBook(any_store, CONFIGURATION)
+    book = LimitBook(any_store, SETTINGS)
     with pytest.raises(AccountUnknownError):
         await book.apply(unresolved("a", Cost(1, 1), COLLEAGUE))
     await any_store.apply(setting("s", (COLLEAGUE, limit(4, 4))))
@@ -139,7 +141,7 @@ async def test_limits_that_never_stand_still_are_unavailable(clock: SteppedClock
 
     restless = Restless(clock)
     await restless.apply(setting("a", (ANALYST, limit(4, 4))))
-    book = LimitBook(restless, CONFIGURATION)
+    book = LimitBook(restless, SETTINGS)
     for call in (book.apply(unresolved("c", Cost(1, 1))), book.read(ANALYST)):
         with pytest.raises(StoreUnavailableError):
             await call

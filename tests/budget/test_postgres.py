@@ -167,6 +167,34 @@ async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
         assert Cost(20, 20) == (await store.read(ACCOUNT, on)).levels[-1].spent
 
 
+MANY_MORE = """
+    INSERT INTO gris.reservations
+    SELECT root, 'hold-' || n, account, request_id, query_id, information, calls, unit_id, expires_at, paid_release_id,
+      forfeits, holds
+    FROM gris.reservations, generate_series(1, 30000) AS n
+"""
+
+
+async def test_more_than_one_statement_can_do_is_done_by_several(
+    shared_postgres: PostgresServer, clock: SteppedClock
+) -> None:
+    """Each of many calls finds a thousand reservations that have lapsed and are forfeited; none is turned away."""
+    shared_postgres.forget()
+    on = levels(own=limit(10**6, 10**6))
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        await store.apply(reserve("r", Cost(1, 1), on=on, forfeits=True))
+        shared_postgres.execute(MANY_MORE)
+        shared_postgres.execute(
+            "UPDATE gris.balances SET reserved_information = 30001, reserved_calls = 30001"
+        )
+        clock.step(seconds=61)
+        asked = [charge(str(index), Cost(1, 1), on=on) for index in range(40)]
+        answers = await asyncio.gather(*(store.apply(each) for each in asked))
+        assert all(isinstance(answer.outcome, Charged) for answer in answers)
+        status = (await store.read(ANALYST, on)).levels[-1]
+    assert (Cost(30_041, 30_041), Cost(0, 0)) == (status.spent, status.reserved)
+
+
 async def test_time_is_that_of_postgres(shared_postgres: PostgresServer) -> None:
     """A window is open now, and a reservation lapses, by PostgreSQL's clock."""
     account = Account(("postgres-time", "ann"))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
 
+import psycopg
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -131,6 +132,17 @@ async def test_functions_that_are_gone_are_made_anew_by_the_next_start(
             assert not (await store.apply(charge("d"))).replayed
 
 
+async def test_a_start_does_not_wait_for_ever_for_another_one(
+    shared_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else holds the lock of the installation and never lets go."""
+    monkeypatch.setattr(postgres_schema, "INSTALLATION_TIMEOUT_SECONDS", 0.3)
+    with psycopg.connect(shared_postgres.address) as other:
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (postgres_schema.INSTALLATION_LOCK,))
+        with pytest.raises(StoreUnavailableError, match="cannot be installed"):
+            await PostgresStore.open(shared_postgres.address)
+
+
 async def test_a_user_who_may_not_make_the_tables_is_told_so(shared_postgres: PostgresServer) -> None:
     """In one sentence, at the start."""
     shared_postgres.forget()
@@ -168,7 +180,13 @@ async def test_sslmode_is_passed_on(own_postgres: PostgresServer) -> None:
     address = f"{own_postgres.address}&sslmode=verify-full&sslrootcert={authority}"
     async with closing(await PostgresStore.open(address)) as store:
         await store.apply(charge("c"))
-        assert (True,) in own_postgres.execute("SELECT ssl FROM pg_stat_ssl")
+        ((first,),) = own_postgres.execute(
+            "SELECT pid FROM pg_stat_ssl WHERE ssl AND pid <> pg_backend_pid()"
+        )
+        await store.apply(charge("d"))
+        assert [(first,)] == own_postgres.execute(
+            "SELECT pid FROM pg_stat_ssl WHERE ssl AND pid <> pg_backend_pid()"
+        )
     with pytest.raises(StoreUnavailableError, match="certificate"):
         await PostgresStore.open(address.replace("@127.0.0.1", "@localhost"))
 

@@ -226,6 +226,7 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
         (refused(tmp_path, "sqlite:x", configuration="accounts: 7"), 2, "accounts"),
         (refused(tmp_path, "sqlite:x", configuration=with_key), 2, "32 bytes"),
         (refused(tmp_path, "etcd://x"), 2, "sqlite:PATH"),
+        (refused(tmp_path, "sqlite:x", "--archive", f"{tmp_path}/none"), 2, "not a folder"),
         (refused(tmp_path, f"sqlite:{tmp_path}/no/ledger.db"), 2, "no/ledger.db"),
         (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--listen", "nowhere"), 2, "HOST:PORT"),
         (refused(tmp_path, "redis://127.0.0.1:1/0"), 1, "127.0.0.1:1"),
@@ -235,10 +236,70 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
         assert said.count("\n") == 1
 
 
+async def test_a_restored_ledger_is_served_after_its_confirmation(tmp_path: Path) -> None:
+    """Exit code 2 before it, and no budget is left of the month after it."""
+    store = f"sqlite:{tmp_path}/ledger.db"
+    with service(tmp_path, store) as running:
+        async with connected(running.address) as stub:
+            await stub.UpdateBudget(charging(cost(1, 1)))
+        assert running.end(signal.SIGTERM) == 0
+    (tmp_path / "ledger.db.mark").unlink()
+    code, said = refused(tmp_path, store)
+    assert (code, "--confirm-restored" in said) == (2, True)
+    code, said = refused(tmp_path, store, "--confirm-restored")
+    assert (code, said) == (0, "budget_service: what was left of 1 budgets counts as spent\n")
+    with service(tmp_path, store) as running:
+        async with connected(running.address) as stub:
+            assert (await failure(stub.UpdateBudget(charging(cost(1, 1))))).info.reason == "BUDGET_EXHAUSTED"
+
+
 def test_a_configuration_can_be_checked_alone(tmp_path: Path) -> None:
     """No store is touched."""
     assert refused(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--validate") == (0, "")
     assert not (tmp_path / "ledger.db").exists()
+
+
+async def test_a_changed_configuration_comes_into_force_and_a_broken_one_does_not(tmp_path: Path) -> None:
+    """The limit is lowered while the service runs; then the file is broken; then it is raised."""
+    config = tmp_path / "budget.yaml"
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:
+        async with connected(running.address) as stub:
+            await stub.UpdateBudget(charging(cost(5, 1)))
+            replace_file(config, CONFIGURATION.replace("information: 1000000", "information: 5"))
+            await limit_becomes(stub, 5)
+            assert (await failure(stub.UpdateBudget(charging(cost(1, 1))))).info.reason == "BUDGET_EXHAUSTED"
+            replace_file(config, "accounts: 7")
+            await log_becomes(tmp_path, "the old one stays in force")
+            await limit_becomes(stub, 5)
+            replace_file(config, CONFIGURATION.replace("information: 1000000", "information: 6"))
+            await limit_becomes(stub, 6)
+            await stub.UpdateBudget(charging(cost(1, 1)))
+        assert running.end(signal.SIGTERM) == 0
+    assert "accounts" in (tmp_path / "log").read_text()
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put a new file in the place of another, as a whole."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(path)
+
+
+async def limit_becomes(stub: Any, information: int) -> None:
+    """Wait until the account has this limit."""
+    async with asyncio.timeout(20):
+        while True:
+            state = await stub.GetBudget(pb.GetBudgetRequest(account=account()))
+            if state.levels[-1].limit.information == information:
+                return
+            await asyncio.sleep(0.1)
+
+
+async def log_becomes(folder: Path, words: str) -> None:
+    """Wait until the log says so."""
+    async with asyncio.timeout(20):
+        while words not in (folder / "log").read_text():  # noqa: ASYNC110 - a file tells nobody
+            await asyncio.sleep(0.1)
 
 
 async def test_the_log_names_no_account(tmp_path: Path) -> None:

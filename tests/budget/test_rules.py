@@ -18,7 +18,7 @@ from budget_service.ledger.reading import check
 from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import EntryKind, RootRecord, Snapshot
-from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Mode, Unit
+from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Limit, Mode, Unit
 from budget_service.ledger.windows import Period
 from budget_service.stores.interface import Store
 from tests.budget.memory_store import MemoryStore
@@ -146,6 +146,29 @@ async def test_a_clock_that_goes_back_reopens_no_window(any_store: Store, clock:
     refused = await any_store.apply(charge("c2", Cost(1, 0)))
     assert isinstance(refused.outcome, Exhausted)
     assert clock.now < refused.outcome.decided_at
+
+
+@pytest.mark.parametrize("own", [limit(10, 5), limit(10, 5, days=7), limit(10, 5, period=Period.DAY)])
+async def test_a_clock_that_jumps_forward_and_back_gives_nothing_twice(
+    any_store: Store, clock: SteppedClock, own: Limit
+) -> None:
+    """The ledger stays where the jump led it: what is held and spent there stays until the clock is past it again."""
+    on = levels(own=own)
+    await any_store.apply(charge("before", Cost(10, 5), on=on))
+    clock.step(days=40)
+    await any_store.apply(reserve("r", Cost(4, 1), on=on))
+    await any_store.apply(charge("there", Cost(6, 4), on=on, release_id="rel"))
+    jumped = await any_store.read(ANALYST, on)
+    for days in (-40, 20, 19):
+        clock.step(days=days)
+        assert isinstance((await any_store.apply(charge(f"c{days}", Cost(1, 0), on=on))).outcome, Exhausted)
+        assert jumped == await any_store.read(ANALYST, on)
+    again = (await any_store.apply(charge("again", Cost(6, 4), on=on, release_id="rel"))).outcome
+    assert isinstance(again, Charged)
+    assert again.already_paid
+    assert isinstance((await any_store.apply(charge("s", Cost(4, 1), on=on, settles="r"))).outcome, Charged)
+    clock.step(days=40)
+    assert isinstance((await any_store.apply(charge("later", Cost(10, 5), on=on))).outcome, Charged)
 
 
 def test_the_rules_refuse_a_time_before_the_last() -> None:

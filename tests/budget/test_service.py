@@ -17,11 +17,13 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris.budget.v1 import budget_pb2 as pb
 from gris.budget.v1 import budget_pb2_grpc
 
+from budget_service import calls
 from budget_service.configuration import AccountEntry, Configuration
 from budget_service.hosting import ListenError, serving
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import MAX_AMOUNT, Cost
+from budget_service.settings import LiveSettings, Settings
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.tickets import Release, TicketVerifier
@@ -51,13 +53,15 @@ CONFIGURATION = Configuration.model_validate(
     }
 )
 TICKETS = TicketVerifier(bytes(32))
+SETTINGS = LiveSettings(Settings(CONFIGURATION))
+STRICT = LiveSettings(Settings(CONFIGURATION, TICKETS))
 
 
 @pytest_asyncio.fixture
 async def stub(tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Stub]:
     """Serve a ledger in SQLite on a clock that stands still."""
     store = SqliteStore.open(tmp_path / "ledger.db", clock)
-    async with serving(store, CONFIGURATION, None, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
         yield stub
     await store.close()
 
@@ -362,7 +366,7 @@ async def test_a_store_in_trouble_is_never_an_allow(
 ) -> None:
     """Whether it had an effect is told by the reason; a fault says nothing of itself, not even in the log."""
     store = TroubledStore(clock, trouble=trouble)
-    async with serving(store, CONFIGURATION, None, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
         error = await failure(stub.ReserveBudget(reserving()))
         assert (code, reason) == (error.code, error.info.reason)
         assert "acme" not in error.message
@@ -372,11 +376,35 @@ async def test_a_store_in_trouble_is_never_an_allow(
         assert (await stub.ReserveBudget(reserving())).reservation_id
 
 
+async def test_thousands_of_calls_at_once_are_all_answered(stub: Stub) -> None:
+    """gRPC itself would cancel some of them without a reason."""
+    asked = [charging(cost(0, 0), path=("acme", str(index % 50))) for index in range(4000)]
+    answers = await asyncio.gather(*(stub.UpdateBudget(message) for message in asked))
+    assert all(answer.charged == cost(0, 0) for answer in answers)
+
+
+async def test_more_calls_than_may_run_are_told_so(
+    clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """UNAVAILABLE with a reason, and without an effect."""
+    monkeypatch.setattr(calls, "MAX_RUNNING", 1)
+    store = TroubledStore(clock, gate=asyncio.Event())
+    assert store.gate is not None
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+        first = asyncio.ensure_future(stub.UpdateBudget(charging()))
+        await store.started.wait()
+        error = await failure(stub.UpdateBudget(charging()))
+        assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
+        store.gate.set()
+        assert (await first).charged == cost(4, 1)
+    assert len(store.entries) == 1
+
+
 async def test_a_deadline_does_not_interrupt_a_commit(clock: SteppedClock) -> None:
     """The caller gives up; the charge is made, and its repeat finds it."""
     store = TroubledStore(clock, gate=asyncio.Event())
     assert store.gate is not None
-    async with serving(store, CONFIGURATION, None, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
         asked = charging(request_id="id")
         with pytest.raises(grpc.aio.AioRpcError) as late:
             await stub.UpdateBudget(asked, timeout=0.2)
@@ -392,7 +420,7 @@ async def test_a_stop_finishes_what_has_begun(clock: SteppedClock) -> None:
     store = TroubledStore(clock, gate=asyncio.Event())
     assert store.gate is not None
     async with AsyncExitStack() as clients:
-        async with serving(store, CONFIGURATION, None, "127.0.0.1:0") as address:
+        async with serving(store, SETTINGS, "127.0.0.1:0") as address:
             stub = await clients.enter_async_context(connected(address))
             call = asyncio.ensure_future(stub.UpdateBudget(charging()))
             await store.started.wait()
@@ -404,7 +432,7 @@ async def test_a_stop_finishes_what_has_begun(clock: SteppedClock) -> None:
 async def strict_stub(clock: SteppedClock) -> AsyncIterator[Stub]:
     """Serve a ledger that demands tickets."""
     store = MemoryStore(clock)
-    async with serving(store, CONFIGURATION, TICKETS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(store, STRICT, "127.0.0.1:0") as address, connected(address) as stub:
         yield stub
 
 
@@ -468,9 +496,9 @@ async def test_a_ticket_of_one_question_does_not_settle_another(strict_stub: Stu
 async def test_a_taken_port_is_refused(clock: SteppedClock) -> None:
     """Two services never share one."""
     store = MemoryStore(clock)
-    async with serving(store, CONFIGURATION, None, "127.0.0.1:0") as address:
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address:
         with pytest.raises(ListenError, match=address):
-            async with serving(store, CONFIGURATION, None, address):
+            async with serving(store, SETTINGS, address):
                 pass
 
 

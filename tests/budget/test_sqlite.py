@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import resource
 import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Charged, Released
 from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Cost
-from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.ledger.values import Account, Cost
+from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite import SqliteStore
-from budget_service.stores.sqlite_rows import PURGED_AT_ONCE, SCHEMA_VERSION
+from budget_service.stores.sqlite_file import SCHEMA_VERSION
+from budget_service.stores.sqlite_view import PURGED_PER_REQUEST
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
@@ -132,7 +137,7 @@ async def test_only_the_owner_may_read_or_write_a_ledger(tmp_path: Path) -> None
             modes = modes_in(tmp_path)
     finally:
         os.umask(before)
-    assert modes == {"ledger.db": 0o600, "ledger.db-wal": 0o600}
+    assert modes == {"ledger.db": 0o600, "ledger.db-wal": 0o600, "ledger.db.mark": 0o600}
 
 
 async def test_a_ledger_that_anybody_may_write_is_refused(tmp_path: Path) -> None:
@@ -205,6 +210,60 @@ async def test_a_failed_write_has_no_effect_and_is_not_remembered(
         assert not (await store.apply(charge("c", on=on))).replayed
 
 
+async def test_a_request_that_fails_does_no_harm_to_those_it_shares_a_commit_with(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """Ten at once, one of which the file refuses: nine are charged, each once."""
+    path = tmp_path / "ledger.db"
+    on = levels(own=limit(100, 50))
+    await SqliteStore.open(path, clock).close()
+    run(
+        path,
+        "CREATE TRIGGER bad BEFORE INSERT ON outcomes WHEN NEW.request_id = 'c7' "
+        "BEGIN SELECT RAISE(ABORT, 'bad'); END",
+    )
+    async with closing(SqliteStore.open(path, clock)) as store:
+        asked = [charge(f"c{index}", Cost(1, 1), on=on) for index in range(10)]
+        answers = await asyncio.gather(*map(store.apply, asked), return_exceptions=True)
+        failed = [isinstance(answer, sqlite3.IntegrityError) for answer in answers]
+        assert failed == [index == 7 for index in range(10)]
+        assert Cost(9, 9) == (await store.read(ANALYST, on)).levels[-1].spent
+        found = Verification()
+        await verify(store, "acme", found)
+        assert (9, []) == (found.entries, found.differences)
+
+
+async def test_a_commit_that_fails_leaves_every_outcome_of_it_unknown_and_a_repeat_settles_it(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """A disk that takes no more, played by a limit on the size of files; when it does again, all is charged once."""
+    path = tmp_path / "ledger.db"
+    on = levels(own=limit(100, 50))
+    asked = [charge(f"c{index}", Cost(1, 1), on=on) for index in range(10)]
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(charge("before", Cost(1, 1), on=on))
+        with files_that_do_not_grow(path.with_name("ledger.db-wal").stat().st_size):
+            answers = await asyncio.gather(*map(store.apply, asked), return_exceptions=True)
+        assert all(isinstance(answer, OutcomeUnknownError) for answer in answers)
+        assert Cost(1, 1) == (await store.read(ANALYST, on)).levels[-1].spent
+        again = await asyncio.gather(*map(store.apply, asked))
+        assert all(isinstance(answer.outcome, Charged) for answer in again)
+        assert Cost(11, 11) == (await store.read(ANALYST, on)).levels[-1].spent
+    async with closing(SqliteStore.open(path, clock)) as store:
+        assert Cost(11, 11) == (await store.read(ANALYST, on)).levels[-1].spent
+
+
+@contextlib.contextmanager
+def files_that_do_not_grow(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 async def test_a_file_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
     """A table that is gone, as after damage: an error that says nothing was changed."""
     path = tmp_path / "ledger.db"
@@ -216,17 +275,26 @@ async def test_a_file_that_cannot_be_written_is_unavailable(tmp_path: Path) -> N
 
 
 async def test_what_is_out_of_date_is_purged_little_by_little(tmp_path: Path, clock: SteppedClock) -> None:
-    """Outcomes and payments older than their window and 35 days go; the journal stays."""
+    """Outcomes and payments older than their window and 35 days go, even if only others come; the journal stays."""
     path = tmp_path / "ledger.db"
+    many, other = 3 * PURGED_PER_REQUEST, Account(("other", "eve"))
     async with closing(SqliteStore.open(path, clock)) as store:
-        for index in range(2 * PURGED_AT_ONCE):
+        for index in range(many):
             await store.apply(charge(f"c{index}", Cost(0, 0), release_id=f"rel{index}"))
         clock.step(days=80)
-        for index in range(3):
-            await store.apply(charge(f"late{index}", Cost(0, 0)))
+        await store.apply(charge("late", Cost(0, 0), account=other))
+    assert counts(path) == (many - PURGED_PER_REQUEST + 1, many - PURGED_PER_REQUEST, many + 1)
+    async with closing(SqliteStore.open(path, clock)) as store:
+        for index in range(2):
+            await store.apply(charge(f"late{index}", Cost(0, 0), account=other))
+    assert counts(path) == (3, 0, many + 3)
+
+
+def counts(path: Path) -> tuple[int, int, int]:
+    """Return how many outcomes, payments and entries a ledger holds."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        counts = connection.execute(COUNT).fetchone()
-    assert counts == (3, 0, 2 * PURGED_AT_ONCE + 3)
+        found: tuple[int, int, int] = connection.execute(COUNT).fetchone()
+    return found
 
 
 async def test_the_journal_is_that_of_the_rules(tmp_path: Path, clock: SteppedClock) -> None:

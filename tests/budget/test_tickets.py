@@ -93,3 +93,17 @@ def test_a_missing_key_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_key_is_not_shown() -> None:
     """Not in a log, not in a traceback."""
     assert "ticket_key" not in repr(TicketVerifier(KEY))
+
+
+def test_during_a_rotation_tickets_of_every_key_that_is_named_are_authentic(tmp_path: Path) -> None:
+    """Those of the current key and of the other one, and no others."""
+    keys = [bytes([each] * 32) for each in range(3)]
+    paths = [tmp_path / str(index) for index in range(3)]
+    for path, key in zip(paths, keys, strict=True):
+        path.write_bytes(key)
+        path.chmod(0o440)
+    both = TicketVerifier.from_files(paths[0], [paths[1]])
+    tickets = [TicketVerifier(key).ticket(RELEASE) for key in keys]
+    assert [True, True, False] == [both.is_authentic(ticket, RELEASE) for ticket in tickets]
+    with pytest.raises(TicketKeyError, match="no-such-key"):
+        TicketVerifier.from_files(paths[0], [tmp_path / "no-such-key"])

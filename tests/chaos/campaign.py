@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import grpc
 from tests.chaos.accounts import Accounts
 from tests.chaos.checker import Report, check
 from tests.chaos.clients import HOLD_SECONDS, Client, Load, connected
+from tests.chaos.connector import ConnectorClient, paying
 from tests.chaos.history import Entry, Level, Truth
 from tests.chaos.history import Path as AccountPath
 from tests.chaos.journal import read_journal
@@ -20,6 +22,7 @@ from tests.chaos.saboteur import Saboteur
 from tests.chaos.stage import STAGES, Stage
 
 CLIENTS = 24
+CONNECTORS = 4
 LOOK_SECONDS = 0.05
 STALLED_SECONDS = 60.0
 
@@ -58,7 +61,10 @@ async def run(plan: Plan, folder: Path) -> Result:
         saboteur = Saboteur(stage, dice)
         async with AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(connected(load)) for _ in range(CLIENTS)]
-            await _under_load(plan, load, clients, saboteur)
+            applications = [
+                await stack.enter_async_context(paying(load, number)) for number in range(CONNECTORS)
+            ]
+            await _under_load(plan, load, (*clients, *applications), saboteur)
             await asyncio.sleep(HOLD_SECONDS + 1)
             await _replay_everything(load, clients)
             levels = await _levels(load, clients[0])
@@ -76,12 +82,14 @@ async def run(plan: Plan, folder: Path) -> Result:
         )
 
 
-async def _under_load(plan: Plan, load: Load, clients: list[Client], saboteur: Saboteur) -> None:
+async def _under_load(
+    plan: Plan, load: Load, clients: Sequence[Client | ConnectorClient], saboteur: Saboteur
+) -> None:
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         for client in clients:
             group.create_task(client.work(stop))
-        group.create_task(_look(load, clients[0], stop))
+        group.create_task(_look(load, stop))
         await _break_things(plan, load, saboteur)
         stop.set()
 
@@ -108,14 +116,13 @@ async def _until_charged(load: Load, wanted: int) -> None:
             raise TimeoutError("nothing has been charged for a minute: see the services' log")
 
 
-async def _look(load: Load, client: Client, stop: asyncio.Event) -> None:
+async def _look(load: Load, stop: asyncio.Event) -> None:
     """Look at random accounts one after another, so that an overspent moment under load is seen too."""
-    while not stop.is_set():
-        await asyncio.sleep(LOOK_SECONDS)
-        try:
-            load.history.seen.extend(await client.levels(load.accounts.choose()[0]))
-        except grpc.aio.AioRpcError:
-            continue
+    async with connected(load) as client:
+        while not stop.is_set():
+            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(grpc.aio.AioRpcError):
+                load.history.seen.extend(await client.levels(load.accounts.choose()[0]))
 
 
 async def _replay_everything(load: Load, clients: list[Client]) -> None:
@@ -123,7 +130,8 @@ async def _replay_everything(load: Load, clients: list[Client]) -> None:
 
     async def replays(client: Client) -> None:
         for request, first in waiting:
-            await client.replay(request, first)
+            if not await client.replay(request, first):
+                raise TimeoutError("a ledger at rest does not answer: see the services' log")
 
     async with asyncio.TaskGroup() as group:
         for client in clients:

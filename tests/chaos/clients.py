@@ -73,11 +73,9 @@ class Load:
         """Return an id that nothing else in this campaign has."""
         return f"chaos-{next(self._ids)}"
 
-    def record(self, request: Asked, told: Told) -> None:
+    def record(self, told: Told) -> None:
         """Keep what became of a request."""
         self.history.told.append(told)
-        if told.answer:
-            self.answered.append((request, told))
         if told.fate is Fate.REFUSED:
             self.accounts.refused(told.account)
         if told.fate is Fate.ACKNOWLEDGED and told.spent != NOTHING:
@@ -129,11 +127,12 @@ class Client:
         if self.load.answered:
             await self.replay(*self.load.dice.choice(self.load.answered))
 
-    async def replay(self, request: Asked, first: Told) -> None:
-        """Repeat one request until it is answered again."""
+    async def replay(self, request: Asked, first: Told) -> bool:
+        """Repeat one request until it is answered again, and tell whether it was."""
         again = await self._until_known(request, PATIENCE_SECONDS)
         if again.answer:
             self.load.history.replays.append(Replay(request.request_id, first.answer, again.answer))
+        return bool(again.answer)
 
     async def pay_again(self) -> None:
         """Charge a release that this account has paid for, under a new id."""
@@ -154,7 +153,7 @@ class Client:
     async def _reserve(self, account: Path, most: Amount, seconds: int) -> str:
         request = pb.ReserveBudgetRequest(
             account=pb.Account(path=account),
-            max_cost=_cost(most),
+            max_cost=cost_message(most),
             query_id=f"query-{self.load.new_id()}",
             request_id=self.load.new_id(),
         )
@@ -166,7 +165,9 @@ class Client:
 
     async def _ask(self, request: Asked, *, patient: bool = True) -> Told:
         told = await self._until_known(request, PATIENCE_SECONDS if patient else 0)
-        self.load.record(request, told)
+        self.load.record(told)
+        if told.answer:
+            self.load.answered.append((request, told))
         return told
 
     async def _until_known(self, request: Asked, seconds: float) -> Told:
@@ -205,7 +206,7 @@ def _charge(load: Load, account: Path, cost: Amount, reservation_id: str = "") -
     request_id = load.new_id()
     return pb.UpdateBudgetRequest(
         account=pb.Account(path=account),
-        cost=_cost(cost),
+        cost=cost_message(cost),
         request_id=request_id,
         reservation_id=reservation_id,
         # Without a release, only the request id keeps a repeat from being charged again.
@@ -224,7 +225,8 @@ def _told(request: Asked, fate: Fate, spent: Amount = NOTHING, answer: bytes = b
     return Told(request.request_id, tuple(request.account.path), fate, most, spent, answer)
 
 
-def _cost(amount: Amount) -> cost_pb2.Cost:
+def cost_message(amount: Amount) -> cost_pb2.Cost:
+    """Return an amount in the currency of the campaign."""
     return cost_pb2.Cost(information=amount.information, calls=amount.calls, unit_id=UNIT)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -13,10 +13,11 @@ from redis import Redis
 
 from tests.chaos.history import Amount, Entry
 
-COLUMNS = ("request_id", "account", "information", "calls", "holds")
+CONNECTOR_RELEASE = "connector-"
+COLUMNS = ("request_id", "release_id", "account", "information", "calls", "holds")
 
 POSTGRES_JOURNAL = """
-SELECT request_id, account, information, calls,
+SELECT request_id, release_id, account, information, calls,
        (SELECT json_agg(json_build_array(level, window_start))::text FROM unnest(holds))
 FROM gris.journal
 """
@@ -25,7 +26,7 @@ FROM gris.journal
 def read_journal(address: str) -> tuple[Entry, ...]:
     """Return every line of the journal of a store that is named as for budget_service."""
     reader = READERS[address.partition(":")[0]]
-    return tuple(_entry(*line) for line in reader(address))
+    return tuple(_entry(line) for line in reader(address))
 
 
 def _from_sqlite(address: str) -> Iterable[Any]:
@@ -50,10 +51,13 @@ def _from_postgres(address: str) -> Iterable[Any]:
 READERS = {"sqlite": _from_sqlite, "redis": _from_redis, "postgresql": _from_postgres}
 
 
-def _entry(request_id: str, account: str, information: str, calls: str, holds: str) -> Entry:
+def _entry(line: Sequence[Any]) -> Entry:
+    request_id, release_id, account, information, calls, holds = line
     path = tuple(account.split("/"))
     depths = tuple(_depth(level) for level, _ in json.loads(holds))
-    return Entry(request_id, path, Amount(int(information), int(calls)), depths)
+    # The connector keeps its request ids to itself; its charges go by the release.
+    name = release_id if release_id.startswith(CONNECTOR_RELEASE) else request_id
+    return Entry(name, path, Amount(int(information), int(calls)), depths)
 
 
 def _depth(level: int | str) -> int:

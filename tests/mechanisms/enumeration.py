@@ -137,15 +137,15 @@ def _orders_of(
 
 def plackett_luce(logs: Sequence[float], order: Sequence[int]) -> float:
     """Return the probability of drawing entries in this order without replacement."""
-    if not order:
-        return 1.0
-    weights = [math.exp(value - max(logs)) for value in logs]
-    left = math.fsum(weights)
-    probability = 1.0
+    left = set(range(len(logs)))
+    log_probability = 0.0
     for entry in order:
-        probability *= weights[entry] / left
-        left -= weights[entry]
-    return probability
+        # Summed anew each time: what is left may be far smaller than what was taken away.
+        largest = max(logs[each] for each in left)
+        log_probability += logs[entry] - largest
+        log_probability -= math.log(math.fsum(math.exp(logs[each] - largest) for each in left))
+        left.remove(entry)
+    return math.exp(log_probability)
 
 
 def hockey_stick(first: Law[Outcome], second: Law[Outcome], epsilon: float) -> float:

@@ -1,101 +1,60 @@
 """Gaussian counts: the same zCDP as Laplace ones at less noise, and no more than that."""
 
 import math
-from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dp_service.mechanisms import CountNoise, Currency, KnownGumb, UnkGumb, count_noise
+from dp_service.mechanisms import CountNoise, Currency, KnownGumb, count_noise
 from dp_service.mechanisms.count_noise import gaussian_variance
 from dp_service.mechanisms.intervals import gaussian_half_width, gaussian_noise_interval
 
-from .enumeration import Law, certain_hockey_stick, hockey_stick, output_law
-from .neighbours import (
-    Counts,
-    Release,
-    all_histograms,
-    laws_over,
-    neighbouring_pairs,
-    over_known_domain,
-    over_unknown_domain,
-)
-
-DELTA = Fraction(1, 20)
-ORDERS = (1.01, 1.5, 2, 4, 16)
-FAR_ABOVE: list[Counts] = [(a, b, c) for a in (20, 21) for b in (9, 10) for c in (0, 1)]
+from .enumeration import certain_hockey_stick, output_law
+from .neighbours import over_known_domain
+from .promises import DELTA
+from .zcdp import KNOWN, SLACKS, SMALL, UNKNOWN, GaussianPromise, far_above, known_gumb
 
 
-def known_gumb(epsilon_per: int, tau: int, law: CountNoise = CountNoise.GAUSSIAN) -> KnownGumb:
-    """Return a top one with counts."""
-    return KnownGumb(Currency(Fraction(epsilon_per), DELTA), 1, tau, count_noise=law)
+@pytest.mark.parametrize("promise", KNOWN, ids=str)
+def test_gaussian_counts_cost_their_units_of_zcdp(promise: GaussianPromise) -> None:
+    """Elements with their counts cost e^2 / 8 for each unit charged, around zero and far above, in both directions."""
+    assert promise.worst_rho() <= promise.rho * (1 + 1e-9)
 
 
-def worst_zcdp(laws: dict[Counts, Law[Release]], pairs: Iterable[tuple[Counts, Counts]]) -> float:
-    """Return the largest Renyi divergence of order alpha divided by alpha: the rho of zCDP, over all pairs."""
-    return max(
-        renyi_divergence(laws[first], laws[second], order) / order
-        for first, second in pairs
-        for order in ORDERS
-    )
-
-
-def renyi_divergence(first: Law[Release], second: Law[Release], order: float) -> float:
-    """Return the divergence of one order, over the outcomes within the radius."""
-    total = math.fsum(
-        math.exp(order * math.log(mass) + (1 - order) * math.log(second.mass[outcome]))
-        for outcome, mass in first.mass.items()
-        # What is rarer than the smallest float has no part in any sum.
-        if mass > 0 and second.mass.get(outcome, 0.0) > 0
-    )
-    return math.log(total) / (order - 1)
-
-
-@pytest.mark.parametrize("law", CountNoise)
-@pytest.mark.parametrize(("epsilon_per", "tau"), [(1, 1), (3, 1), (2, 2)])
-def test_either_law_costs_two_units_of_zcdp(law: CountNoise, epsilon_per: int, tau: int) -> None:
-    """One element with its count is (2 e^2 / 8)-zCDP, at small counts and far above them, in both directions."""
-    mechanism = known_gumb(epsilon_per, tau, law)
-    promised = 2 * epsilon_per**2 / 8
-    for histograms in (all_histograms(3, 2), FAR_ABOVE):
-        laws = laws_over(histograms, lambda counts: over_known_domain(mechanism, counts), radius=60)
-        pairs = neighbouring_pairs(histograms, tau=tau, delta_l0=3)
-        assert worst_zcdp(laws, pairs) <= promised * (1 + 1e-9)
+def test_laplace_counts_cost_no_more_zcdp() -> None:
+    """The other law at the same price."""
+    for histograms in (SMALL, far_above(1)):
+        promise = GaussianPromise(known_gumb(1, 1, 1, CountNoise.LAPLACE), tuple(histograms), radius=60)
+        assert promise.worst_rho() <= promise.rho * (1 + 1e-9)
 
 
 def test_half_the_variance_would_break_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same test finds Gaussian noise of half its variance."""
     monkeypatch.setattr(count_noise, "gaussian_variance", lambda inverse_scale: 1 / inverse_scale**2 / 2)
-    laws = laws_over(FAR_ABOVE, lambda counts: over_known_domain(known_gumb(1, 1), counts), radius=60)
-    assert worst_zcdp(laws, neighbouring_pairs(FAR_ABOVE, tau=1, delta_l0=3)) > 0.25 * 1.05
+    promise = GaussianPromise(known_gumb(1, 1, 1), tuple(far_above(1)), radius=60)
+    assert promise.worst_rho() > promise.rho * 1.05
 
 
 def test_gaussian_counts_are_not_dp_at_the_price_of_their_units() -> None:
     """Two units of e-DP are promised without a delta; Laplace counts leave none, Gaussian ones do."""
     pair = (20, 0), (21, 0)
-    laws = [output_law(over_known_domain(known_gumb(1, 1), counts), radius=30) for counts in pair]
+    laws = [output_law(over_known_domain(known_gumb(1, 1, 1), counts), radius=30) for counts in pair]
     assert certain_hockey_stick(laws[1], laws[0], 2.0) > 1e-6
     laplace = [
-        output_law(over_known_domain(known_gumb(1, 1, CountNoise.LAPLACE), counts), radius=60)
+        output_law(over_known_domain(known_gumb(1, 1, 1, CountNoise.LAPLACE), counts), radius=60)
         for counts in pair
     ]
     assert certain_hockey_stick(laplace[1], laplace[0], 2.0) <= 0
 
 
-@pytest.mark.parametrize("slack", [0.05, 1e-3])
-@pytest.mark.parametrize(("k", "d_bar"), [(1, 2), (1, 3)])
-def test_unk_gumb_with_gaussian_counts_keeps_its_zcdp_and_delta(k: int, d_bar: int, slack: float) -> None:
-    """Converted to (epsilon, delta)-DP (Bun and Steinke, lemma 3.5), around the threshold and far above it."""
-    mechanism = UnkGumb(Currency(Fraction(2), DELTA), k, d_bar, 1, count_noise=CountNoise.GAUSSIAN)
-    rho = mechanism.worst_case_cost().information * 2**2 / 8
-    epsilon = rho + 2 * math.sqrt(rho * math.log(1 / slack))
-    for histograms in (all_histograms(3, 2), FAR_ABOVE):
-        laws = laws_over(
-            histograms, lambda counts: over_unknown_domain(mechanism, counts, d_bar=d_bar), radius=20
-        )
-        for first, second in neighbouring_pairs(histograms, tau=1, delta_l0=3):
-            assert hockey_stick(laws[first], laws[second], epsilon) <= DELTA + slack
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("promise", UNKNOWN, ids=str)
+def test_unk_gumb_with_gaussian_counts_keeps_its_zcdp_and_delta(
+    promise: GaussianPromise, slack: float
+) -> None:
+    """Converted to (epsilon, delta)-DP, around the threshold and far above it."""
+    assert promise.worst_delta(slack) <= DELTA + slack
 
 
 @pytest.mark.parametrize(("epsilon_per", "tau"), [("0.15", 1), ("1", 3)])
@@ -113,7 +72,7 @@ def test_the_law_of_counts_does_not_touch_the_selection() -> None:
     """Which element comes out has the same probability under both."""
     chosen = []
     for law in CountNoise:
-        whole = output_law(over_known_domain(known_gumb(1, 1, law), (3, 1, 0)), radius=60)
+        whole = output_law(over_known_domain(known_gumb(1, 1, 1, law), (3, 1, 0)), radius=60)
         chosen.append(
             [
                 math.fsum(mass for outcome, mass in whole.mass.items() if outcome.elements == (element,))

@@ -1,6 +1,6 @@
 """The work of a release depends on nothing that is not known before or shown afterwards.
 
-Time itself is measured by `make bench-timing`; here is counted how many random words each part of a release reads.
+Time itself is measured by `make bench-timing`; here is counted what a release draws and how many random words it reads.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from dp_service.mechanisms import (
     UnkGumb,
     UnkLap,
 )
-from dp_service.noise import KeyedNoise, KeyedStream
+from dp_service.noise import KeyedNoise, KeyedStream, LogWeights
 from dp_service.noise.stream import SubStream
 
 CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
@@ -99,6 +99,45 @@ def test_all_histograms_of_one_size_read_as_many_words(mechanism: Mechanism) -> 
         reads = [words_read(mechanism, counts, seed) for counts in SHAPES.values()]
         assert all(read == reads[0] for read in reads)
         assert sum(reads[0].values()) >= ROWS
+
+
+class RecordingNoise(KeyedNoise):
+    """Writes down what it is asked for: how many of what, and under which label."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(KeyedStream(seed.to_bytes(32, "big")))
+        self.asked: list[tuple[object, ...]] = []
+
+    def discrete_laplace(self, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        """Record and draw."""
+        self.asked.append(("Laplace", inverse_scale, size, label))
+        return super().discrete_laplace(inverse_scale, size, label)
+
+    def discrete_gaussian(self, variance: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        """Record and draw."""
+        self.asked.append(("Gaussian", variance, size, label))
+        return super().discrete_gaussian(variance, size, label)
+
+    def gumbel_order(self, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
+        """Record and draw."""
+        self.asked.append(("Gumbel", weights.unit, len(weights), count, label))
+        return super().gumbel_order(weights, count, label)
+
+    def random_order(self, size: int, label: str) -> NDArray[np.int64]:
+        """Record and draw."""
+        self.asked.append(("order", size, label))
+        return super().random_order(size, label)
+
+
+@pytest.mark.parametrize("mechanism", [*KNOWN, *UNKNOWN], ids=str)
+def test_all_histograms_of_one_size_are_asked_the_same_of_noise(mechanism: Mechanism) -> None:
+    """The same laws, sizes, lengths of orders and labels in the same sequence, for every shape."""
+    asked = []
+    for counts in SHAPES.values():
+        noise = RecordingNoise(0)
+        mechanism.run(Histogram.from_element_order(counts), noise)
+        asked.append(noise.asked)
+    assert all(each == asked[0] for each in asked)
 
 
 @pytest.mark.parametrize("mechanism", UNKNOWN, ids=str)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange
 from dp_service.queries.tables import Column, Nulls, Policy, Table
+from dp_service.queries.times import Refresh
 
 
 class Row(NamedTuple):
@@ -33,12 +34,13 @@ def holds(condition: Filter, value: Any) -> bool:
             return above and below
 
 
-def answer(query: HistogramQuery, policy: Policy, rows: list[Row]) -> list[tuple[Any, ...]]:
-    """Return the rows that an engine must answer with, in order."""
+def answer(query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int) -> list[tuple[Any, ...]]:
+    """Return the rows that an engine must answer with, in order, at a moment in seconds since 1970."""
     table = policy.table(query.table)
+    today = datetime.datetime.fromtimestamp(now, datetime.UTC).date()
     members: dict[tuple[Any, ...], list[str | None]] = defaultdict(list)
     for row in rows:
-        if _counts(row, query, table):
+        if _counts(row, query, table) and _is_closed(row, table, today):
             members[tuple(_value(row, table.column(name)) for name in query.dimensions)].append(row.member)
     domain = _domain(query, table)
     counts = {
@@ -47,7 +49,7 @@ def answer(query: HistogramQuery, policy: Policy, rows: list[Row]) -> list[tuple
         if domain is None or element in domain
     }
     ordered = sorted(counts, key=lambda element: (-counts[element], element))
-    limit = resolve(query, policy, now=0).row_limit
+    limit = resolve(query, policy, now=now).row_limit
     return [(*element, counts[element]) for element in ordered[:limit]]
 
 
@@ -71,6 +73,19 @@ def _counts(row: Row, query: HistogramQuery, table: Table) -> bool:
     if not all(holds(each, _value(row, table.column(each.column))) for each in query.filters):
         return False
     return query.time_range is None or _within(query.time_range, _value(row, table.time_column()))
+
+
+def _is_closed(row: Row, table: Table, today: datetime.date) -> bool:
+    """Tell whether a row's day lies before the first day of the period that `today` is in."""
+    if table.time is None or table.time.closed is None:
+        return True
+    first_days = {
+        Refresh.DAY: today,
+        Refresh.WEEK: today - datetime.timedelta(days=today.weekday()),
+        Refresh.MONTH: today.replace(day=1),
+    }
+    day = _value(row, table.time_column())
+    return day is not None and day < first_days[table.time.closed.refresh]
 
 
 def _value(row: Row, column: Column) -> Any:

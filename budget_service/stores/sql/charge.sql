@@ -12,17 +12,20 @@ BEGIN
   RETURN json_build_array('charged', '0', '0', '1', gris_rules.statuses(draft));
 END $$;
 
-CREATE FUNCTION gris_rules.charge_for(
+CREATE FUNCTION gris_rules.spend(
   draft gris_rules.draft, kind text, question text, counts_in gris.hold[]
 ) RETURNS gris_rules.draft LANGUAGE plpgsql AS $$
 DECLARE
   asked gris_rules.request := draft.asked;
 BEGIN
   draft.unit_id := asked.unit_id;
-  PERFORM gris_rules.spend((
-    asked.root, NULL, kind, asked.account, asked.information, asked.calls, asked.unit_id, asked.request_id, asked.release_id,
-    question, draft.now, counts_in
-  )::gris.journal);
+  INSERT INTO gris.journal (
+    root, kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds
+  ) VALUES (
+    asked.root, kind, asked.account, asked.information, asked.calls, asked.unit_id, asked.request_id,
+    asked.release_id, question, draft.now, counts_in
+  );
+  PERFORM gris_rules.add_spent(counts_in, asked.information, asked.calls);
   draft.outcome := gris_rules.charged(draft);
   RETURN draft;
 END $$;
@@ -77,7 +80,7 @@ BEGIN
     RETURN draft;
   END IF;
   PERFORM gris_rules.end_reservation(reservation);
-  draft := gris_rules.charge_for(draft, 'settled', reservation.query_id, reservation.holds);
+  draft := gris_rules.spend(draft, 'settled', reservation.query_id, reservation.holds);
   draft.paid_in := gris_rules.payment_span(draft, reservation.holds[cardinality(reservation.holds)]);
   draft.paid_query_id := reservation.query_id;
   RETURN draft;
@@ -99,7 +102,7 @@ BEGIN
   IF draft.outcome IS NOT NULL THEN
     RETURN draft;
   END IF;
-  draft := gris_rules.charge_for(draft, 'direct', asked.query_id, gris_rules.holds(draft));
+  draft := gris_rules.spend(draft, 'direct', asked.query_id, gris_rules.holds(draft));
   draft.paid_in := (draft.leaf).window_start;
   draft.paid_query_id := asked.query_id;
   RETURN draft;

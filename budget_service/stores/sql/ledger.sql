@@ -64,39 +64,59 @@ BEGIN
   PERFORM gris_rules.add_reserved(ended.holds, -ended.information, -ended.calls);
 END $$;
 
-CREATE FUNCTION gris_rules.spend(charge gris.journal) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION gris_rules.add_spent(holds gris.hold[], information bigint, calls bigint)
+RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  UPDATE gris.balances AS balance
+  SET spent_information = spent_information + information, spent_calls = spent_calls + calls,
+      earlier = gris_rules.charged_days(balance.earlier, hold.window_start, information, calls)
+  FROM unnest(holds) AS hold
+  WHERE balance.level = hold.level AND gris_rules.counts(balance, hold.window_start);
+END $$;
+
+-- Write charges of reservations that lapse and are forfeited, the oldest first; the first one fixes the currency.
+CREATE FUNCTION gris_rules.forfeit(draft gris_rules.draft, lapsed gris.reservations[]) RETURNS gris_rules.draft
+LANGUAGE plpgsql AS $$
+DECLARE
+  first_unit_id text := (
+    SELECT unit_id FROM unnest(lapsed) WHERE forfeits ORDER BY expires_at, reservation_id LIMIT 1
+  );
+BEGIN
+  draft.unit_id := coalesce(nullif(draft.unit_id, ''), first_unit_id, '');
   INSERT INTO gris.journal (
     root, kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds
-  ) VALUES (
-    charge.root, charge.kind, charge.account, charge.information, charge.calls, charge.unit_id, charge.request_id,
-    charge.release_id, charge.query_id, charge.time, charge.holds
-  );
-  UPDATE gris.balances AS balance
-  SET spent_information = spent_information + charge.information, spent_calls = spent_calls + charge.calls,
-      earlier = gris_rules.charged_days(balance.earlier, hold.window_start, charge.information, charge.calls)
-  FROM unnest(charge.holds) AS hold
-  WHERE balance.level = hold.level AND gris_rules.counts(balance, hold.window_start);
+  )
+  SELECT root, 'forfeited', account, information, calls, unit_id, request_id, '', query_id, expires_at, holds
+  FROM unnest(lapsed) WHERE forfeits ORDER BY expires_at, reservation_id;
+  RETURN draft;
 END $$;
 
 CREATE FUNCTION gris_rules.expire(draft gris_rules.draft) RETURNS gris_rules.draft LANGUAGE plpgsql AS $$
 DECLARE
-  lapsed gris.reservations;
-BEGIN
-  FOR lapsed IN
-    SELECT * FROM gris.reservations WHERE root = (draft.asked).root AND expires_at <= draft.now
+  lapsed gris.reservations[] := ARRAY(
+    SELECT each FROM gris.reservations AS each
+    WHERE root = (draft.asked).root AND expires_at <= draft.now
     ORDER BY expires_at, reservation_id LIMIT (draft.asked).expired_at_once
+  );
+  held record;
+BEGIN
+  IF lapsed = '{}' THEN
+    RETURN draft;
+  END IF;
+  DELETE FROM gris.reservations WHERE root = (draft.asked).root AND reservation_id IN (
+    SELECT reservation_id FROM unnest(lapsed)
+  );
+  -- Many hold in the same spans, whose balances are written once.
+  FOR held IN
+    SELECT ARRAY[hold] AS spans, sum(information)::bigint AS information, sum(calls)::bigint AS calls,
+      sum(information * forfeits::integer)::bigint AS lost_information,
+      sum(calls * forfeits::integer)::bigint AS lost_calls
+    FROM unnest(lapsed) AS each CROSS JOIN unnest(each.holds) AS hold GROUP BY hold
   LOOP
-    PERFORM gris_rules.end_reservation(lapsed);
-    IF lapsed.forfeits THEN
-      draft.unit_id := coalesce(nullif(draft.unit_id, ''), lapsed.unit_id);
-      PERFORM gris_rules.spend((
-        lapsed.root, NULL, 'forfeited', lapsed.account, lapsed.information, lapsed.calls, lapsed.unit_id, lapsed.request_id, '',
-        lapsed.query_id, lapsed.expires_at, lapsed.holds
-      )::gris.journal);
-    END IF;
+    PERFORM gris_rules.add_reserved(held.spans, -held.information, -held.calls);
+    PERFORM gris_rules.add_spent(held.spans, held.lost_information, held.lost_calls);
   END LOOP;
-  RETURN draft;
+  RETURN gris_rules.forfeit(draft, lapsed);
 END $$;
 
 -- Every level is brought up to now, and written only if that changed it.

@@ -25,6 +25,7 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_SETTLED: _ClassVar[ChargeKind]
     CHARGE_KIND_DIRECT: _ClassVar[ChargeKind]
     CHARGE_KIND_FORFEITED: _ClassVar[ChargeKind]
+    CHARGE_KIND_LOST: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
 PERIOD_WEEK: Period
@@ -35,6 +36,7 @@ CHARGE_KIND_UNSPECIFIED: ChargeKind
 CHARGE_KIND_SETTLED: ChargeKind
 CHARGE_KIND_DIRECT: ChargeKind
 CHARGE_KIND_FORFEITED: ChargeKind
+CHARGE_KIND_LOST: ChargeKind
 
 class Limit(_message.Message):
     __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
@@ -183,3 +185,21 @@ class VerifyLedgerResponse(_message.Message):
     different: int
     differences: _containers.RepeatedCompositeFieldContainer[Difference]
     def __init__(self, entries: _Optional[int] = ..., balances: _Optional[int] = ..., different: _Optional[int] = ..., differences: _Optional[_Iterable[_Union[Difference, _Mapping]]] = ...) -> None: ...
+
+class SealJournalRequest(_message.Message):
+    __slots__ = ("account", "archive")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    ARCHIVE_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    archive: bool
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., archive: bool = ...) -> None: ...
+
+class SealJournalResponse(_message.Message):
+    __slots__ = ("entries", "digest", "archive")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    ARCHIVE_FIELD_NUMBER: _ClassVar[int]
+    entries: int
+    digest: str
+    archive: str
+    def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., archive: _Optional[str] = ...) -> None: ...

@@ -56,6 +56,11 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.FromString,
                 _registered_method=True)
+        self.SealJournal = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/SealJournal',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalResponse.FromString,
+                _registered_method=True)
 
 
 class BudgetAdminServiceServicer(object):
@@ -92,6 +97,14 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SealJournal(self, request, context):
+        """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
+        verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_BudgetAdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -114,6 +127,11 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.VerifyLedger,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.SerializeToString,
+            ),
+            'SealJournal': grpc.unary_unary_rpc_method_handler(
+                    servicer.SealJournal,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -226,6 +244,33 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/VerifyLedger',
             gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SealJournal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/SealJournal',
+            gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalResponse.FromString,
             options,
             channel_credentials,
             insecure,

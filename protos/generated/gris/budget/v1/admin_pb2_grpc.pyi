@@ -49,6 +49,14 @@ class BudgetAdminServiceStub:
     ]
     """Adds up the journal anew and compares every balance with it."""
 
+    SealJournal: grpc.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.SealJournalRequest,
+        gris.budget.v1.admin_pb2.SealJournalResponse,
+    ]
+    """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
+    verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+    """
+
 class BudgetAdminServiceAsyncStub:
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
     only where the operator asks for it. Errors are those of BudgetService; nothing here ever lowers what was spent.
@@ -79,6 +87,14 @@ class BudgetAdminServiceAsyncStub:
         gris.budget.v1.admin_pb2.VerifyLedgerResponse,
     ]
     """Adds up the journal anew and compares every balance with it."""
+
+    SealJournal: grpc.aio.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.SealJournalRequest,
+        gris.budget.v1.admin_pb2.SealJournalResponse,
+    ]
+    """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
+    verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+    """
 
 class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
@@ -118,5 +134,15 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris.budget.v1.admin_pb2.VerifyLedgerResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.VerifyLedgerResponse]]:
         """Adds up the journal anew and compares every balance with it."""
+
+    @abc.abstractmethod
+    def SealJournal(
+        self,
+        request: gris.budget.v1.admin_pb2.SealJournalRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.budget.v1.admin_pb2.SealJournalResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.SealJournalResponse]]:
+        """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
+        verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+        """
 
 def add_BudgetAdminServiceServicer_to_server(servicer: BudgetAdminServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

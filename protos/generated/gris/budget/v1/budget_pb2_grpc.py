@@ -29,10 +29,10 @@ class BudgetServiceStub(object):
     """A strict ledger of what each analyst has learnt. It never knows what is asked.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.budget". RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (and
-    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE had no
-    effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every change carries a
-    request_id made by the client: a repeat with the same content returns the first answer with replayed = true and has
-    no second effect; the same id with other content is INVALID_ARGUMENT.
+    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
+    OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
+    change carries a request_id made by the client: a repeat with the same content returns the first answer with
+    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT.
     """
 
     def __init__(self, channel):
@@ -72,10 +72,10 @@ class BudgetServiceServicer(object):
     """A strict ledger of what each analyst has learnt. It never knows what is asked.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.budget". RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (and
-    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE had no
-    effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every change carries a
-    request_id made by the client: a repeat with the same content returns the first answer with replayed = true and has
-    no second effect; the same id with other content is INVALID_ARGUMENT.
+    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
+    OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
+    change carries a request_id made by the client: a repeat with the same content returns the first answer with
+    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT.
     """
 
     def CheckBudget(self, request, context):
@@ -153,10 +153,10 @@ class BudgetService(object):
     """A strict ledger of what each analyst has learnt. It never knows what is asked.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.budget". RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (and
-    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE had no
-    effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every change carries a
-    request_id made by the client: a repeat with the same content returns the first answer with replayed = true and has
-    no second effect; the same id with other content is INVALID_ARGUMENT.
+    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
+    OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
+    change carries a request_id made by the client: a repeat with the same content returns the first answer with
+    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT.
     """
 
     @staticmethod

@@ -51,6 +51,27 @@ class CompositionBound(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COMPOSITION_BOUND_DONG_DURFEE_ROGERS: _ClassVar[CompositionBound]
     COMPOSITION_BOUND_DURFEE_ROGERS: _ClassVar[CompositionBound]
     COMPOSITION_BOUND_ZCDP: _ClassVar[CompositionBound]
+
+class TimeUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TIME_UNIT_UNSPECIFIED: _ClassVar[TimeUnit]
+    TIME_UNIT_DAYS: _ClassVar[TimeUnit]
+    TIME_UNIT_SECONDS: _ClassVar[TimeUnit]
+    TIME_UNIT_MILLISECONDS: _ClassVar[TimeUnit]
+
+class RefreshPeriod(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REFRESH_PERIOD_UNSPECIFIED: _ClassVar[RefreshPeriod]
+    REFRESH_PERIOD_DAY: _ClassVar[RefreshPeriod]
+    REFRESH_PERIOD_WEEK: _ClassVar[RefreshPeriod]
+    REFRESH_PERIOD_MONTH: _ClassVar[RefreshPeriod]
+
+class FilterOperator(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FILTER_OPERATOR_UNSPECIFIED: _ClassVar[FilterOperator]
+    FILTER_OPERATOR_IN: _ClassVar[FilterOperator]
+    FILTER_OPERATOR_NOT_IN: _ClassVar[FilterOperator]
+    FILTER_OPERATOR_RANGE: _ClassVar[FilterOperator]
 MECHANISM_UNSPECIFIED: Mechanism
 MECHANISM_KNOWN_LAP: Mechanism
 MECHANISM_KNOWN_GUMB: Mechanism
@@ -74,6 +95,18 @@ COMPOSITION_BOUND_BASIC: CompositionBound
 COMPOSITION_BOUND_DONG_DURFEE_ROGERS: CompositionBound
 COMPOSITION_BOUND_DURFEE_ROGERS: CompositionBound
 COMPOSITION_BOUND_ZCDP: CompositionBound
+TIME_UNIT_UNSPECIFIED: TimeUnit
+TIME_UNIT_DAYS: TimeUnit
+TIME_UNIT_SECONDS: TimeUnit
+TIME_UNIT_MILLISECONDS: TimeUnit
+REFRESH_PERIOD_UNSPECIFIED: RefreshPeriod
+REFRESH_PERIOD_DAY: RefreshPeriod
+REFRESH_PERIOD_WEEK: RefreshPeriod
+REFRESH_PERIOD_MONTH: RefreshPeriod
+FILTER_OPERATOR_UNSPECIFIED: FilterOperator
+FILTER_OPERATOR_IN: FilterOperator
+FILTER_OPERATOR_NOT_IN: FilterOperator
+FILTER_OPERATOR_RANGE: FilterOperator
 
 class MechanismParameters(_message.Message):
     __slots__ = ("mechanism", "epsilon_per", "delta", "tau", "delta_l0", "d_bar", "k", "domain_size", "count_noise", "noise_scale", "consistency")
@@ -346,3 +379,91 @@ class SolveParametersResponse(_message.Message):
     delta: float
     bound: CompositionBound
     def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ...) -> None: ...
+
+class GetCatalogRequest(_message.Message):
+    __slots__ = ("table", "page_size", "page_token")
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    table: str
+    page_size: int
+    page_token: str
+    def __init__(self, table: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class GetCatalogResponse(_message.Message):
+    __slots__ = ("tables", "next_page_token", "epsilon_per", "delta", "unit_id", "count_noise", "policy_id")
+    TABLES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    UNIT_ID_FIELD_NUMBER: _ClassVar[int]
+    COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
+    POLICY_ID_FIELD_NUMBER: _ClassVar[int]
+    tables: _containers.RepeatedCompositeFieldContainer[CatalogTable]
+    next_page_token: str
+    epsilon_per: str
+    delta: str
+    unit_id: str
+    count_noise: CountNoise
+    policy_id: str
+    def __init__(self, tables: _Optional[_Iterable[_Union[CatalogTable, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., unit_id: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., policy_id: _Optional[str] = ...) -> None: ...
+
+class CatalogTable(_message.Message):
+    __slots__ = ("name", "member", "measures", "time", "consistency", "columns")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    MEASURES_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    member: str
+    measures: _containers.RepeatedCompositeFieldContainer[CatalogMeasure]
+    time: CatalogTime
+    consistency: Consistency
+    columns: _containers.RepeatedCompositeFieldContainer[CatalogColumn]
+    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ...) -> None: ...
+
+class CatalogMeasure(_message.Message):
+    __slots__ = ("measure", "tau", "clipped")
+    MEASURE_FIELD_NUMBER: _ClassVar[int]
+    TAU_FIELD_NUMBER: _ClassVar[int]
+    CLIPPED_FIELD_NUMBER: _ClassVar[int]
+    measure: _question_pb2.Measure
+    tau: int
+    clipped: bool
+    def __init__(self, measure: _Optional[_Union[_question_pb2.Measure, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ...) -> None: ...
+
+class CatalogTime(_message.Message):
+    __slots__ = ("column", "unit", "zone", "refresh", "closed_before")
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    REFRESH_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    column: str
+    unit: TimeUnit
+    zone: str
+    refresh: RefreshPeriod
+    closed_before: int
+    def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ...) -> None: ...
+
+class CatalogColumn(_message.Message):
+    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    MECHANISM_FIELD_NUMBER: _ClassVar[int]
+    FILTERS_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_SIZE_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    type: _histogram_pb2.ColumnType
+    mechanism: Mechanism
+    filters: _containers.RepeatedScalarFieldContainer[FilterOperator]
+    domain_size: int
+    domain: _histogram_pb2.ElementColumn
+    delta: int
+    null_value: _question_pb2.Value
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ...) -> None: ...

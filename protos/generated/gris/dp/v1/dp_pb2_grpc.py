@@ -75,6 +75,11 @@ class DpServiceStub(object):
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersRequest.SerializeToString,
                 response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersResponse.FromString,
                 _registered_method=True)
+        self.GetCatalog = channel.unary_unary(
+                '/gris.dp.v1.DpService/GetCatalog',
+                request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogRequest.SerializeToString,
+                response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogResponse.FromString,
+                _registered_method=True)
 
 
 class DpServiceServicer(object):
@@ -136,6 +141,14 @@ class DpServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetCatalog(self, request, context):
+        """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
+        pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DpServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -173,6 +186,11 @@ def add_DpServiceServicer_to_server(servicer, server):
                     servicer.SolveParameters,
                     request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersRequest.FromString,
                     response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersResponse.SerializeToString,
+            ),
+            'GetCatalog': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCatalog,
+                    request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogRequest.FromString,
+                    response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -370,6 +388,33 @@ class DpService(object):
             '/gris.dp.v1.DpService/SolveParameters',
             gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersRequest.SerializeToString,
             gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCatalog(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.dp.v1.DpService/GetCatalog',
+            gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogRequest.SerializeToString,
+            gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -71,6 +71,14 @@ class DpServiceStub:
     ]
     """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
 
+    GetCatalog: grpc.UnaryUnaryMultiCallable[
+        gris.dp.v1.dp_pb2.GetCatalogRequest,
+        gris.dp.v1.dp_pb2.GetCatalogResponse,
+    ]
+    """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
+    pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
+    """
+
 class DpServiceAsyncStub:
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
@@ -123,6 +131,14 @@ class DpServiceAsyncStub:
         gris.dp.v1.dp_pb2.SolveParametersResponse,
     ]
     """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
+
+    GetCatalog: grpc.aio.UnaryUnaryMultiCallable[
+        gris.dp.v1.dp_pb2.GetCatalogRequest,
+        gris.dp.v1.dp_pb2.GetCatalogResponse,
+    ]
+    """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
+    pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
+    """
 
 class DpServiceServicer(metaclass=abc.ABCMeta):
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
@@ -190,5 +206,15 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris.dp.v1.dp_pb2.SolveParametersResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.SolveParametersResponse]]:
         """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
+
+    @abc.abstractmethod
+    def GetCatalog(
+        self,
+        request: gris.dp.v1.dp_pb2.GetCatalogRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.dp.v1.dp_pb2.GetCatalogResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.GetCatalogResponse]]:
+        """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
+        pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
+        """
 
 def add_DpServiceServicer_to_server(servicer: DpServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -1,4 +1,4 @@
-"""What every store has to do where windows change or end: what the pure rules do, where chance rarely leads."""
+"""What every store has to do where chance rarely leads: what the pure rules do, also where windows change or end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import Account, Cost, LevelLimit
-from budget_service.ledger.windows import DAY, Period
+from budget_service.ledger.windows import DAY, SECOND, Period
 from budget_service.stores.interface import Store
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import SteppedClock, charge, levels, limit, reserve
+from tests.budget.samples import SteppedClock, charge, levels, limit, release, reserve
 
 ACCOUNT = Account(("windows", "ann"))
 DAYS = limit(9, 9, days=2)
@@ -46,6 +46,33 @@ def at_midnight(clock: SteppedClock, *, days: int = 0, seconds: int = 0) -> None
     """Move the clock to the next midnight, and on."""
     clock.now += DAY - clock.now % DAY
     clock.step(days=days, seconds=seconds)
+
+
+async def test_a_reservation_is_over_at_the_very_moment_it_lapses(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Then what it held is free for others, and not a microsecond earlier."""
+    both = Both(any_store, clock)
+    on = levels(ACCOUNT, own=limit(4, 4))
+    await both.apply(reserve("r", Cost(4, 1), account=ACCOUNT, on=on))
+    clock.now += 60 * SECOND - 1
+    await both.apply(charge("early", Cost(1, 1), account=ACCOUNT, on=on))
+    clock.now += 1
+    await both.apply(charge("settles", Cost(1, 1), account=ACCOUNT, on=on, settles="r"))
+    await both.apply(charge("then", Cost(4, 1), account=ACCOUNT, on=on))
+    await both.read(*on)
+
+
+async def test_nobody_ends_a_reservation_of_another_account(any_store: Store, clock: SteppedClock) -> None:
+    """Neither by a charge nor by a release, and not for the account above."""
+    both = Both(any_store, clock)
+    on = levels(ACCOUNT)
+    await both.apply(reserve("r", account=ACCOUNT, on=on))
+    for other in (Account((ACCOUNT.root, "bob")), ACCOUNT.level(1)):
+        await both.apply(charge(f"c {other.text}", account=other, settles="r"))
+        await both.apply(release(f"x {other.text}", ends="r", account=other))
+    await both.read(*on)
+    await both.apply(charge("c", account=ACCOUNT, on=on, settles="r"))
 
 
 async def test_what_is_settled_after_midnight_is_paid_for_on_the_day_before(
@@ -100,16 +127,17 @@ async def test_a_day_counts_as_long_as_the_rule_it_was_charged_under(
         Account((ACCOUNT.root, f"a{index}")): pair
         for index, pair in enumerate(itertools.product(rules, rules))
     }
-    # One unit at a time, so that each is seen to count by itself.
+    # Often one unit alone, so that each is seen to count by itself.
     costs = itertools.cycle([Cost(2, 1), Cost(0, 1), Cost(1, 0)])
     for day in range(6 + days_between):
         for account, (before, after) in changes.items():
             on = levels(account, own=before if day < days_between else after)
+            cost = Cost(0, 1) if day == days_between else next(costs)
             if day == 0:
                 first = charge(
                     f"{account.text} first", Cost(2, 1), account=account, on=levels(account, own=before)
                 )
                 await both.apply(first)
-            await both.apply(charge(f"{account.text} {day}", next(costs), account=account, on=on))
+            await both.apply(charge(f"{account.text} {day}", cost, account=account, on=on))
             assert await both.rules.read(account, on) == await any_store.read(account, on)
         at_midnight(clock)

@@ -1,0 +1,77 @@
+"""The settings in force: `budget.yaml` and the ticket keys it names, read again whenever one of the files changes.
+
+A file that cannot be used changes nothing: the settings in force stay, and the log says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from budget_service.configuration import Configuration, ConfigurationError, load_configuration
+from budget_service.tickets import TicketKeyError, TicketVerifier
+
+INTERVAL_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A valid configuration and, if it demands tickets, the keys they are checked with."""
+
+    configuration: Configuration
+    tickets: TicketVerifier | None = None
+
+
+@dataclass
+class LiveSettings:
+    """The settings in force; whoever keeps something that follows from them asks whether they are still the same."""
+
+    current: Settings
+
+    async def follow(self, path: Path) -> None:
+        """Read the files again whenever one of them has changed; runs until it is cancelled."""
+        seen = await asyncio.to_thread(_stamps, path, self.current)
+        while True:
+            await asyncio.sleep(INTERVAL_SECONDS)
+            found = await asyncio.to_thread(_stamps, path, self.current)
+            if found != seen:
+                # The stamps are older than what is read now, so that a change in between is noticed next time.
+                seen = found
+                await asyncio.to_thread(self.reload, path)
+
+    def reload(self, path: Path) -> None:
+        """Put the files' settings in force as a whole, or keep those that are and log why."""
+        try:
+            self.current = load_settings(path)
+        except (ConfigurationError, TicketKeyError) as error:
+            log.error("the new configuration is not used, the old one stays in force: %s", error)
+            return
+        log.info("a new configuration is in force")
+
+
+def load_settings(path: Path) -> Settings:
+    """Read `budget.yaml` and the keys it names. Raises ConfigurationError or TicketKeyError."""
+    configuration = load_configuration(path)
+    wanted = configuration.charge_tickets
+    if wanted is None:
+        return Settings(configuration)
+    previous = [Path(each) for each in wanted.previous_key_files]
+    return Settings(configuration, TicketVerifier.from_files(Path(wanted.key_file), previous))
+
+
+def _stamps(path: Path, settings: Settings) -> list[tuple[int, int, int] | None]:
+    wanted = settings.configuration.charge_tickets
+    keys = [] if wanted is None else [wanted.key_file, *wanted.previous_key_files]
+    return [_stamp(each) for each in (path, *map(Path, keys))]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,177 @@
+"""The file of the SQLite store: who may own it, what it must look like, and its schema.
+
+Accounts and levels are written as their path joined by slashes, times in microseconds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sqlite3
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from budget_service.stores.interface import StoreUnusableError
+
+SCHEMA_VERSION = 3
+
+SCHEMA = (
+    "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
+    "limits_version INTEGER NOT NULL) WITHOUT ROWID",
+    # A limit is written as `limits.limit_text`.
+    "CREATE TABLE limits (root TEXT NOT NULL, level TEXT NOT NULL, limit_text TEXT NOT NULL, "
+    "PRIMARY KEY (root, level)) WITHOUT ROWID",
+    # One row: the ledger's own name, which its mark repeats.
+    "CREATE TABLE ledger (ledger_id TEXT NOT NULL)",
+    """CREATE TABLE balances (
+        level TEXT PRIMARY KEY, window_start INTEGER NOT NULL, window_end INTEGER,
+        spent_information INTEGER NOT NULL, spent_calls INTEGER NOT NULL,
+        reserved_information INTEGER NOT NULL, reserved_calls INTEGER NOT NULL,
+        reserved_since INTEGER NOT NULL, leaves_at INTEGER, earlier TEXT NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE reservations (
+        root TEXT NOT NULL, reservation_id TEXT NOT NULL, account TEXT NOT NULL, request_id TEXT NOT NULL,
+        query_id TEXT NOT NULL, information INTEGER NOT NULL, calls INTEGER NOT NULL, expires_at INTEGER NOT NULL,
+        paid_release_id TEXT NOT NULL, forfeits INTEGER NOT NULL, holds TEXT NOT NULL, unit_id TEXT NOT NULL,
+        PRIMARY KEY (root, reservation_id)) WITHOUT ROWID""",
+    "CREATE INDEX reservations_by_end ON reservations (root, expires_at, reservation_id)",
+    """CREATE TABLE outcomes (
+        root TEXT NOT NULL, request_id TEXT NOT NULL, fingerprint TEXT NOT NULL, outcome TEXT NOT NULL,
+        keep_until INTEGER NOT NULL, PRIMARY KEY (root, request_id)) WITHOUT ROWID""",
+    "CREATE INDEX outcomes_by_age ON outcomes (keep_until)",
+    """CREATE TABLE payments (
+        account TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, release_id TEXT NOT NULL,
+        window_start INTEGER NOT NULL, keep_until INTEGER, PRIMARY KEY (account, kind, id)) WITHOUT ROWID""",
+    "CREATE INDEX payments_by_age ON payments (keep_until)",
+    """CREATE TABLE journal (
+        entry INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, account TEXT NOT NULL,
+        information INTEGER NOT NULL, calls INTEGER NOT NULL, unit_id TEXT NOT NULL, request_id TEXT NOT NULL,
+        release_id TEXT NOT NULL, query_id TEXT NOT NULL, time INTEGER NOT NULL, holds TEXT NOT NULL)""",
+    # The entries of one root in order; an index holds the number of the row.
+    "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
+    """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
+        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
+    # How far each root's journal is sealed, and what counts of it.
+    "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
+    "digest TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE checkpoint_sums (
+        root TEXT NOT NULL, level TEXT NOT NULL, window_start INTEGER NOT NULL, information INTEGER NOT NULL,
+        calls INTEGER NOT NULL, PRIMARY KEY (root, level, window_start)) WITHOUT ROWID""",
+    """CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal WHEN OLD.entry > coalesce((
+            SELECT position FROM checkpoints
+            WHERE root = substr(OLD.account, 1, instr(OLD.account || '/', '/') - 1)), 0)
+        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
+)
+
+# What makes a schema into the next one.
+MIGRATIONS = {
+    1: (
+        "ALTER TABLE reservations ADD COLUMN unit_id TEXT NOT NULL DEFAULT ''",
+        # A reservation used to fix the currency of its root.
+        "UPDATE reservations SET unit_id = (SELECT unit_id FROM roots WHERE roots.root = reservations.root)",
+    ),
+    2: (
+        "ALTER TABLE balances ADD COLUMN reserved_since INTEGER NOT NULL DEFAULT 0",
+        # Only calendar windows were known.
+        "UPDATE balances SET reserved_since = window_start",
+        "ALTER TABLE balances ADD COLUMN leaves_at INTEGER",
+        "ALTER TABLE balances ADD COLUMN earlier TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE roots ADD COLUMN limits_version INTEGER NOT NULL DEFAULT 0",
+        *SCHEMA[1:3],
+        "DROP INDEX outcomes_by_age",
+        "CREATE INDEX outcomes_by_age ON outcomes (keep_until)",
+        "DROP INDEX payments_by_age",
+        "CREATE INDEX payments_by_age ON payments (keep_until)",
+        "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
+        "DROP TRIGGER journal_is_not_shortened",
+        *SCHEMA[-3:],
+    ),
+}
+
+SYNCHRONOUS_FULL = 2
+
+
+def secure(path: Path) -> None:
+    """Make the file so that only its owner may read and write it, or see that the one that is there is safe.
+
+    SQLite gives its own files beside it (-wal, -shm) the same mode.
+    """
+    try:
+        # A file that is there is not opened: closing it would free the lock of another owner in this process.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        _demand_private(path)
+    except OSError as error:
+        raise StoreUnusableError(f"{path}: {error.strerror}") from None
+
+
+def _demand_private(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise StoreUnusableError(f"{path}: {error.strerror}") from None
+    if mode & stat.S_IWOTH:
+        raise StoreUnusableError(f"{path}: anybody may write this ledger: check it, then `chmod o-w` it")
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a ledger as its only owner and bring its schema up to date. Raises StoreUnusableError."""
+    try:
+        # Two threads take turns with it: that of the event loop, and one that only commits.
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    except sqlite3.Error as error:
+        raise StoreUnusableError(f"{path}: {error}") from error
+    try:
+        _take(connection)
+        _prepare(connection, path)
+    except BaseException as error:
+        connection.close()
+        if (
+            isinstance(error, sqlite3.OperationalError)
+            and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+        ):
+            raise StoreUnusableError(
+                f"{path} is in use: one process owns a ledger, stop the other one first"
+            ) from None
+        if isinstance(error, sqlite3.Error):
+            raise StoreUnusableError(f"{path}: {error}") from error
+        raise
+    return connection
+
+
+def check_settings(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreUnusableError unless the ledger is where it was, and every commit is forced to the disk."""
+    (journal_mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
+    if (journal_mode, synchronous) != ("wal", SYNCHRONOUS_FULL):
+        raise StoreUnusableError(f"{path}: commits are not forced to the disk")
+    if not path.exists():
+        raise StoreUnusableError(f"{path} is gone: what is charged now would be lost with this process")
+
+
+def _take(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    # The lock is taken by the first transaction and then kept.
+    connection.execute("BEGIN EXCLUSIVE")
+    connection.execute("COMMIT")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > SCHEMA_VERSION:
+        raise StoreUnusableError(f"{path} has schema {version}, newer than this program's {SCHEMA_VERSION}")
+    if version == SCHEMA_VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    for statement_ in _statements_since(version):
+        connection.execute(statement_)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute("COMMIT")
+
+
+def _statements_since(version: int) -> Iterable[str]:
+    if version == 0:
+        return SCHEMA
+    return itertools.chain.from_iterable(MIGRATIONS[each] for each in range(version, SCHEMA_VERSION))

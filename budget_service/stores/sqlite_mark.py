@@ -1,0 +1,98 @@
+"""The mark beside a ledger: how far its journal had come, so that a restored backup is known for what it is.
+
+The mark is a small file that is no part of the ledger and must not be backed up with it. A ledger that is behind its
+mark, or has none, has lost charges that were acknowledged; it is refused until the operator confirms that what was
+charged meanwhile counts as spent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from budget_service.stores.interface import StoreUnusableError
+
+SUFFIX = ".mark"
+WHAT_TO_DO = (
+    "if it is a backup that was restored, start once with --confirm-restored: every budget that is open counts as "
+    "spent until its window ends, because nobody knows what was charged since the backup"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A ledger's name, and the number of its last entry that the mark knows of."""
+
+    ledger_id: str
+    last_entry: int
+
+
+def mark_path(ledger: Path) -> Path:
+    """Return where the mark of a ledger is."""
+    return ledger.with_name(ledger.name + SUFFIX)
+
+
+def state_of(connection: sqlite3.Connection) -> Mark | None:
+    """Return what the mark of a ledger should say; None if the ledger has no name yet."""
+    row = connection.execute("SELECT ledger_id FROM ledger").fetchone()
+    # SQLite keeps the number of the last entry, also of one that was archived.
+    last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
+    return Mark(row[0], last[0] if last else 0) if row else None
+
+
+def check_mark(connection: sqlite3.Connection, ledger: Path) -> None:
+    """Name a new ledger and mark it, or raise StoreUnusableError if it is behind its mark or has none."""
+    found, mark = state_of(connection), _read(mark_path(ledger))
+    if found is None:
+        if mark is not None:
+            raise StoreUnusableError(
+                f"{ledger} is new, but {mark_path(ledger).name} belongs to another ledger: {WHAT_TO_DO}"
+            )
+        connection.execute("INSERT INTO ledger VALUES (?)", (secrets.token_hex(16),))
+        write_mark(connection, ledger)
+    elif mark is None:
+        raise StoreUnusableError(f"{ledger} has lost its mark {mark_path(ledger).name}: {WHAT_TO_DO}")
+    elif mark.ledger_id != found.ledger_id:
+        raise StoreUnusableError(f"{mark_path(ledger)} is the mark of another ledger: {WHAT_TO_DO}")
+    elif found.last_entry < mark.last_entry:
+        lost = mark.last_entry - found.last_entry
+        raise StoreUnusableError(f"{ledger} has lost at least {lost} charges: {WHAT_TO_DO}")
+
+
+def write_mark(connection: sqlite3.Connection, ledger: Path) -> None:
+    """Mark how far a ledger has come, naming it first if it has no name."""
+    found = state_of(connection)
+    if found is None:
+        connection.execute("INSERT INTO ledger VALUES (?)", (secrets.token_hex(16),))
+        found = state_of(connection)
+    assert found is not None  # noqa: S101 - it was just given
+    save(ledger, found)
+
+
+def save(ledger: Path, mark: Mark) -> None:
+    """Replace the mark of a ledger as a whole, on the disk. Raises OSError."""
+    path = mark_path(ledger)
+    fresh = path.with_name(path.name + ".new")
+    descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    try:
+        os.write(
+            descriptor, json.dumps({"ledger_id": mark.ledger_id, "last_entry": mark.last_entry}).encode()
+        )
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    fresh.replace(path)
+
+
+def _read(path: Path) -> Mark | None:
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return Mark(str(kept["ledger_id"]), int(kept["last_entry"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError):
+        raise StoreUnusableError(f"{path} cannot be read: {WHAT_TO_DO}") from None

@@ -1,0 +1,273 @@
+"""The ledger as its only writer sees it: the file, what was read of it lately, and what is not yet written.
+
+A batch of requests is decided on the view, one after the other, and then written at once. Nothing of it may be told
+before the commit; if that fails, `forget` leaves the view to what the file says.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
+from budget_service.ledger.requests import BudgetRequest, Charge, Request, Reserve, SetLimits, payer_of
+from budget_service.ledger.state import (
+    MAX_EXPIRED_AT_ONCE,
+    Change,
+    JournalEntry,
+    PaidQuery,
+    Payment,
+    Remembered,
+    Reservation,
+    RootRecord,
+    Snapshot,
+)
+from budget_service.ledger.values import Account, LevelLimit, Limit
+from budget_service.ledger.windows import Microseconds
+from budget_service.stores import sqlite_rows as rows
+from budget_service.stores.codec import decode_outcome, encode_outcome
+
+# About 40 MB. What is read again after that comes from SQLite's own cache.
+MAX_KEPT = 100_000
+NO_END: Microseconds = 2**63 - 1
+# What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
+PURGED_PER_REQUEST = 4
+
+OUTCOME = "SELECT fingerprint, outcome, keep_until FROM outcomes WHERE root = ? AND request_id = ?"
+PAYMENT = "SELECT release_id, window_start FROM payments WHERE account = ? AND kind = ? AND id = ?"
+DUE = (
+    f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND expires_at <= ? "  # noqa: S608 - a constant
+    "ORDER BY expires_at, reservation_id LIMIT ?"
+)
+NAMED = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND reservation_id = ?"  # noqa: S608 - a constant
+
+
+class View:
+    """See the module; only one thread at a time may use it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop all that is not in the file, and all that was read of it."""
+        self._roots: dict[str, RootRecord] = {}
+        self._balances: dict[Account, Balance] = {}
+        # When the first open reservation of a root lapses, or somewhat before.
+        self._ends: dict[str, Microseconds] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._new_roots: set[str] = set()
+        self._new_balances: set[Account] = set()
+        self._outcomes: dict[tuple[str, str], Remembered] = {}
+        self._payments: dict[tuple[str, str, str], Payment] = {}
+        self._reservations: dict[tuple[str, str], Reservation | None] = {}
+        self._journal: list[JournalEntry] = []
+        self._limits: dict[Account, Limit | None] = {}
+
+    def root(self, root: str) -> RootRecord:
+        """Return what is kept once for a root account."""
+        record = self._roots.get(root)
+        if record is None:
+            query = "SELECT unit_id, last_time, limits_version FROM roots WHERE root = ?"
+            row = self._connection.execute(query, (root,)).fetchone()
+            record = self._roots[root] = RootRecord(*row) if row else RootRecord()
+        return record
+
+    def snapshot(self, root: RootRecord, request: Request, now: Microseconds) -> Snapshot:
+        """Return all that the rules need to decide a request."""
+        remembered = self._remembered(request)
+        if remembered is not None and now < remembered.keep_until:
+            return Snapshot(root=root, remembered=remembered)
+        if isinstance(request, SetLimits):
+            return Snapshot(root=root, stored_limits=self._count_limits(request.account.root))
+        reservation = None
+        if not isinstance(request, Reserve) and request.reservation_id:
+            reservation = self.reservation(request.account, request.reservation_id)
+        due = self._due(request.account.root, now)
+        named = due if reservation is None else (*due, reservation)
+        levels = [each.level for each in request.levels] + _held_levels(named)
+        return Snapshot(
+            root=root,
+            balances=self._load(levels),
+            due=due,
+            reservation=reservation,
+            query_paid=self._query_paid(request, reservation),
+            release_paid_in=self._release_paid(request),
+        )
+
+    def reading(
+        self, root: RootRecord, account: Account, levels: tuple[LevelLimit, ...], now: Microseconds
+    ) -> Snapshot:
+        """Return all that the rules need to state the balances of an account."""
+        balances = self._load(each.level for each in levels)
+        return Snapshot(root=root, due=self._due(account.root, now), balances=balances)
+
+    def reservation(self, account: Account, reservation_id: str) -> Reservation | None:
+        """Return a reservation of this account that has not been ended, lapsed or not."""
+        key = (account.root, reservation_id)
+        if key in self._reservations:
+            found = self._reservations[key]
+        else:
+            row = self._connection.execute(NAMED, key).fetchone()
+            found = rows.read_reservation(*row) if row else None
+        return found if found is not None and found.account == account else None
+
+    def limits(self, account: Account) -> StoredLimits:
+        """Return the limits that are set on the levels of an account."""
+        version = self.root(account.root).limits_version
+        if not version:
+            return StoredLimits()
+        query = "SELECT limit_text FROM limits WHERE root = ? AND level = ?"
+        levels = (account.level(depth) for depth in range(1, account.depth + 1))
+        found = (
+            (level, self._connection.execute(query, (account.root, level.text)).fetchone())
+            for level in levels
+        )
+        return StoredLimits(version, {level: parse_limit(row[0]) for level, row in found if row})
+
+    def note(self, request: Request, change: Change) -> None:
+        """Take a change into the view, to be written by `flush`."""
+        root = request.account.root
+        self._roots[root] = change.root
+        self._new_roots.add(root)
+        self._balances.update(change.balances)
+        self._new_balances.update(change.balances)
+        self._outcomes[root, request.request_id] = change.remembered
+        self._journal.extend(change.journal)
+        for ended in change.ended:
+            self._reservations[root, ended] = None
+        if change.opened is not None:
+            self._open(root, change.opened)
+        if change.payment is not None and not isinstance(request, SetLimits):
+            self._pay(payer_of(request), change.payment)
+        self._limits.update(change.limits)
+
+    def flush(self) -> None:
+        """Write all that was noted, in the transaction that is open."""
+        root_rows = [rows.root_row(each, self._roots[each]) for each in self._new_roots]
+        self._write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?)", root_rows)
+        balances = [rows.balance_row(each, self._balances[each]) for each in self._new_balances]
+        self._write("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", balances)
+        entries = [rows.journal_row(each) for each in self._journal]
+        self._write("INSERT INTO journal VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", entries)
+        outcomes = [
+            (*key, each.fingerprint, encode_outcome(each.outcome), each.keep_until)
+            for key, each in self._outcomes.items()
+        ]
+        self._write("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)", outcomes)
+        payments = [
+            (*key, each.release_id, each.window_start, each.keep_until)
+            for key, each in self._payments.items()
+        ]
+        self._write("INSERT OR REPLACE INTO payments VALUES (?, ?, ?, ?, ?, ?)", payments)
+        self._flush_reservations()
+        self._flush_limits()
+        self._begin()
+        if len(self._balances) > MAX_KEPT:
+            self.forget()
+
+    def purge(self, now: Microseconds, requests: int) -> None:
+        """Remove outcomes and payments that are out of date."""
+        for table, key in (("outcomes", "root, request_id"), ("payments", "account, kind, id")):
+            stale = f"SELECT {key} FROM {table} WHERE keep_until <= ? LIMIT ?"  # noqa: S608 - constants
+            delete = f"DELETE FROM {table} WHERE ({key}) IN ({stale})"  # noqa: S608 - constants
+            self._connection.execute(delete, (now, PURGED_PER_REQUEST * requests))
+
+    def _remembered(self, request: Request) -> Remembered | None:
+        key = (request.account.root, request.request_id)
+        noted = self._outcomes.get(key)
+        if noted is not None:
+            return noted
+        row = self._connection.execute(OUTCOME, key).fetchone()
+        return Remembered(row[0], decode_outcome(row[1]), row[2]) if row else None
+
+    def _due(self, root: str, now: Microseconds) -> tuple[Reservation, ...]:
+        if root not in self._ends:
+            self._flush_reservations()
+            query = "SELECT min(expires_at) FROM reservations WHERE root = ?"
+            (first,) = self._connection.execute(query, (root,)).fetchone()
+            self._ends[root] = NO_END if first is None else first
+        if now < self._ends[root]:
+            return ()
+        self._flush_reservations()
+        del self._ends[root]
+        found = self._connection.execute(DUE, (root, now, MAX_EXPIRED_AT_ONCE))
+        return tuple(rows.read_reservation(*row) for row in found)
+
+    def _load(self, levels: Iterable[Account]) -> dict[Account, Balance]:
+        found = {}
+        for level in levels:
+            balance = self._balances.get(level)
+            if balance is None:
+                query = "SELECT * FROM balances WHERE level = ?"
+                row = self._connection.execute(query, (level.text,)).fetchone()
+                if row is None:
+                    continue
+                balance = self._balances[level] = rows.read_balance(*row)
+            found[level] = balance
+        return found
+
+    def _query_paid(self, request: BudgetRequest, reservation: Reservation | None) -> PaidQuery | None:
+        if isinstance(request, Reserve | Charge):
+            query_id = request.query_id if reservation is None else reservation.query_id
+            paid = self._payment(payer_of(request), "query", query_id) if query_id else None
+            return PaidQuery(*paid) if paid else None
+        return None
+
+    def _release_paid(self, request: BudgetRequest) -> Microseconds | None:
+        if isinstance(request, Charge) and request.release_id:
+            paid = self._payment(payer_of(request), "release", request.release_id)
+            return paid[1] if paid else None
+        return None
+
+    def _payment(self, payer: str, kind: str, id_: str) -> tuple[str, Microseconds] | None:
+        key = (payer, kind, id_)
+        noted = self._payments.get(key)
+        if noted is not None:
+            return noted.release_id, noted.window_start
+        row: tuple[str, int] | None = self._connection.execute(PAYMENT, key).fetchone()
+        return row
+
+    def _count_limits(self, root: str) -> int:
+        self._flush_limits()
+        query = "SELECT count(*) FROM limits WHERE root = ?"
+        row: tuple[int] = self._connection.execute(query, (root,)).fetchone()
+        return row[0]
+
+    def _open(self, root: str, opened: Reservation) -> None:
+        self._reservations[root, opened.reservation_id] = opened
+        if root in self._ends:
+            self._ends[root] = min(self._ends[root], opened.expires_at)
+
+    def _pay(self, payer: str, payment: Payment) -> None:
+        self._payments[payer, "release", payment.release_id] = payment
+        if payment.query_id:
+            self._payments[payer, "query", payment.query_id] = payment
+
+    def _flush_reservations(self) -> None:
+        if not self._reservations:
+            return
+        ended = [key for key, each in self._reservations.items() if each is None]
+        self._write("DELETE FROM reservations WHERE root = ? AND reservation_id = ?", ended)
+        opened = [rows.reservation_row(each) for each in self._reservations.values() if each is not None]
+        self._write("INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", opened)
+        self._reservations = {}
+
+    def _flush_limits(self) -> None:
+        removed = [(level.root, level.text) for level, limit in self._limits.items() if limit is None]
+        self._write("DELETE FROM limits WHERE root = ? AND level = ?", removed)
+        kept = [(level.root, level.text, limit_text(each)) for level, each in self._limits.items() if each]
+        self._write("INSERT OR REPLACE INTO limits VALUES (?, ?, ?)", kept)
+        self._limits = {}
+
+    def _write(self, statement: str, many: list[tuple[Any, ...]] | list[tuple[str, str]]) -> None:
+        if many:
+            self._connection.executemany(statement, many)
+
+
+def _held_levels(reservations: Iterable[Reservation]) -> list[Account]:
+    return [each.account.level(hold.depth) for each in reservations for hold in each.holds]

@@ -1,0 +1,206 @@
+"""What may be asked, page by page: what the policy says of tables and columns that questions can use, and no more.
+
+A column that questions can neither group by nor filter on is not shown, nor is the version of the data that a policy
+declares: it may be a plain hash of the data, by which anyone could verify a guess of them.
+
+The catalogue is one sequence of entries: each table, each of its columns, and after a column the values of its domain.
+A page is a part of that sequence, and its token says where it ended.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gris.common.v1 import histogram_pb2
+from gris.dp.v1 import dp_pb2, question_pb2
+
+from dp_service.queries.intervals import ordinal
+from dp_service.queries.policy import Policy
+from dp_service.queries.resolution import mechanism_for
+from dp_service.queries.structured import Value
+from dp_service.queries.tables import Column, OfferedMeasure, Operator, Table, TauIs
+from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
+from dp_service.releases.histogram import elements_of_domain
+from dp_service.server.errors import CatalogChangedError, RequestError
+from dp_service.server.messages import (
+    COLUMN_TYPES,
+    CONSISTENCIES,
+    COUNT_NOISES,
+    MEASURES,
+    MECHANISMS,
+    element_columns,
+)
+from dp_service.server.served_policy import PolicyContent
+
+# A page of the longest texts stays below gRPC's own limit of 4 MiB.
+MAX_PAGE_SIZE = 500
+_TOKEN = re.compile(r"(?P<policy>[0-9a-f]{16}):(?P<position>[0-9]{1,12}):(?P<table>[A-Za-z0-9_]*)")
+
+_UNITS = {
+    TimeUnit.DAYS: dp_pb2.TIME_UNIT_DAYS,
+    TimeUnit.SECONDS: dp_pb2.TIME_UNIT_SECONDS,
+    TimeUnit.MILLISECONDS: dp_pb2.TIME_UNIT_MILLISECONDS,
+}
+_REFRESHES = {
+    Refresh.DAY: dp_pb2.REFRESH_PERIOD_DAY,
+    Refresh.WEEK: dp_pb2.REFRESH_PERIOD_WEEK,
+    Refresh.MONTH: dp_pb2.REFRESH_PERIOD_MONTH,
+}
+_OPERATORS = {
+    Operator.IN: dp_pb2.FILTER_OPERATOR_IN,
+    Operator.NOT_IN: dp_pb2.FILTER_OPERATOR_NOT_IN,
+    Operator.RANGE: dp_pb2.FILTER_OPERATOR_RANGE,
+}
+
+
+def catalog_page(
+    request: dp_pb2.GetCatalogRequest, content: PolicyContent, *, now: int
+) -> dp_pb2.GetCatalogResponse:
+    """Return one page of what the policy shows.
+
+    Raises RequestError naming the field, RefusedByPolicyError for a table that the policy does not list, and
+    CatalogChangedError for a page of another policy.
+    """
+    policy = content.policy
+    tables = [policy.table(request.table)] if request.table else list(policy.tables)
+    start = _position(request, content.policy_id)
+    if request.page_size < 0:
+        raise RequestError("page_size", "expected 0 or more")
+    end = start + min(request.page_size or MAX_PAGE_SIZE, MAX_PAGE_SIZE)
+    total = sum(part.size for table in tables for part in _parts(table))
+    if start > total:
+        raise RequestError("page_token", "expected the next_page_token of the page before")
+    page = _header(policy, content.policy_id)
+    page.tables.extend(_tables(tables, start, end, now=now))
+    if end < total:
+        page.next_page_token = _token(content.policy_id, end, request.table)
+    return page
+
+
+def _token(policy_id: str, position: int, table: str) -> str:
+    return base64.urlsafe_b64encode(f"{policy_id}:{position}:{table}".encode()).decode()
+
+
+def _position(request: dp_pb2.GetCatalogRequest, policy_id: str) -> int:
+    """Return how many entries come before the page."""
+    if not request.page_token:
+        return 0
+    try:
+        said = _TOKEN.fullmatch(base64.urlsafe_b64decode(request.page_token).decode())
+    except ValueError:
+        said = None
+    if said is None or said["table"] != request.table:
+        raise RequestError(
+            "page_token", "expected the next_page_token of the page before, for the same table"
+        )
+    if said["policy"] != policy_id:
+        raise CatalogChangedError
+    return int(said["position"])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A table by itself (`column` None), or a column with its domain: one entry, and one for each value."""
+
+    column: Column | None
+
+    @property
+    def domain(self) -> tuple[Value, ...]:
+        return () if self.column is None else self.column.domain or ()
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self.domain)
+
+
+def _parts(table: Table) -> list[_Part]:
+    return [_Part(None), *(_Part(column) for column in table.usable_columns)]
+
+
+def _tables(tables: list[Table], start: int, end: int, *, now: int) -> Iterator[dp_pb2.CatalogTable]:
+    """Yield what of the tables lies between two positions."""
+    before = 0
+    for table in tables:
+        columns, is_shown = [], False
+        for part in _parts(table):
+            first, last = max(start - before, 0), min(end - before, part.size)
+            before += part.size
+            if first < last:
+                is_shown = True
+            if first < last and part.column is not None:
+                # The first entry is the column itself.
+                columns.append(_column(part.column, table, part.domain[max(first - 1, 0) : max(last - 1, 0)]))
+        if is_shown:
+            yield _table(table, columns, now=now)
+
+
+def _header(policy: Policy, policy_id: str) -> dp_pb2.GetCatalogResponse:
+    return dp_pb2.GetCatalogResponse(
+        epsilon_per=str(policy.currency.epsilon_per),
+        delta=str(policy.currency.delta),
+        unit_id=policy.currency.unit_id,
+        count_noise=COUNT_NOISES[policy.count_noise],
+        policy_id=policy_id,
+    )
+
+
+def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp_pb2.CatalogTable:
+    return dp_pb2.CatalogTable(
+        name=table.name,
+        member=table.member,
+        measures=[_measure(offered) for offered in table.measures],
+        time=None if table.time is None else _time(table.time, now=now),
+        consistency=CONSISTENCIES[table.consistency],
+        columns=columns,
+    )
+
+
+def _measure(offered: OfferedMeasure) -> dp_pb2.CatalogMeasure:
+    return dp_pb2.CatalogMeasure(
+        measure=MEASURES[offered.measure], tau=offered.tau, clipped=offered.tau_is is TauIs.CLIPPED
+    )
+
+
+def _time(time: TimeColumn, *, now: int) -> dp_pb2.CatalogTime:
+    return dp_pb2.CatalogTime(
+        column=time.name,
+        unit=_UNITS[time.unit],
+        zone=time.zone,
+        refresh=None if time.closed is None else _REFRESHES[time.closed.refresh],
+        closed_before=time.closed_before(now),
+    )
+
+
+def _column(column: Column, table: Table, values: tuple[Value, ...]) -> dp_pb2.CatalogColumn:
+    return dp_pb2.CatalogColumn(
+        name=column.name,
+        type=COLUMN_TYPES[column.type],
+        mechanism=MECHANISMS[mechanism_for([column])] if column.group_by else None,
+        filters=sorted(_OPERATORS[each] for each in table.operators(column)),
+        domain_size=len(column.domain or ()),
+        domain=_domain(column, values) if values else None,
+        delta=column.delta or 0,
+        null_value=_null_value(column),
+    )
+
+
+def _domain(column: Column, values: tuple[Value, ...]) -> histogram_pb2.ElementColumn:
+    elements = elements_of_domain([(value,) for value in values])
+    return element_columns([(column.name, column.type)], elements)[0]
+
+
+def _null_value(column: Column) -> question_pb2.Value | None:
+    match column.value_for_null:
+        case None:
+            return None
+        case bool(value):
+            return question_pb2.Value(bool=value)
+        case int(value):
+            return question_pb2.Value(int64=value)
+        case str(value):
+            return question_pb2.Value(string=value)
+        case day:
+            return question_pb2.Value(date=ordinal(day))

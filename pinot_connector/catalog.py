@@ -1,0 +1,239 @@
+"""What may be asked: the part of the policy that dp_service shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from gris.dp.v1 import dp_pb2, question_pb2
+
+from pinot_connector.engines.base import ColumnType, ExpectedColumn
+from pinot_connector.errors import IntegrityError
+from pinot_connector.plain import plain
+from pinot_connector.questions import Measure
+from pinot_connector.releases import column_values
+from pinot_connector.results import (
+    COLUMN_TYPES,
+    CONSISTENCIES,
+    COUNT_NOISES,
+    MECHANISMS,
+    Consistency,
+    CountNoise,
+    Mechanism,
+    Shown,
+    exact,
+    known,
+    shown_values,
+)
+
+
+class TimeUnit(Enum):
+    """What a value of the time column counts: days of the column's zone, or seconds or milliseconds since 1970."""
+
+    DAYS = "days"
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+
+
+class Refresh(Enum):
+    """How long the periods are that are answered once they are closed."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+class FilterOperator(Enum):
+    """A kind of condition on a column."""
+
+    IN = "in"
+    NOT_IN = "not_in"
+    RANGE = "range"
+
+
+@dataclass(frozen=True)
+class MeasureEntry:
+    """Something that may be counted, and by how much (`tau`) one member changes a count.
+
+    `clipped`: the query counts no more than tau events of a member in one element.
+    """
+
+    measure: Measure
+    tau: int
+    clipped: bool
+
+
+@dataclass(frozen=True)
+class TimeEntry:
+    """The column that time ranges restrict, and the zone in which days begin.
+
+    `refresh` None: rows count as they arrive. `closed_before` is the first value that no question sees now.
+    """
+
+    column: str
+    unit: TimeUnit
+    zone: str
+    refresh: Refresh | None
+    closed_before: int | None
+
+
+@dataclass(frozen=True)
+class ColumnEntry:
+    """A column that questions may use.
+
+    `mechanism` answers where questions group by this column alone; None: they may not. `domain` None: its values are
+    not known beforehand. `delta` is the most of its values that one member has, None: any number. `null_value` stands
+    for rows without a value, None: they are left out.
+    """
+
+    name: str
+    type: ColumnType
+    mechanism: Mechanism | None
+    filters: tuple[FilterOperator, ...]
+    domain: tuple[Shown, ...] | None
+    delta: int | None
+    null_value: Shown | None
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """A table that may be asked about; `member` names the column that identifies a member."""
+
+    name: str
+    member: str
+    measures: tuple[MeasureEntry, ...]
+    time: TimeEntry | None
+    consistency: Consistency
+    columns: tuple[ColumnEntry, ...]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All that may be asked, and the currency that it is paid in; `policy_id` names the content of the policy file."""
+
+    tables: tuple[TableEntry, ...]
+    epsilon_per: Fraction
+    delta: Fraction
+    unit_id: str
+    count_noise: CountNoise
+    policy_id: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the catalogue in terms of JSON: days as ISO 8601, exact numbers as "p/q"."""
+        told: dict[str, Any] = plain(self)
+        return told
+
+
+_MEASURES = {
+    question_pb2.MEASURE_DISTINCT_MEMBERS: Measure.DISTINCT_MEMBERS,
+    question_pb2.MEASURE_EVENTS: Measure.EVENTS,
+}
+_UNITS = {
+    dp_pb2.TIME_UNIT_DAYS: TimeUnit.DAYS,
+    dp_pb2.TIME_UNIT_SECONDS: TimeUnit.SECONDS,
+    dp_pb2.TIME_UNIT_MILLISECONDS: TimeUnit.MILLISECONDS,
+}
+_REFRESHES = {
+    dp_pb2.REFRESH_PERIOD_UNSPECIFIED: None,
+    dp_pb2.REFRESH_PERIOD_DAY: Refresh.DAY,
+    dp_pb2.REFRESH_PERIOD_WEEK: Refresh.WEEK,
+    dp_pb2.REFRESH_PERIOD_MONTH: Refresh.MONTH,
+}
+_OPERATORS = {
+    dp_pb2.FILTER_OPERATOR_IN: FilterOperator.IN,
+    dp_pb2.FILTER_OPERATOR_NOT_IN: FilterOperator.NOT_IN,
+    dp_pb2.FILTER_OPERATOR_RANGE: FilterOperator.RANGE,
+}
+
+
+def catalog_of(pages: Sequence[dp_pb2.GetCatalogResponse]) -> Catalog:
+    """Returns the catalogue that all of its pages, one at least, make together.
+
+    Raises:
+        IntegrityError: the pages do not belong together, or say something that this version does not know.
+    """
+    tables: dict[str, TableEntry] = {}
+    sizes: dict[tuple[str, str], int] = {}
+    for message in (table for page in pages for table in page.tables):
+        tables[message.name] = _continued(tables.get(message.name), _table(message))
+        sizes |= {(message.name, column.name): column.domain_size for column in message.columns}
+    for table in tables.values():
+        if any(len(column.domain or ()) != sizes[table.name, column.name] for column in table.columns):
+            raise IntegrityError("dp_service sent a part of a domain")
+    header = pages[0]
+    return Catalog(
+        tables=tuple(tables.values()),
+        epsilon_per=exact(header.epsilon_per),
+        delta=exact(header.delta),
+        unit_id=header.unit_id,
+        count_noise=known(COUNT_NOISES, header.count_noise),
+        policy_id=header.policy_id,
+    )
+
+
+def _continued(begun: TableEntry | None, more: TableEntry) -> TableEntry:
+    """Returns a table with what a further page says of it."""
+    if begun is None:
+        return more
+    columns = {column.name: column for column in begun.columns}
+    for column in more.columns:
+        first = columns.get(column.name)
+        if first is not None and first.domain is not None:
+            columns[column.name] = replace(first, domain=first.domain + (column.domain or ()))
+        else:
+            columns[column.name] = column
+    return replace(begun, columns=tuple(columns.values()))
+
+
+def _table(message: dp_pb2.CatalogTable) -> TableEntry:
+    return TableEntry(
+        name=message.name,
+        member=message.member,
+        measures=tuple(
+            MeasureEntry(known(_MEASURES, each.measure), each.tau, each.clipped) for each in message.measures
+        ),
+        time=_time(message.time) if message.HasField("time") else None,
+        consistency=known(CONSISTENCIES, message.consistency),
+        columns=tuple(_column(column) for column in message.columns),
+    )
+
+
+def _time(message: dp_pb2.CatalogTime) -> TimeEntry:
+    return TimeEntry(
+        column=message.column,
+        unit=known(_UNITS, message.unit),
+        zone=message.zone,
+        refresh=known(_REFRESHES, message.refresh),
+        closed_before=message.closed_before if message.HasField("closed_before") else None,
+    )
+
+
+def _column(message: dp_pb2.CatalogColumn) -> ColumnEntry:
+    kind = known(COLUMN_TYPES, message.type)
+    return ColumnEntry(
+        name=message.name,
+        type=kind,
+        mechanism=known(MECHANISMS, message.mechanism) if message.mechanism else None,
+        filters=tuple(known(_OPERATORS, each) for each in message.filters),
+        domain=_domain(message, kind) if message.domain_size else None,
+        delta=message.delta or None,
+        null_value=_null_value(message, kind),
+    )
+
+
+def _domain(message: dp_pb2.CatalogColumn, kind: ColumnType) -> tuple[Shown, ...]:
+    if not message.HasField("domain"):
+        return ()
+    return tuple(shown_values(kind, column_values(ExpectedColumn(message.name, kind), message.domain)))
+
+
+def _null_value(message: dp_pb2.CatalogColumn, kind: ColumnType) -> Shown | None:
+    given = message.null_value.WhichOneof("kind")
+    if given is None:
+        return None
+    if given != kind.value:
+        raise IntegrityError("dp_service sent a value of another type than the column's")
+    return shown_values(kind, [getattr(message.null_value, given)])[0]

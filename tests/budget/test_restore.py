@@ -1,0 +1,170 @@
+"""A backup that was restored: refused until the operator confirms, and then nothing that may be lost is free."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from budget_service.audit import Verification, verify
+from budget_service.configuration import Configuration
+from budget_service.ledger.outcomes import Charged, Exhausted
+from budget_service.ledger.requests import SetLimits
+from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
+from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.sqlite_mark import mark_path
+from budget_service.stores.sqlite_restore import confirm_restored
+from tests.budget.conftest import closing
+from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, levels, limit, reserve
+
+CONFIGURATION = Configuration.model_validate(
+    {
+        "create_at_first_use": True,
+        "accounts": [
+            {"path": ["acme"], "limit": {"information": 30, "calls": 9}},
+            {
+                "path": ["acme", "*"],
+                "limit": {"information": 10, "calls": 5},
+                "window": "sliding",
+                "days": 7,
+            },
+            {"path": ["watched"], "limit": {"information": 1, "calls": 1}, "mode": "track"},
+            {"path": ["named", "dan"], "limit": {"information": 7, "calls": 2}, "window": "never"},
+        ],
+    }
+)
+ABOVE, OWN = limit(30, 9), limit(10, 5, days=7)
+
+
+def on(account: Account, own: Limit = OWN) -> tuple[LevelLimit, ...]:
+    """Return the limits that the configuration gives an analyst of the company."""
+    return levels(account, own=own, above=ABOVE)
+
+
+async def restored(tmp_path: Path, clock: SteppedClock) -> Path:
+    """Charge, back up, charge again, and restore the backup."""
+    path, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(charge("a", Cost(3, 1), on=on(ANALYST)))
+        watched = Account(("watched",))
+        tracked = levels(watched, own=limit(1, 1, mode=Mode.TRACK))
+        await store.apply(charge("w", Cost(1, 0), account=watched, on=tracked))
+    shutil.copyfile(path, backup)
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(charge("b", Cost(6, 1), on=on(ANALYST)))
+        await store.apply(charge("c", Cost(2, 1), account=COLLEAGUE, on=on(COLLEAGUE)))
+    shutil.copyfile(backup, path)
+    return path
+
+
+async def test_a_restored_backup_is_refused_and_says_what_to_do(tmp_path: Path, clock: SteppedClock) -> None:
+    """It is behind its mark by two charges; asking again does not help."""
+    path = await restored(tmp_path, clock)
+    for _ in range(2):
+        with pytest.raises(StoreUnusableError, match=r"lost at least 2 charges.*--confirm-restored"):
+            SqliteStore.open(path, clock)
+
+
+async def test_a_ledger_without_its_own_mark_is_refused(tmp_path: Path, clock: SteppedClock) -> None:
+    """Restored elsewhere, mixed up with another one, begun anew in its place, or with a mark that is damaged."""
+    path, other = tmp_path / "ledger.db", tmp_path / "other.db"
+    for each in (path, other):
+        await SqliteStore.open(each, clock).close()
+    mark = mark_path(path).read_text()
+    mark_path(path).unlink()
+    with pytest.raises(StoreUnusableError, match="has lost its mark"):
+        SqliteStore.open(path, clock)
+    shutil.copyfile(mark_path(other), mark_path(path))
+    with pytest.raises(StoreUnusableError, match="of another ledger"):
+        SqliteStore.open(path, clock)
+    mark_path(path).write_text("{")
+    with pytest.raises(StoreUnusableError, match="cannot be read"):
+        SqliteStore.open(path, clock)
+    mark_path(path).write_text(mark)
+    await SqliteStore.open(path, clock).close()
+    path.unlink()
+    with pytest.raises(StoreUnusableError, match="is new"):
+        SqliteStore.open(path, clock)
+
+
+async def test_after_confirmation_all_that_was_left_counts_as_spent(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """On each level that was used, was given a limit or is written out; and the journal says so."""
+    path = await restored(tmp_path, clock)
+    assert confirm_restored(path, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), clock) == 3
+    async with closing(SqliteStore.open(path, clock)) as store:
+        ann = await store.read(ANALYST, on(ANALYST))
+        assert [NOTHING, NOTHING] == [each.remaining for each in ann.levels]
+        assert isinstance((await store.apply(charge("d", Cost(1, 0), on=on(ANALYST)))).outcome, Exhausted)
+        # Nobody knows bob, whose first charge was lost; the company's limit stops him all the same.
+        theirs = charge("e", Cost(1, 0), account=COLLEAGUE, on=on(COLLEAGUE))
+        assert isinstance((await store.apply(theirs)).outcome, Exhausted)
+        dan = Account(("named", "dan"))
+        never = levels(dan, own=CONFIGURATION.limits_of(dan, {})[-1].limit)
+        assert isinstance(
+            (await store.apply(charge("f", Cost(1, 0), account=dan, on=never))).outcome, Exhausted
+        )
+        found = Verification()
+        for root in await store.roots():
+            await verify(store, root, found)
+        assert found.differences == []
+
+
+async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: SteppedClock) -> None:
+    """The month on the first, and the sliding one after its days."""
+    path = await restored(tmp_path, clock)
+    confirm_restored(path, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), clock)
+    async with closing(SqliteStore.open(path, clock)) as store:
+        clock.step(days=6)
+        own = levels(own=OWN)
+        assert isinstance((await store.apply(charge("d", Cost(1, 0), on=own))).outcome, Exhausted)
+        clock.step(days=12)
+        assert isinstance((await store.apply(charge("e", Cost(10, 5), on=on(ANALYST)))).outcome, Charged)
+
+
+async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: SteppedClock) -> None:
+    """And what a reservation holds is not spent twice."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path, clock)) as store:
+        change = (COLLEAGUE, limit(4, 4))
+        await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(change,)))
+        asked = reserve("r", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE, own=limit(4, 4)))
+        await store.apply(replace(asked, limits_version=1))
+    mark_path(path).unlink()
+    assert confirm_restored(path, CONFIGURATION.limit_of, [], clock) == 1
+    async with closing(SqliteStore.open(path, clock)) as store:
+        status = (await store.read(COLLEAGUE, levels(COLLEAGUE, own=limit(4, 4)))).levels[-1]
+        assert (Cost(3, 3), Cost(1, 1)) == (status.spent, status.reserved)
+
+
+async def test_a_ledger_that_is_removed_while_it_is_used_is_noticed(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """Health says so: what is charged then would be gone with the process."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.check()
+        path.unlink()
+        with pytest.raises(StoreUnusableError, match="is gone"):
+            await store.check()
+
+
+async def test_a_mark_that_cannot_be_written_is_noticed(tmp_path: Path, clock: SteppedClock) -> None:
+    """A backup that is restored later would not be known for one."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(charge("c"))
+        mark_path(path).with_name("ledger.db.mark.new").mkdir()
+        with pytest.raises(StoreUnavailableError):
+            await store.check()
+
+
+async def test_a_confirmation_needs_a_ledger(tmp_path: Path) -> None:
+    """A typing error must not make one."""
+    with pytest.raises(StoreUnusableError, match="no ledger"):
+        confirm_restored(tmp_path / "ledger.db", CONFIGURATION.limit_of, [])
+    assert not (tmp_path / "ledger.db").exists()

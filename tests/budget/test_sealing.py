@@ -1,0 +1,207 @@
+"""Sealed journals: a checkpoint that later verifications begin from, and entries that move to a file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from gris.budget.v1 import admin_pb2 as pb
+from gris.budget.v1 import admin_pb2_grpc
+from redis.asyncio import Redis
+
+from budget_service import sealing
+from budget_service.audit import Verification, verify
+from budget_service.hosting import administering
+from budget_service.ledger.digests import digest
+from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.verification import Checkpoint
+from budget_service.sealing import LedgerDiffersError, archive, seal
+from budget_service.stores.interface import Store
+from budget_service.stores.redis import RedisStore
+from budget_service.stores.sqlite import SqliteStore
+from tests.budget.client import failure
+from tests.budget.conftest import closing, empty
+from tests.budget.memory_store import MemoryStore
+from tests.budget.redis_server import RedisServer
+from tests.budget.samples import ANALYST, COLLEAGUE, UNIT, SteppedClock, charge, levels, limit, reserve
+
+ON = levels(own=limit(100, 100, days=3), above=limit(1000, 1000))
+
+
+async def play(store: Store, clock: SteppedClock, name: str, days: int = 4) -> None:
+    """Charge and hold something on some days, and let a stranger do so too."""
+    for day in range(days):
+        await store.apply(charge(f"{name}{day}", Cost(day + 1, 1), on=ON, release_id=f"{name}{day}"))
+        await store.apply(reserve(f"hold {name}{day}", Cost(2, 1), on=ON))
+        stranger = charge(f"{name}{day}", Cost(1, 1), account=Account(("acme0", "eve")))
+        await store.apply(stranger)
+        clock.step(days=1)
+
+
+async def verified(store: Store, root: str = "acme") -> Verification:
+    """Verify a root."""
+    found = Verification()
+    await verify(store, root, found)
+    return found
+
+
+async def test_a_verification_begins_from_the_checkpoint(any_store: Store, clock: SteppedClock) -> None:
+    """It counts what was sealed and finds nothing wrong, also when the entries themselves are gone."""
+    await play(any_store, clock, "a")
+    sealed = await seal(any_store, "acme")
+    assert (4, 64) == (sealed.entries, len(sealed.digest))
+    assert sealed == await any_store.checkpoint("acme")
+    assert await any_store.drop_sealed("acme", 3) == 3
+    assert await any_store.drop_sealed("acme", 3) == 1
+    assert await any_store.drop_sealed("acme", 3) == 0
+    assert await any_store.journal("acme", "", "", 10) == []
+    assert len(await any_store.journal("acme0", "", "", 10)) == 4
+    assert (4, []) == ((await verified(any_store)).entries, (await verified(any_store)).differences)
+    await play(any_store, clock, "b")
+    assert (8, []) == ((await verified(any_store)).entries, (await verified(any_store)).differences)
+    again = await seal(any_store, "acme")
+    assert (8, True) == (again.entries, again.digest != sealed.digest)
+
+
+async def test_an_empty_journal_can_be_sealed(any_store: Store, tmp_path: Path) -> None:
+    """There is nothing in it, and nothing to archive."""
+    assert Checkpoint() == await seal(any_store, "acme")
+    assert await archive(any_store, "acme", tmp_path / "no-such-folder") is None
+
+
+async def test_an_older_checkpoint_does_not_take_the_place_of_a_newer_one(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Two administrators seal at once, and one is slow."""
+    await play(any_store, clock, "a", days=1)
+    slow = await seal(any_store, "acme")
+    await play(any_store, clock, "b", days=1)
+    newer = await seal(any_store, "acme")
+    await any_store.seal("acme", slow)
+    assert newer == await any_store.checkpoint("acme")
+
+
+async def test_a_checkpoint_keeps_only_what_counts(any_store: Store, clock: SteppedClock) -> None:
+    """The days that have left a sliding window are not carried along."""
+    await play(any_store, clock, "a", days=9)
+    sealed = await seal(any_store, "acme")
+    assert [3, 1] == [len(sealed.spent[ANALYST]), len(sealed.spent[ANALYST.level(1)])]
+
+
+async def test_archived_entries_are_in_a_file_and_nowhere_else(
+    any_store: Store, clock: SteppedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each segment in its own file, in order; the digest of the last line is that of all entries so far."""
+    monkeypatch.setattr(sealing, "DROPPED_AT_ONCE", 3)
+    chain = ""
+    for name, first, last in (("a", 1, 4), ("b", 5, 8)):
+        await play(any_store, clock, name)
+        sealed = await seal(any_store, "acme")
+        path = await archive(any_store, "acme", tmp_path)
+        assert path == tmp_path / f"acme.{first}-{last}.jsonl"
+        *entries, end = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [f"{name}{day}" for day in range(4)] == [each["request_id"] for each in entries]
+        assert (["acme", "ann"], 1, UNIT) == (
+            entries[0]["account"],
+            entries[0]["information"],
+            entries[0]["unit_id"],
+        )
+        for each in entries:
+            chain = digest(part.encode() for part in [chain, *parts(each)])
+        assert (
+            end == {"entries": last, "digest": chain} == {"entries": sealed.entries, "digest": sealed.digest}
+        )
+        assert await any_store.journal("acme", "", "", 10) == []
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert (await verified(any_store)).differences == []
+
+
+def parts(entry: dict[str, Any]) -> list[str]:
+    """Return what the digest takes of an entry, in its order."""
+    names = ("information", "calls", "unit_id", "request_id", "release_id", "query_id", "time")
+    said = [entry["kind"], "/".join(entry["account"]), *(str(entry[name]) for name in names)]
+    return said + [str(number) for hold in entry["holds"] for number in hold]
+
+
+async def test_a_ledger_that_differs_is_not_sealed(tmp_path: Path, clock: SteppedClock) -> None:
+    """What is wrong must not become the beginning of later verifications; after a seal it is still found."""
+    path = tmp_path / "ledger.db"
+    for sealed_before in (False, True):
+        async with closing(SqliteStore.open(path, clock)) as store:
+            await play(store, clock, f"{sealed_before}", days=1)
+            if sealed_before:
+                await seal(store, "acme")
+        run(path, "UPDATE balances SET spent_information = spent_information - 1 WHERE level = 'acme'")
+        async with closing(SqliteStore.open(path, clock)) as store:
+            with pytest.raises(LedgerDiffersError):
+                await seal(store, "acme")
+            assert sealed_before == bool((await store.checkpoint("acme")).entries)
+        run(path, "UPDATE balances SET spent_information = spent_information + 1 WHERE level = 'acme'")
+
+
+def run(path: Path, statement: str) -> None:
+    """Do something to a ledger by hand."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(statement)
+
+
+async def test_only_sealed_entries_can_be_removed_from_a_sqlite_journal(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """Also by hand; and a ledger whose entries are all archived is not taken for a restored one."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await play(store, clock, "a", days=1)
+        await seal(store, "acme")
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        run(path, "DELETE FROM journal WHERE account = 'acme0/eve'")
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await seal(store, "acme0")
+        for root in ("acme", "acme0"):
+            assert await store.drop_sealed(root, 10) == 1
+    async with closing(SqliteStore.open(path, clock)) as store:
+        assert (await verified(store)).entries == 1
+
+
+async def test_an_interrupted_seal_of_a_redis_leaves_nothing_behind(
+    shared_redis: RedisServer, clock: SteppedClock
+) -> None:
+    """What was written of it has a time to live, and the checkpoint in force has none."""
+    await empty(shared_redis.address)
+    client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
+    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+        await play(store, clock, "a", days=1)
+        await seal(store, "acme")
+        assert ["gris:{acme}:checkpoint"] == [key async for key in client.scan_iter("gris:*:checkpoint*")]
+        assert await client.ttl("gris:{acme}:checkpoint") == -1
+    await client.aclose()
+
+
+async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_path: Path) -> None:
+    """The answer names the file; without a folder there is no archive, and a leaf is not sealed."""
+    store = MemoryStore(clock)
+    await play(store, clock, "a")
+    root = {"path": ["acme"]}
+    async with administering(store, "127.0.0.1:0") as address, grpc.aio.insecure_channel(address) as channel:
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        assert (await stub.SealJournal(pb.SealJournalRequest(account=root))).entries == 4
+        error = await failure(stub.SealJournal(pb.SealJournalRequest(account=root, archive=True)))
+        assert (grpc.StatusCode.FAILED_PRECONDITION, "NO_ARCHIVE") == (error.code, error.info.reason)
+        leaf = await failure(stub.SealJournal(pb.SealJournalRequest(account={"path": COLLEAGUE.path})))
+        assert leaf.fields == ("account.path",)
+    async with (
+        administering(store, "127.0.0.1:0", tmp_path) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        stub = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        answer = await stub.SealJournal(pb.SealJournalRequest(account=root, archive=True))
+        assert (4, "acme.1-4.jsonl") == (answer.entries, answer.archive)
+        assert (tmp_path / answer.archive).exists()
+        store.kept[ANALYST] = store.kept[COLLEAGUE.level(1)]
+        error = await failure(stub.SealJournal(pb.SealJournalRequest(account=root)))
+        assert (grpc.StatusCode.FAILED_PRECONDITION, "LEDGER_DIFFERS") == (error.code, error.info.reason)

@@ -1,0 +1,206 @@
+"""`gris budget` against a real budget_service."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gris.budget.v1 import budget_pb2
+from gris.common.v1 import cost_pb2
+
+from gris_cli.__main__ import main
+from tests.budget.client import connected
+from tests.budget.samples import UNIT
+from tests.budget.test_process import Service, service
+
+COSTS = (("ann", 7, 1), ("ann", 5, 1), ("bob", 3, 0))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the ledger lies."""
+    return tmp_path_factory.mktemp("ledger")
+
+
+@pytest.fixture(scope="module")
+def ledger(folder: Path) -> Iterator[Service]:
+    """A service with the administrator's address, in which ann and bob were charged."""
+    with service(folder, f"sqlite:{folder}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
+        asyncio.run(_charge_all(running.address))
+        yield running
+
+
+async def _charge_all(address: str) -> None:
+    async with connected(address) as stub:
+        for number, (analyst, information, calls) in enumerate(COSTS):
+            await stub.UpdateBudget(
+                budget_pb2.UpdateBudgetRequest(
+                    account=budget_pb2.Account(path=["acme", analyst]),
+                    cost=cost_pb2.Cost(information=information, calls=calls, unit_id=UNIT),
+                    request_id=f"r{number}",
+                    release_id=f"release-{number}",
+                )
+            )
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+    """Runs a command with --json and returns the object it prints."""
+    assert main(["budget", *arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """Limit, spent and left in both units, for people and for programs."""
+    arguments = ["show", "--account", "acme/ann", "--budget", ledger.address]
+    information, calls = told(capsys, *arguments)["levels"]
+    assert ("acme/ann", "information", 1_000_000, 12, 0, 999_988) == tuple(
+        information[key] for key in ("account", "unit", "limit", "spent", "reserved", "remaining")
+    )
+    assert ("calls", 2, "enforce") == (calls["unit"], calls["spent"], calls["mode"])
+    assert main(["budget", *arguments]) == 0
+    assert "999988" in capsys.readouterr().out
+
+
+def test_charges_are_listed_page_by_page_and_by_time(
+    ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A company's charges are its analysts'; what was cut off is said; a time without charges has none."""
+    assert ledger.admin_address is not None
+    arguments = ("charges", "--account", "acme", "--admin", ledger.admin_address)
+    found = told(capsys, *arguments)["charges"]
+    assert [(f"acme/{name}", information, calls) for name, information, calls in COSTS] == [
+        (each["account"], each["information"], each["calls"]) for each in found
+    ]
+    assert {"direct"} == {each["kind"] for each in found}
+    assert 1 == len(
+        told(capsys, "charges", "--account", "acme/bob", "--admin", ledger.admin_address)["charges"]
+    )
+    assert found[:2] == told(capsys, *arguments, "--most", "2")["charges"]
+    assert main(["budget", *arguments, "--most", "2"]) == 0
+    assert "there are more" in capsys.readouterr().out
+    assert [] == told(capsys, *arguments, "--to", "2020-01-01")["charges"]
+
+
+def test_usage_is_told_by_day_and_limit(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """One of two analysts would have exhausted ten units on the first day, none a hundred."""
+    assert ledger.admin_address is not None
+    today = datetime.now(UTC)
+    since = (today - timedelta(hours=1)).isoformat()
+    rows = told(
+        capsys, "usage", "--account", "acme", "--since", since, "--days", "2", "--information", "10",
+        "--information", "100", "--calls", "1", "--admin", ledger.admin_address,
+    )["usage"]  # fmt: skip
+    assert [
+        ("information", 10, 1, 1, 0.5), ("information", 10, 2, 1, 0.5), ("information", 100, 1, 0, 0.0),
+        ("information", 100, 2, 0, 0.0), ("calls", 1, 1, 1, 0.5), ("calls", 1, 2, 1, 0.5),
+    ] == [tuple(row.values()) for row in rows]  # fmt: skip
+
+
+@pytest.mark.parametrize("limits", [("--information", "10"), ("--information", "10", "--calls", "1")])
+def test_usage_is_drawn(
+    ledger: Service, capsys: pytest.CaptureFixture[str], tmp_path: Path, limits: tuple[str, ...]
+) -> None:
+    """One panel for each unit that limits were given for."""
+    assert ledger.admin_address is not None
+    out = tmp_path / "usage.svg"
+    since = datetime.now(UTC).date().isoformat()
+    arguments = ("--account", "acme", "--since", since, *limits, "--admin", ledger.admin_address)
+    assert told(capsys, "usage", *arguments, "--out", str(out))["usage"]
+    drawn = out.read_text()
+    assert len(limits) / 2 == drawn.count("<!-- days since refresh -->")
+
+
+def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
+    ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The ledger's own limit comes before the configuration's until it is removed."""
+    assert ledger.admin_address is not None
+    change = ("set-limit", "--account", "acme/cid", "--admin", ledger.admin_address)
+    limit = ("--information", "10", "--calls", "2", "--window", "sliding:30", "--zone", "Europe/Berlin")
+    shown = ("show", "--account", "acme/cid", "--budget", ledger.address)
+    assert told(capsys, *change, *limit)["version"] == 1
+    assert [10, 2] == [level["limit"] for level in told(capsys, *shown)["levels"]]
+    assert told(capsys, *change, "--remove")["removed"]
+    assert [1_000_000] * 2 == [level["limit"] for level in told(capsys, *shown)["levels"]]
+
+
+WRONG: list[tuple[tuple[str, ...], str]] = [
+    (("set-limit", "--account", "acme/cid"), "--information and --calls together"),
+    (("set-limit", "--account", "acme/cid", "--information", "1"), "--information and --calls together"),
+    (("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--remove"), "or --remove"),
+    (("set-limit", "--account", "acme/cid", "--information", "-1", "--calls", "1"), "0 to 2^63 - 1"),
+    (("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--mode", "x"), "--mode"),
+    (
+        ("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--window", "year"),
+        "--window",
+    ),
+    (
+        ("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--window", "sliding:1"),
+        "sliding",
+    ),
+    (("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--zone", "Mars"), "zone"),
+    (("set-limit", "--account", "a//b", "--information", "1", "--calls", "1"), "path"),
+    (("charges", "--account", "acme", "--from", "yesterday"), "--from expects a day"),
+    (("usage", "--account", "acme", "--since", "2026-01-01"), "--information or --calls"),
+    (("usage", "--account", "acme", "--since", "2026-01-01", "--days", "0", "--calls", "1"), "days"),
+    (("usage", "--account", "acme", "--since", "2026-01-01", "--depth", "9", "--calls", "1"), "depth"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), WRONG)
+def test_what_is_wrong_is_said_by_name(
+    ledger: Service, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str
+) -> None:
+    """Whether the command line or the service finds it: exit code 2 and the name of what is wrong."""
+    assert ledger.admin_address is not None
+    error = told(capsys, *arguments, "--admin", ledger.admin_address, code=2)["error"]
+    assert expected in error["message"]
+
+
+def test_the_services_own_address_is_not_the_administrators(
+    ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever may spend may not set limits, and is told where that is done."""
+    error = told(capsys, "verify", "--admin", ledger.address, code=2)["error"]
+    assert "--admin-listen" in error["message"]
+
+
+def test_an_account_that_is_not_there_and_a_service_that_is_not_there_are_told_apart(
+    ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2 for the caller's mistake, 5 for what may come back."""
+    assert told(capsys, "show", "--account", "nobody", "--budget", ledger.address, code=2)
+    assert told(capsys, "show", "--account", "acme/ann", "--budget", "127.0.0.1:1", code=5)
+
+
+def test_a_ledger_that_was_tampered_with_is_found_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sound ledger ends in 0; a balance that is not the journal's in 1, with both numbers."""
+    store = f"sqlite:{tmp_path}/ledger.db"
+    with service(tmp_path, store, "--admin-listen", "127.0.0.1:0") as running:
+        asyncio.run(_charge_all(running.address))
+        assert running.admin_address is not None
+        for only in ((), ("--root", "acme")):
+            assert [] == told(capsys, "verify", "--admin", running.admin_address, *only)["differences"]
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection, connection:
+        _lower_a_balance(connection)
+    with service(tmp_path, store, "--admin-listen", "127.0.0.1:0") as running:
+        assert running.admin_address is not None
+        found = told(capsys, "verify", "--admin", running.admin_address, code=1)["differences"]
+    assert any((1, 12) == (each["kept"], each["rebuilt"]) for each in found)
+
+
+def _lower_a_balance(connection: sqlite3.Connection) -> None:
+    """Set what ann has spent to 1, wherever the schema keeps it."""
+    for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        for _, column, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
+            if "information" in column and "spent" in column:
+                connection.execute(f"UPDATE {table} SET {column} = 1 WHERE {column} = 12")  # noqa: S608

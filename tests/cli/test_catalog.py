@@ -1,0 +1,53 @@
+"""`gris catalog`: what may be asked, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dp_service.server.served_policy import ServedPolicy
+from gris_cli.__main__ import main
+from gris_cli.catalog_printing import print_catalog
+from tests.connector.test_catalog import DOMAIN, calls_to, content
+from tests.connector.world import World
+
+
+def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """One table, its measures, and a line a column."""
+    assert main(["catalog", "--table", "feedback", "--dp", world.dp]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 100
+    told = " ".join(printed.split())
+    for words in (
+        "feedback; its members are member_id",
+        "events, a member changes a count by at most 50",
+        "score │ int64 │ KnownGumb │ in, not_in, range │ -1, 0, 1",
+        "article_id │ string │ UnkGumb │ in, not_in │ not known",
+    ):
+        assert words in told
+
+
+async def test_long_domains_are_cut_and_closed_periods_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Eight values, how many there are in all, and the day before which rows count."""
+    async with calls_to(ServedPolicy(content())) as calls:
+        catalog = await calls.catalog("")
+    print_catalog(catalog, as_json=False)
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "v0007, ... 1300 in all" in told
+    assert DOMAIN[8] not in told
+    assert "closed each month, now before 1970-01-01" in told
+
+
+def test_it_is_told_as_json(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every table of the policy."""
+    assert main(["catalog", "--dp", world.dp, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"feedback", "wide", "small", "pinned"} <= {table["name"] for table in told["tables"]}
+    assert told["epsilon_per"] == "8"
+
+
+def test_an_unknown_table_is_refused_by_policy(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 3, as for a question about it."""
+    assert main(["catalog", "--table", "employees", "--dp", world.dp, "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "refused_by_policy"

@@ -1,0 +1,169 @@
+"""Reads a rendered query back into a question: what an engine is asked, told by a parser and not by the renderer.
+
+It knows the two dialects' literals and the policy's column types, and refuses whatever it does not expect.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+
+from dp_service.queries.intervals import UNIVERSES, date_of
+from dp_service.queries.structured import (
+    MAXIMUM_TEXT_LENGTH,
+    Bound,
+    ColumnType,
+    Filter,
+    HistogramQuery,
+    In,
+    Measure,
+    NotIn,
+    Range,
+    Value,
+)
+from dp_service.queries.tables import Column, Table
+
+_SIGNS: dict[type, str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a rendered query asks, by how much it clips, how many rows it wants, and the options before it."""
+
+    query: HistogramQuery
+    clip: int | None
+    limit: int
+    options: tuple[str, ...]
+
+
+def read(sql: str, table: Table) -> Reading:
+    """Read a query that was rendered for a table."""
+    *options, select = sqlglot.parse(sql)
+    assert isinstance(select, exp.Select)
+    return _Reader(table).reading(select, tuple(option.sql() for option in options if option is not None))
+
+
+class _Reader:
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def reading(self, select: exp.Select, options: tuple[str, ...]) -> Reading:
+        source = select.args["from_"].this
+        inner, clip = select, None
+        *keys, count = select.expressions
+        assert count.alias == "gris_count"
+        if isinstance(source, exp.Subquery):
+            inner, clip = source.this, _clip(count.this)
+            *keys, inner_count = inner.expressions
+            assert inner_count.sql() == 'COUNT(*) AS "gris_member_count"'
+            assert [key.sql() for key in inner.args["group"].expressions][-1] == f'"{self._table.member}"'
+        names = tuple(key.alias_or_name for key in keys)
+        self._check_grouping(select, inner, keys, clipped=clip is not None)
+        _check_order(select, count.this)
+        query = HistogramQuery(
+            table=inner.args["from_"].this.name,
+            dimensions=names,
+            measure=Measure.EVENTS if clip is not None else self._measure(count.this),
+            filters=tuple(self._filters(inner.args["where"].this)),
+        )
+        return Reading(query, clip, int(select.args["limit"].expression.this), options)
+
+    def _check_grouping(
+        self, select: exp.Select, inner: exp.Select, keys: list[exp.Expr], *, clipped: bool
+    ) -> None:
+        expressions = [key.this.sql() if isinstance(key, exp.Alias) else key.sql() for key in keys]
+        grouped = [key.sql() for key in inner.args["group"].expressions]
+        assert grouped == expressions + ([f'"{self._table.member}"'] if clipped else [])
+        if clipped:
+            outer = [key.sql() for key in select.args["group"].expressions]
+            assert outer == [f'"{key.alias_or_name}"' for key in keys]
+            assert [each.sql() for each in select.expressions[:-1]] == outer
+
+    def _measure(self, count: exp.Expr) -> Measure:
+        if count.sql() == "COUNT(*)":
+            return Measure.EVENTS
+        assert count.sql() == f'COUNT(DISTINCT "{self._table.member}")'
+        return Measure.DISTINCT_MEMBERS
+
+    def _filters(self, condition: exp.Expr) -> Iterator[Filter]:
+        for each in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+            yield from self._filter(each)
+
+    def _filter(self, node: exp.Expr) -> Iterator[Filter]:
+        """Yield the filter that a condition is; none for what only says how rows are stored."""
+        if isinstance(node, exp.LTE) and isinstance(node.this, exp.Length):
+            assert node.expression.sql() == str(MAXIMUM_TEXT_LENGTH)
+            assert self._column(node.this.this).type is ColumnType.STRING
+            return
+        negated = isinstance(node, exp.Not)
+        condition = node.this if negated else node
+        name = condition.this.find(exp.Column).name
+        if name == self._table.member:
+            # What becomes of rows without a member is no part of what is asked: the policy adds it again.
+            return
+        column = self._column(condition.this)
+        match condition:
+            case exp.Is():
+                assert negated
+                yield Range(name, Bound(_smallest(column)), None)
+            case exp.In():
+                values = tuple(self._value(each, column) for each in condition.expressions)
+                yield NotIn(name, values) if negated else In(name, values)
+            case exp.EQ():
+                yield In(name, (self._value(condition.expression, column),))
+            case exp.NEQ():
+                yield NotIn(name, (self._value(condition.expression, column),))
+            case _:
+                yield self._bounded(condition, column)
+
+    def _bounded(self, node: exp.Expr, column: Column) -> Range:
+        sign, value = _SIGNS[type(node)], self._value(node.expression, column)
+        bound = Bound(value, exclusive=len(sign) == 1)
+        return Range(column.name, bound, None) if sign[0] == ">" else Range(column.name, None, bound)
+
+    def _column(self, node: exp.Expr) -> Column:
+        """Return the column of an expression, which stands alone or with what takes the place of its NULL."""
+        if isinstance(node, exp.Coalesce):
+            column = self._table.column(node.this.name)
+            assert [self._value(each, column) for each in node.expressions] == [column.value_for_null]
+            return column
+        assert isinstance(node, exp.Column)
+        return self._table.column(node.name)
+
+    def _value(self, node: exp.Expr, column: Column) -> Value:
+        if isinstance(node, exp.Boolean):
+            return bool(node.this)
+        if isinstance(node, exp.Cast):
+            return datetime.date.fromisoformat(node.this.this)
+        if isinstance(node, exp.Literal) and node.is_string:
+            return str(node.this)
+        number = -int(node.this.this) if isinstance(node, exp.Neg) else int(node.this)
+        return date_of(number) if column.type is ColumnType.DATE else number
+
+
+def _smallest(column: Column) -> Value:
+    start = UNIVERSES[column.type].start
+    return date_of(start) if column.type is ColumnType.DATE else start
+
+
+def _clip(count: exp.Expr) -> int:
+    """Return the tau of `SUM(CASE WHEN count > tau THEN tau ELSE count END)`, with or without a cast."""
+    total = count.this if isinstance(count, exp.Cast) else count
+    assert isinstance(total, exp.Sum)
+    case = total.this
+    tau = int(case.args["ifs"][0].args["true"].this)
+    assert case.sql() == (f'CASE WHEN "gris_member_count" > {tau} THEN {tau} ELSE "gris_member_count" END')
+    return tau
+
+
+def _check_order(select: exp.Select, count: exp.Expr) -> None:
+    """Check that rows come by count descending, then by every dimension."""
+    first, *rest = select.args["order"].expressions
+    assert first.this == count
+    assert first.args["desc"]
+    assert [each.this for each in rest] == select.args["group"].expressions
+    assert not any(each.args.get("desc") for each in rest)

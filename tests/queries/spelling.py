@@ -1,0 +1,154 @@
+"""Structured questions written as SQL of the accepted subset, in one of the many ways there are."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from dp_service.queries.structured import (
+    Bound,
+    Filter,
+    HistogramQuery,
+    In,
+    Measure,
+    NotIn,
+    Range,
+    TimeRange,
+    Value,
+)
+from dp_service.queries.tables import Table
+
+
+def spelled(query: HistogramQuery, table: Table, random: Random) -> str:
+    """Return SQL that asks a question of a table whose time column, where a time range needs it, is a date."""
+    return _Writer(table, random).statement(query)
+
+
+class _Writer:
+    def __init__(self, table: Table, random: Random) -> None:
+        self._table = table
+        self._random = random
+
+    def statement(self, query: HistogramQuery) -> str:
+        names = list(query.dimensions)
+        count, alias = self._count(query.measure), self._random.choice(["", "", "n", "Total_1"])
+        selected = [self._name(name) for name in names]
+        if not query.omit_counts:
+            selected.append(f"{count} {self._choice('AS ', '')}{alias}" if alias else count)
+        parts = [f"SELECT {self._listed(selected)}", f"FROM {self._name(query.table)}"]
+        conditions = [each for condition in query.filters for each in self._conditions(condition)]
+        if query.time_range is not None:
+            conditions += self._time_conditions(query.time_range)
+        if conditions:
+            parts.append(f"WHERE {self._conjunction(conditions)}")
+        parts.append(f"GROUP BY {self._listed(self._shuffled([self._name(name) for name in names]))}")
+        parts += self._order(query, names, count, alias)
+        if query.k is not None:
+            parts.append(f"LIMIT {query.k}")
+        return self._choice("", " ") + self._space().join(parts) + self._choice("", ";", " ;\n")
+
+    def _order(self, query: HistogramQuery, names: list[str], count: str, alias: str) -> Iterator[str]:
+        if not query.omit_counts and self._random.random() < 0.3:
+            return
+        by = [count] if query.omit_counts else [count, str(len(names) + 1), *([alias] if alias else [])]
+        keys = [f"{self._random.choice(by)} DESC"]
+        for place in self._shuffled(list(range(len(names))))[: self._random.randint(0, len(names))]:
+            keys.append(self._choice(self._name(names[place]), str(place + 1)) + self._choice("", " ASC"))
+        yield f"ORDER BY {self._listed(keys)}"
+
+    def _count(self, measure: Measure) -> str:
+        counted = "*" if measure is Measure.EVENTS else f"DISTINCT {self._name(self._table.member)}"
+        return f"COUNT({self._choice('', ' ')}{counted}{self._choice('', ' ')})"
+
+    def _conjunction(self, conditions: list[str]) -> str:
+        written = [
+            f"({each})" if self._random.random() < 0.3 else each for each in self._shuffled(conditions)
+        ]
+        if len(written) > 2 and self._random.random() < 0.5:
+            middle = self._random.randint(1, len(written) - 1)
+            left, right = (" AND ".join(part) for part in (written[:middle], written[middle:]))
+            return f"({left}) AND ({right})"
+        return f"{self._space()}AND ".join(written)
+
+    def _conditions(self, condition: Filter) -> list[str]:
+        name = self._name(condition.column)
+        match condition:
+            case In():
+                return [self._membership(name, condition.values, "IN", "=")]
+            case NotIn():
+                written = self._membership(name, condition.values, "NOT IN", "<>")
+                around = self._membership(name, condition.values, "IN", "IN")
+                return [
+                    self._choice(written, written.replace("<>", "!=", 1), f"NOT ({around})", f"NOT {around}")
+                ]
+            case Range():
+                return self._range(name, condition)
+
+    def _membership(self, name: str, values: tuple[Value, ...], listed: str, alone: str) -> str:
+        # The sign is replaced before the literal, so that no text that holds one is changed.
+        if len(set(values)) == 1 and alone != listed and self._random.random() < 0.5:
+            return f"{name} {alone} {self._literal(values[0])}"
+        repeated = self._shuffled([*values, *values[: self._random.randint(0, 1)]])
+        return f"{name} {listed} ({self._listed([self._literal(value) for value in repeated])})"
+
+    def _range(self, name: str, condition: Range) -> list[str]:
+        lower, upper = condition.lower, condition.upper
+        if lower is not None and upper is not None and not (lower.exclusive or upper.exclusive):
+            between = f"{name} BETWEEN {self._literal(lower.value)} AND {self._literal(upper.value)}"
+            if self._random.random() < 0.5:
+                return [between]
+        return [
+            f"{name} {sign}{'' if bound.exclusive else '='} {self._literal(bound.value)}"
+            for bound, sign in ((lower, ">"), (upper, "<"))
+            if bound is not None
+        ]
+
+    def _time_conditions(self, time_range: TimeRange) -> list[str]:
+        assert self._table.time is not None
+        first, last = (_first_day_from(moment) for moment in (time_range.start, time_range.end))
+        return self._conditions(
+            Range(
+                self._table.time.name,
+                None if first is None else Bound(first),
+                None if last is None else Bound(last, exclusive=True),
+            )
+        )
+
+    def _literal(self, value: Value) -> str:
+        match value:
+            case bool():
+                return self._cased(str(value).upper())
+            case int():
+                return self._choice(str(value), f"({value})")
+            case str():
+                return "'" + value.replace("'", "''") + "'"
+            case datetime.date():
+                return f"{self._choice('', self._cased('DATE') + ' ')}'{value.isoformat()}'"
+
+    def _name(self, name: str) -> str:
+        return self._choice(name, f'"{name}"')
+
+    def _listed(self, parts: list[str]) -> str:
+        return self._choice(", ", ",", " ,\n\t").join(parts)
+
+    def _shuffled(self, parts: list[Any]) -> list[Any]:
+        return self._random.sample(parts, len(parts))
+
+    def _space(self) -> str:
+        return self._choice(" ", "  ", "\n", "\t", "\r\n ")
+
+    def _cased(self, word: str) -> str:
+        return self._choice(word, word.lower(), word.title())
+
+    def _choice(self, *choices: str) -> str:
+        return self._random.choice(choices)
+
+
+def _first_day_from(moment: datetime.datetime | None) -> datetime.date | None:
+    """Return the first day that begins no earlier than a moment."""
+    if moment is None:
+        return None
+    begun = moment.time() > datetime.time.min
+    return moment.date() + datetime.timedelta(days=begun)
