@@ -140,7 +140,7 @@ def usage(
     from gris_cli.plan.pictures import check_picture  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    check_picture(out)
+    check_picture(out, curves=max(len(information), len(calls)))
     request = usage_request(account, depth, since, days, (information, calls))
     report = on_ledger(admin, lambda ledger: ledger.usage(request))
     print_sheets({"usage": usage_sheet(report)}, as_json=as_json)

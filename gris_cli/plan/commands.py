@@ -1,16 +1,17 @@
-"""The commands of `gris plan`; each reads its flags, has the numbers computed, and prints them."""
+"""The commands of `gris plan`; each reads its flags, has the numbers computed, and prints them.
+
+Those that read data, curve, found and usage, are in `data_commands`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gris_cli.flags import JsonFlag
+from gris_cli.plan import data_commands
 from gris_cli.plan.flags import (
     CALLS,
     DELTA,
@@ -25,36 +26,20 @@ from gris_cli.plan.flags import (
     GaussianFlag,
     InformationFlag,
     OutFlag,
-    SeedFlag,
     SlackFlag,
-    TauFlag,
-    TrialsFlag,
     domain,
     exact,
+    named_errors,
 )
 
 # typer copies a list before it hands it over.
 NO_DOMAINS: list[str] = []
 COMPOSED_EPSILONS = [Fraction("0.1")]
 COMPOSED_COUNTS = [100, 1000]
-CURVE_EPSILONS = [Fraction(each, 50) for each in range(1, 11)]
-CURVE_D_BARS = [100, 400, 1600]
-FOUND_EPSILONS = [EPSILON_PER]
-INFORMATION_LIMITS = [500, 1000, 2000, 3000, 5000]
-CALL_LIMITS = [10, 20, 30, 50]
 
 app = typer.Typer(
     help="What budgets are worth, which to choose, and what questions would find.", no_args_is_help=True
 )
-
-
-@contextmanager
-def _named_errors() -> Iterator[None]:
-    """Turns errors of arguments, which name them, into errors of flags."""
-    try:
-        yield
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 @app.command()
@@ -79,7 +64,7 @@ def guarantee(
 
     seen = tuple(domain(text) for text in domains)
     rule = CallRule.ONCE if once else CallRule.TWICE
-    with _named_errors():
+    with named_errors():
         sheet = guarantee_sheet(Budget(epsilon_per, delta, information, calls, slack, gaussian, seen, rule))
     print_sheets({"guarantees": sheet}, as_json=as_json)
 
@@ -118,7 +103,7 @@ def solve(
 
     if (call_delta is None) != (slack is None) or (call_delta and not epsilon_per):
         raise typer.BadParameter("--call-delta and --slack are given together, and beside --epsilon-per")
-    with _named_errors():
+    with named_errors():
         target = Target(epsilon, delta, gaussian, tuple(domain(text) for text in domains))
         if epsilon_per is None:
             sheet = epsilon_per_sheet(target, information=information, calls=calls, d_bar=d_bar)
@@ -142,7 +127,7 @@ def attacks(
     from gris_cli.plan.budgets import attack_sheets  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    with _named_errors():
+    with named_errors():
         sheets = attack_sheets(epsilon_per, delta, calls=calls, answers=answers, d_bar=d_bar)
     print_sheets(sheets, as_json=as_json)
 
@@ -161,7 +146,7 @@ def deployments(
     from gris_cli.plan.budgets import Budget, deployments_sheet  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    with _named_errors():
+    with named_errors():
         sheet = deployments_sheet(Budget(epsilon_per, delta, information, calls, slack))
     print_sheets({"deployments": sheet}, as_json=as_json)
 
@@ -193,7 +178,7 @@ def compose(
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     check_picture(out, curves=len(epsilons))
-    with _named_errors():
+    with named_errors():
         portions = [Portion(epsilon_per, count) for epsilon_per in epsilons for count in counts]
         with progress("composing", len(portions)) as advance:
             sheet = compose_sheet(portions, delta, advance)
@@ -205,148 +190,6 @@ def compose(
     print_sheets({"composition": sheet}, as_json=as_json)
 
 
-_CountsFile = Annotated[
-    Path | None,
-    typer.Option("--counts", exists=True, dir_okay=False, help="A file with one count on each line."),
-]
-_DataFile = Annotated[
-    Path | None,
-    typer.Option("--data", exists=True, dir_okay=False, help="A Parquet file whose members are counted."),
-]
-_ByFlag = Annotated[str, typer.Option(help="With --data: the column of elements.")]
-_MemberFlag = Annotated[str, typer.Option(help="With --data: the column of members.")]
-_EpsilonsFlag = Annotated[
-    list[Fraction],
-    typer.Option("--epsilon-per", parser=exact, metavar="NUMBER", help="Repeat it for several."),
-]
-
-
-@app.command()
-def curve(
-    *,
-    counts: _CountsFile = None,
-    data: _DataFile = None,
-    by: _ByFlag = "",
-    member: _MemberFlag = "",
-    k: Annotated[int, typer.Option(help="How many elements are asked for.")] = 50,
-    epsilons: _EpsilonsFlag = CURVE_EPSILONS,
-    d_bars: Annotated[
-        list[int], typer.Option("--d-bar", help="How many elements are fetched; repeat it for several.")
-    ] = CURVE_D_BARS,
-    delta: DeltaFlag = DELTA,
-    tau: TauFlag = 1,
-    trials: TrialsFlag = 1000,
-    seed: SeedFlag = None,
-    out: OutFlag = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Simulate how many elements a top-k of an unknown domain returns (Rogers et al. 2020, figure 3)."""
-    from gris_cli.plan.expected import curve_sheet  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
-    from gris_cli.plan.pictures import check_picture, draw_curve  # noqa: PLC0415
-    from gris_cli.plan.progress import progress  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.simulating import Draws, gumbel_mechanisms  # noqa: PLC0415
-    from gris_cli.plan.simulating import curve as simulated  # noqa: PLC0415
-
-    check_picture(out, curves=len(d_bars))
-    named = histogram_of(CountsFlags(counts, data, by, member))
-    if named is None:
-        raise typer.BadParameter("--counts, or --data with --by and --member, says which histogram")
-    with _named_errors():
-        mechanisms = gumbel_mechanisms(epsilons, d_bars, delta=delta, k=k, tau=tau)
-        with progress("simulating", trials * len(mechanisms)) as advance:
-            points = list(simulated(named, mechanisms, Draws(seed), trials=trials, advance=advance))
-    if out:
-        draw_curve(
-            points, out, k=k, title=f"Elements of a top {k}, delta = {float(delta):g}, {trials} runs a point"
-        )
-    print_sheets({"points": curve_sheet(points)}, as_json=as_json)
-
-
-@app.command()
-def found(
-    *,
-    counts: _CountsFile = None,
-    data: _DataFile = None,
-    by: _ByFlag = "",
-    member: _MemberFlag = "",
-    k: Annotated[int, typer.Option(help="How many elements are asked for, and shown here.")] = 100,
-    epsilons: _EpsilonsFlag = FOUND_EPSILONS,
-    delta_l0: Annotated[
-        int | None,
-        typer.Option(
-            "--delta-l0", help="How many elements a member can have (Delta): UnkLap; without it, UnkGumb."
-        ),
-    ] = None,
-    d_bar: DBarFlag = 1000,
-    delta: DeltaFlag = DELTA,
-    tau: TauFlag = 1,
-    trials: TrialsFlag = 1000,
-    seed: SeedFlag = None,
-    out: OutFlag = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Tell which counts are found; with a histogram, simulate how often (Rogers et al. 2020, figure 4)."""
-    from gris_cli.plan.expected import found_sheet, mechanism_of, needed_sheet  # noqa: PLC0415
-    from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
-    from gris_cli.plan.pictures import check_picture, draw_found  # noqa: PLC0415
-    from gris_cli.plan.progress import progress  # noqa: PLC0415
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.simulating import Draws  # noqa: PLC0415
-    from gris_cli.plan.simulating import found as simulated  # noqa: PLC0415
-
-    check_picture(out)
-    named = histogram_of(CountsFlags(counts, data, by, member))
-    if out and not named:
-        raise typer.BadParameter("--out needs a histogram: --counts, or --data with --by and --member")
-    with _named_errors():
-        mechanisms = [
-            mechanism_of(each, delta, k=k, d_bar=d_bar, tau=tau, delta_l0=delta_l0) for each in epsilons
-        ]
-        sheets = {"needed": needed_sheet(mechanisms)}
-        if named:
-            with progress("simulating", trials * len(mechanisms)) as advance:
-                runs = [
-                    simulated(named, mechanism, Draws(seed), shown=k, trials=trials, advance=advance)
-                    for mechanism in mechanisms
-                ]
-            sheets["found"] = found_sheet(epsilons, runs)
-            if out:
-                name = f"{mechanisms[0].name.value}, d_bar = {d_bar}, delta = {float(delta):g}, {trials} runs"
-                draw_found(epsilons, runs, out, title=name)
-    print_sheets(sheets, as_json=as_json)
-
-
-@app.command()
-def usage(
-    charges: Annotated[
-        Path,
-        typer.Argument(
-            exists=True,
-            dir_okay=False,
-            help="A CSV file of charges: account, day since refresh, information, calls.",
-        ),
-    ],
-    *,
-    information: Annotated[
-        list[int], typer.Option(min=0, help="A limit of information units; repeat it for several.")
-    ] = INFORMATION_LIMITS,
-    calls: Annotated[
-        list[int], typer.Option(min=0, help="A limit of calls; repeat it for several.")
-    ] = CALL_LIMITS,
-    title: Annotated[str, typer.Option(help="The picture's title: whose charges these are.")] = "",
-    out: OutFlag = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Tell how many accounts would use up a budget, by day since refresh (Rogers et al. 2020, figure 5)."""
-    from gris_cli.plan.pictures import check_picture, draw_usage  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.usage import exhausted, read_charges, usage_sheet  # noqa: PLC0415
-
-    check_picture(out, curves=max(len(information), len(calls)))
-    asked = read_charges(charges)
-    found = [*exhausted(asked, "information", information), *exhausted(asked, "calls", calls)]
-    if out:
-        draw_usage(found, out, title=title or f"Charges of {charges.name}")
-    print_sheets({"usage": usage_sheet(found)}, as_json=as_json)
+app.command()(data_commands.curve)
+app.command()(data_commands.found)
+app.command()(data_commands.usage)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,6 +39,15 @@ def domain(text: str) -> PublishedDomain:
         return PublishedDomain(exact(rho), exact(delta))
     except ValueError as error:
         raise typer.BadParameter(f"--domain: {error}") from None
+
+
+@contextmanager
+def named_errors() -> Iterator[None]:
+    """Turns errors of arguments, which name them, into errors of flags."""
+    try:
+        yield
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 EpsilonPerFlag = Annotated[

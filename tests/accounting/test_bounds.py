@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
@@ -37,6 +37,7 @@ def test_the_drift_is_the_exponential_mechanisms_renyi_divergence_of_order_one()
 
 
 @given(EPSILONS)
+@settings(deadline=None, derandomize=True)
 def test_the_drift_is_at_most_an_eighth_of_the_square(epsilon_per: Fraction) -> None:
     """Hoeffding's lemma; and for small e it is hardly less, on either side of where the code changes its formula."""
     ratio = drift_of(epsilon_per) / (float(epsilon_per) ** 2 / 8)
@@ -46,6 +47,7 @@ def test_the_drift_is_at_most_an_eighth_of_the_square(epsilon_per: Fraction) -> 
 
 
 @given(EPSILONS, st.integers(1, 10**6), st.fractions(Fraction(1, 10**20), Fraction(9, 10)))
+@settings(deadline=None, derandomize=True)
 def test_the_newer_bound_is_never_larger_than_lemma_4_4_without_adding_up(
     epsilon_per: Fraction, information: int, slack: Fraction
 ) -> None:
@@ -59,6 +61,7 @@ def test_the_newer_bound_is_never_larger_than_lemma_4_4_without_adding_up(
 @given(
     st.lists(st.tuples(EPSILONS, st.integers(0, 10)), max_size=4), st.sampled_from(["1e-2", "1e-6", "1e-12"])
 )
+@settings(deadline=None, derandomize=True)
 def test_lemma_4_4_agrees_with_its_printed_sum_for_unequal_epsilons(
     units: list[tuple[Fraction, int]], slack: str
 ) -> None:

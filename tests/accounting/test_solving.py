@@ -53,7 +53,7 @@ def test_the_papers_split_spends_exactly_delta() -> None:
     st.integers(1, 1000),
     st.booleans(),
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10, deadline=None, derandomize=True)
 def test_epsilon_per_is_the_largest_within_the_target(
     epsilon: Fraction, delta: str, information: int, calls: int, gaussian: bool
 ) -> None:
