@@ -89,6 +89,8 @@ def _table(node: exp.Expr | None, policy: Policy) -> Table:
 
 
 def _selection(select: exp.Select, table: Table) -> _Selection:
+    if not select.expressions:
+        raise QuestionError("sql", "expected SELECT with columns and the count")
     *head, last = select.expressions
     alias = None
     if isinstance(last, exp.Alias) and isinstance(last.this, exp.Count):

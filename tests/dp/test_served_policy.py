@@ -109,10 +109,6 @@ def test_a_swapped_link_is_seen(tmp_path: Path) -> None:
         (POLICY.replace("epsilon_per: 1", "epsilon_per: 2"), "needs a restart"),
         (POLICY.replace("delta: 1e-2", "delta: 1e-3"), "needs a restart"),
         (f"count_noise: gaussian{POLICY}", "needs a restart"),
-        (
-            POLICY.replace("tau: 3", "tau: 1000000").replace("epsilon_per: 1\n", "epsilon_per: 1e-12\n"),
-            "noise",
-        ),
     ],
 )
 def test_what_cannot_be_served_leaves_the_policy_before_it(
@@ -132,6 +128,21 @@ def test_what_cannot_be_served_leaves_the_policy_before_it(
     watched.path.write_text(OTHER_TAU)
     watched.looks()
     assert watched.tau == 4
+
+
+def test_a_policy_without_drawable_noise_leaves_the_policy_before_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A tau whose noise no sampler can draw would refuse questions that are answered now."""
+    sound = POLICY.replace("epsilon_per: 1\n", "epsilon_per: 1e-3\n")
+    path = tmp_path / "policy.yaml"
+    path.write_text(sound.replace("tau: 3", "tau: 1000000"))
+    served = ServedPolicy(content_of(sound))
+    watch = PolicyFileWatch(path, served, sound.encode())
+    assert [watch.look(), watch.look()] == [False, True]
+    assert not watch.is_served
+    assert served.content == content_of(sound)
+    assert "no noise that can be drawn" in caplog.text
 
 
 def test_a_file_that_is_gone_leaves_the_policy_before_it(

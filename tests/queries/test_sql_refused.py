@@ -24,6 +24,10 @@ NOT_ASCII = "a character that is no part of a question"
 MALFORMED = {
     "empty": ("", "begins with SELECT"),
     "blank": (" \n", "begins with SELECT"),
+    "nothing selected": (
+        "SELECT FROM engagement GROUP BY article_id LIMIT 5",
+        "SELECT with columns and the count",
+    ),
     "comma before the first column": (f"SELECT, {PLAIN[7:]}", "a comma that separates nothing"),
     "comma after the count": (PLAIN.replace(" FROM", ", FROM"), "a comma that separates nothing"),
     "two commas": (PLAIN.replace("article_id,", "article_id,,", 1), "a comma that separates nothing"),
