@@ -1,6 +1,7 @@
 """How the ledger is written in Redis: the names of keys, the argument of the scripts, and the texts they keep.
 
-All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot:
+All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot.
+A script makes the keys of payments itself, since only it knows the question of a reservation; they share the slot too.
 
     gris:{ROOT}:root           hash     unit_id, last_time, limits_version
     gris:{ROOT}:limits         hash     level -> limits.limit_text

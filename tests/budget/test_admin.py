@@ -250,6 +250,24 @@ async def test_a_tampered_balance_in_sqlite_is_found(tmp_path: Path, clock: Step
         assert await differences(store) == TAMPERED
 
 
+async def test_a_balance_that_was_set_back_to_an_older_window_is_found(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """As a half restored file would have it: what was charged in the newer window is missing."""
+    path, on = tmp_path / "ledger.db", (BOTH[0],)
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(charge("a", Cost(3, 1), account=COMPANY, on=on))
+    run(path, "CREATE TABLE old AS SELECT * FROM balances")
+    async with closing(SqliteStore.open(path, clock)) as store:
+        clock.step(days=30)
+        await store.apply(charge("b", Cost(2, 1), account=COMPANY, on=on))
+        assert await differences(store) == set()
+    run(path, "INSERT OR REPLACE INTO balances SELECT * FROM old", "DROP TABLE old")
+    async with closing(SqliteStore.open(path, clock)) as store:
+        expected = {("acme", "information", "spent", 0, 2), ("acme", "calls", "spent", 0, 1)}
+        assert await differences(store) == expected
+
+
 def run(path: Path, *statements: str) -> None:
     """Do something to a ledger by hand."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
