@@ -15,7 +15,8 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 
 from .world import World, new_account
 
-SHORT = Timeouts(dp=5, engine=5, budget_attempt=0.5, budget=1.0, reservation=10)
+# Long silences: a machine that is busy with tests is not a ledger that is dead.
+SHORT = Timeouts(dp=5, engine=5, budget_attempt=0.5, budget=1.0, budget_silence=5, reservation=10)
 
 Corruption = Callable[[EngineAnswer], EngineAnswer]
 

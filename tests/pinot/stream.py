@@ -23,7 +23,7 @@ from gris.dp.v1 import question_pb2
 
 from deploy.pinot.cluster import PinotCluster, Ports
 from examples.load import TABLES, load
-from pinot_connector import AsyncPrivateClient, Between, structured_question
+from pinot_connector import AsyncPrivateClient, Between, Timeouts, structured_question
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -190,7 +190,12 @@ class _Stream:
 
 def _client(services: EmbeddedServices, engine: Engine, account: str) -> AsyncPrivateClient:
     return AsyncPrivateClient(
-        dp=services.dp_address, budget=services.budget_address, account=("stream", account), engine=engine
+        dp=services.dp_address,
+        budget=services.budget_address,
+        account=("stream", account),
+        engine=engine,
+        # Starting a server of Pinot keeps a small machine busy; a busy ledger is not a dead one.
+        timeouts=Timeouts(budget_silence=10),
     )
 
 
