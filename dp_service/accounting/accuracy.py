@@ -41,7 +41,7 @@ class GumbelThreshold:
     @property
     def height(self) -> float:
         """How far bottom lies above the count at rank index + 1: tau (1 + ln(index / delta) / epsilon_per)."""
-        return self.tau * (1 + math.log(self.index / self.delta) / float(self.epsilon_per))
+        return self.tau * (1 + _log(self.index / Fraction(self.delta)) / float(self.epsilon_per))
 
     def chance(self, above: int) -> float:
         """Return the probability that an element beats bottom whose count is `above` that at rank index + 1."""
@@ -81,6 +81,11 @@ def _smallest_above(chance: Callable[[int], float], probability: Fraction) -> in
     while chance(high) < probability:
         high *= 2
     return bisect.bisect_left(range(high), True, key=lambda above: chance(above) >= probability)
+
+
+def _log(number: Fraction) -> float:
+    """Return the logarithm of a number that may be too large for a float."""
+    return math.log(number.numerator) - math.log(number.denominator)
 
 
 def _logistic(x: float) -> float:

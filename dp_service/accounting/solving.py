@@ -167,6 +167,11 @@ def _epsilon(target: Target, epsilon_per: Fraction, slack: Fraction, information
     ).epsilon
 
 
+def _log(number: Fraction) -> float:
+    """Return the logarithm of a number that may be too small for a float."""
+    return math.log(number.numerator) - math.log(number.denominator)
+
+
 def _rounded_down(number: Fraction) -> Fraction:
     """Return the largest decimal of six significant digits that is not above a positive number."""
     unit = Fraction(10) ** (math.floor(math.log10(number)) - _SIGNIFICANT_DIGITS + 1)

@@ -15,6 +15,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_service.mechanisms.parameters import require_drawable
+from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.noise.source import NoiseSource
 
 
@@ -32,6 +34,16 @@ def draw_count_noise(
     if law is CountNoise.LAPLACE:
         return noise.discrete_laplace(inverse_scale, size, "counts")
     return noise.discrete_gaussian(gaussian_variance(inverse_scale), size, "counts")
+
+
+def require_drawable_counts(law: CountNoise, inverse_scale: Fraction) -> None:
+    """Raise ValueError, in terms of the caller's parameters, unless counts can get noise of this law and scale."""
+    require_drawable(inverse_scale)
+    if law is CountNoise.GAUSSIAN and not MIN_VARIANCE <= gaussian_variance(inverse_scale) <= MAX_VARIANCE:
+        raise ValueError(
+            "epsilon_per and tau must give Gaussian count noise a variance 4 tau^2 / epsilon_per^2 from "
+            f"{MIN_VARIANCE} to {MAX_VARIANCE}, got {gaussian_variance(inverse_scale)}"
+        )
 
 
 def gaussian_variance(inverse_scale: Fraction) -> Fraction:

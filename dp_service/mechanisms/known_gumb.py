@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise
+from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise, require_drawable_counts
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     Cost,
     Currency,
-    require_drawable,
     require_outcome,
     require_positive_integer,
 )
@@ -55,7 +54,7 @@ class KnownGumb:
     def __post_init__(self) -> None:
         require_positive_integer("k", self.k)
         require_positive_integer("tau", self.tau)
-        require_drawable(self.count_inverse_scale)
+        require_drawable_counts(self.count_noise, self.count_inverse_scale)
 
     @property
     def count_inverse_scale(self) -> Fraction:

@@ -19,11 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms.histogram import Histogram
+from dp_service.noise.sorting import ascending_order
 from dp_service.noise.source import NoiseSource
-
-_HALF = np.uint64(32)
-_LOWER_HALF = np.uint64(2**32 - 1)
-_SIGN = np.uint64(2**63)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,19 +53,5 @@ class Rows:
         Discrete noise ties often. Any other order among equals, that of the counts above all, would reveal
         more than the values do; the order of the elements knows nothing.
         """
-        # Ascending order of these is descending order of the values.
-        keys = ~(values.view(np.uint64) ^ _SIGN)
-        # First by the lower halves of the keys and the element, then by the upper halves and the place so far.
-        by_lower = np.sort(keys << _HALF | self.elements.view(np.uint64)) & _LOWER_HALF
-        positions = np.take(self._positions, by_lower.view(np.int64))
-        places = np.empty(len(self), dtype=np.uint64)
-        places[positions] = np.arange(len(self), dtype=np.uint64)
-        by_upper = np.sort(keys & ~_LOWER_HALF | places) & _LOWER_HALF
-        return positions[by_upper.view(np.int64)]
-
-    @property
-    def _positions(self) -> NDArray[np.int64]:
-        """The position of each element."""
-        positions = np.empty(len(self), dtype=np.int64)
-        positions[self.elements] = np.arange(len(self))
-        return positions
+        # Ascending order of the complements is descending order of the values.
+        return ascending_order(~values, self.elements)

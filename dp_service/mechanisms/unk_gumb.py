@@ -25,14 +25,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise
+from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise, require_drawable_counts
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     MAX_ROWS,
     Cost,
     Currency,
-    require_drawable,
     require_outcome,
     require_positive_integer,
 )
@@ -70,7 +69,7 @@ class UnkGumb:
         require_positive_integer("k", self.k)
         require_positive_integer("d_bar", self.d_bar, at_most=MAX_ROWS)
         require_positive_integer("tau", self.tau)
-        require_drawable(self.count_inverse_scale)
+        require_drawable_counts(self.count_noise, self.count_inverse_scale)
         if self.k > self.d_bar:
             raise ValueError(f"k must be at most d_bar = {self.d_bar}, got {self.k}")
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from dp_service.noise.exact import Interval, certainly_below, interval_context
 from dp_service.noise.keys import FloatKeys, float_keys
+from dp_service.noise.sorting import ascending_order, inverse
 from dp_service.noise.stream import WORD_BITS
 from dp_service.noise.uniforms import BLOCK, UniformBits, enclose_uniform
 from dp_service.noise.weights import LogWeights
@@ -58,7 +59,7 @@ def gumbel_order(uniforms: UniformBits, weights: LogWeights, count: int) -> NDAr
         return np.zeros(0, dtype=np.int64)
     # One more than is asked for, so that the gap below the last one is looked at like every other.
     contenders = _contenders(uniforms, weights, min(count + 1, len(weights)))
-    ranked = contenders[np.lexsort((contenders.fraction, contenders.whole))[::-1]]
+    ranked = contenders[_descending(contenders)]
     order = ranked.index
     exact = _ExactKeys(uniforms, weights)
     for start, end in _groups_in_doubt(ranked, count):
@@ -110,6 +111,12 @@ def _largest(keys: FloatKeys, count: int) -> FloatKeys:
     cut = np.partition(distance, place)[place]
     # Each of the two may be off by the error; the third absorbs the rounding of distances.
     return keys[np.flatnonzero(distance >= cut - 3 * keys.error)]
+
+
+def _descending(keys: FloatKeys) -> NDArray[np.int64]:
+    """Return positions by descending whole part, and by descending fraction where that is equal."""
+    by_fraction = np.argsort(keys.fraction)[::-1]
+    return ascending_order(~keys.whole, inverse(by_fraction))
 
 
 def _groups_in_doubt(ranked: FloatKeys, count: int) -> list[tuple[int, int]]:

@@ -104,7 +104,7 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
     )
     if problems:
         raise PolicyError(tuple(problems))
-    policy = Policy(Currency(schema.epsilon_per, schema.delta), tables, schema.count_noise)
+    policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
     return PolicyFile(policy, schema, document)
 
 

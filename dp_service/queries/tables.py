@@ -65,15 +65,22 @@ class Events:
 
 @dataclass(frozen=True)
 class Currency:
-    """The money of a deployment: what one information unit and one call are worth."""
+    """The money of a deployment: what one information unit and one call are worth.
+
+    `count_noise` belongs to it. Where any count is Gaussian, a unit is worth its zCDP and nothing in bounded range or
+    epsilon-DP, for every account. A ledger must not add up units of both kinds: who reads it later, under a policy
+    without Gaussian counts, would account for them by bounds that do not cover what was released.
+    """
 
     epsilon_per: Fraction
     delta: Fraction
+    count_noise: CountNoise = CountNoise.LAPLACE
 
     @property
     def unit_id(self) -> str:
-        """Name the currency, 32 hexadecimal characters: equal exactly if both numbers are equal."""
-        encoded = length_prefixed(b"gris/unit/v1", _ratio(self.epsilon_per), _ratio(self.delta))
+        """Name the currency, 32 hexadecimal characters: equal exactly if the numbers and the count noise are."""
+        kind = () if self.count_noise is CountNoise.LAPLACE else (self.count_noise.value.encode(),)
+        encoded = length_prefixed(b"gris/unit/v1", _ratio(self.epsilon_per), _ratio(self.delta), *kind)
         return hashlib.sha256(encoded).hexdigest()[:_UNIT_ID_CHARACTERS]
 
 
@@ -189,15 +196,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a deployment allows to be asked, and the currency it is paid in. What is not listed is refused.
-
-    `count_noise` holds for the whole deployment: where any count is Gaussian, no account's guarantee may be accounted
-    other than in zCDP.
-    """
+    """What a deployment allows to be asked, and the currency it is paid in. What is not listed is refused."""
 
     currency: Currency
     tables: tuple[Table, ...]
-    count_noise: CountNoise = CountNoise.LAPLACE
+
+    @property
+    def count_noise(self) -> CountNoise:
+        """The noise in counts that are drawn apart from the selection, for the whole deployment."""
+        return self.currency.count_noise
 
     def table(self, name: str) -> Table:
         """Return a table that a question names, or raise RefusedByPolicyError."""

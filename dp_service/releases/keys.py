@@ -29,6 +29,7 @@ class KeyUse(Enum):
     DATA_VERSION = "data-version"
     PLAN = "plan"
     TICKET = "ticket"
+    POLICY_ID = "policy-id"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import assert_never
 
-from dp_service.mechanisms.count_noise import CountNoise
+from dp_service.mechanisms.count_noise import CountNoise, require_drawable_counts
 from dp_service.mechanisms.known_gumb import KnownGumb
 from dp_service.mechanisms.known_lap import KnownLap
 from dp_service.mechanisms.parameters import Currency
@@ -68,6 +68,9 @@ def require_usable(policy: Policy) -> None:
         for tau in (1, table.events.tau if table.events else 1):
             try:
                 UnkLap(Currency(currency.epsilon_per, currency.delta), max(deltas, default=1), 1, tau)
+                require_drawable_counts(
+                    CountNoise[currency.count_noise.name], currency.epsilon_per / (2 * tau)
+                )
             except ValueError as error:
                 raise UnusableParametersError from error
 

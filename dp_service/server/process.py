@@ -172,11 +172,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
         content = options.policy.read_bytes()
-        served = ServedPolicy(usable_policy(content, str(options.policy)))
         keys = read_key_files(options.key_file, options.previous_key_file)
+        served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
         servicer = DpServicer(served, keys, Outside(time.time, os.urandom))
         if not options.validate:
-            watch = PolicyFileWatch(options.policy, served, content)
+            watch = PolicyFileWatch(options.policy, served, content, keys.current)
             asyncio.run(serve(options, servicer, keys, served, watch))
     except (PolicyError, KeyFileError, UnusableParametersError) as error:
         print(f"dp_service: {error}", file=sys.stderr)

@@ -1,20 +1,19 @@
 """The policy that is served, and how the file's next content takes its place without a restart.
 
 A request reads the policy once and works with what it read. Plans carry all that they need, so AddNoise honours one
-that was made under an earlier policy. The header never changes while the service runs: `epsilon_per` and `delta` are
-the money that ledgers count in, and `count_noise` decides how every account's guarantee may be read. Whoever changes
-them restarts the service.
+that was made under an earlier policy. The header never changes while the service runs: `epsilon_per`, `delta` and
+`count_noise` are the money that ledgers count in. Whoever changes them restarts the service.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from dataclasses import dataclass
 from pathlib import Path
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Policy, read_policy
+from dp_service.releases.keys import KeyUse, NoiseKey
 from dp_service.releases.mechanism import UnusableParametersError, require_usable
 
 _POLICY_ID_CHARACTERS = 16
@@ -23,17 +22,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PolicyContent:
-    """A policy that can be served, and the public name of the file content that it was read from."""
+    """A policy that can be served, and the public name of the file content that it was read from.
+
+    The name is keyed: a policy may state a hash of the data as their version, and then a plain hash of the policy would
+    let anyone who knows the rest of it verify a guess of the data.
+    """
 
     policy: Policy
     policy_id: str
 
 
-def usable_policy(content: bytes, source: str) -> PolicyContent:
-    """Read a policy that can be served. Raises PolicyError or UnusableParametersError."""
+def usable_policy(content: bytes, source: str, key: NoiseKey) -> PolicyContent:
+    """Read a policy that can be served; `key` is what it is named by. Raises PolicyError or UnusableParametersError."""
     policy = read_policy(content, source).policy
     require_usable(policy)
-    return PolicyContent(policy, hashlib.sha256(content).hexdigest()[:_POLICY_ID_CHARACTERS])
+    name = key.authenticate(KeyUse.POLICY_ID, content).hex()[:_POLICY_ID_CHARACTERS]
+    return PolicyContent(policy, name)
 
 
 class ServedPolicy:
@@ -59,9 +63,10 @@ class PolicyFileWatch:
     copies keep old times. Content that cannot be served leaves the policy before it in place.
     """
 
-    def __init__(self, path: Path, served: ServedPolicy, content: bytes) -> None:
-        """Watch a file whose present `content` is served."""
+    def __init__(self, path: Path, served: ServedPolicy, content: bytes, key: NoiseKey) -> None:
+        """Watch a file whose present `content` is served; `key` is what contents are named by."""
         self._path = path
+        self._key = key
         self._served = served
         self._decided: bytes | None = content
         self._waiting: bytes | None = content
@@ -100,7 +105,7 @@ class PolicyFileWatch:
     def _is_taken(self, content: bytes) -> bool:
         """Serve a content if that can be done; else say in the log what stands against it."""
         try:
-            found = usable_policy(content, str(self._path))
+            found = usable_policy(content, str(self._path), self._key)
         except PolicyError as error:
             for problem in error.problems:
                 _log.error("the policy stays as it was: %s", problem)
@@ -108,7 +113,7 @@ class PolicyFileWatch:
         except UnusableParametersError as error:
             _log.error("the policy stays as it was: %s: %s", self._path, error)
             return False
-        if _header(found.policy) != _header(self._served.content.policy):
+        if found.policy.currency != self._served.content.policy.currency:
             _log.error(
                 "the policy stays as it was: %s: another epsilon_per, delta or count_noise needs a restart",
                 self._path,
@@ -117,7 +122,3 @@ class PolicyFileWatch:
         self._served.replace(found)
         _log.info("policy %s is served", found.policy_id)
         return True
-
-
-def _header(policy: Policy) -> tuple[object, ...]:
-    return policy.currency, policy.count_noise

@@ -49,7 +49,7 @@ tables:
 
 def content(text: str = POLICY) -> PolicyContent:
     """Return a policy as it is served."""
-    return usable_policy(text.encode(), "policy")
+    return usable_policy(text.encode(), "policy", KEY)
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ _LIMITS = [("grpc.max_receive_message_length", 16 * 2**20)]
 
 def servicer_of(policy: str, keys: KeySet | None = None, clock: Clock | None = None) -> DpServicer:
     """Return a servicer of a policy with the tests' key, clock and entropy unless others are given."""
-    served = ServedPolicy(usable_policy(policy.encode(), "policy"))
+    served = ServedPolicy(usable_policy(policy.encode(), "policy", KEY))
     return DpServicer(served, keys or KeySet(KEY), Outside(clock or Clock(), Entropy()))
 
 

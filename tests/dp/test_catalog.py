@@ -173,10 +173,10 @@ async def test_the_largest_domain_comes_in_pages_below_the_limit_of_every_client
 
 async def test_a_page_of_a_replaced_policy_is_refused() -> None:
     """Half a catalogue of one policy and half of another is none."""
-    served = ServedPolicy(usable_policy(POLICY.encode(), "policy"))
+    served = ServedPolicy(usable_policy(POLICY.encode(), "policy", KEY))
     async with serving(DpServicer(served, KeySet(KEY), Outside(Clock(), Entropy()))) as dp:
         first = await dp.GetCatalog(dp_pb2.GetCatalogRequest(page_size=3))
-        served.replace(usable_policy(POLICY.replace("tau: 4", "tau: 5").encode(), "policy"))
+        served.replace(usable_policy(POLICY.replace("tau: 4", "tau: 5").encode(), "policy", KEY))
         request = dp_pb2.GetCatalogRequest(page_size=3, page_token=first.next_page_token)
         code, reason, _ = await error_of(dp.GetCatalog(request))
     assert (grpc.StatusCode.FAILED_PRECONDITION, "CATALOG_CHANGED") == (code, reason)

@@ -28,7 +28,7 @@ OTHER_TAU = POLICY.replace("tau: 3", "tau: 4")
 
 def content_of(policy: str) -> PolicyContent:
     """Return a policy as it is served."""
-    return usable_policy(policy.encode(), "policy")
+    return usable_policy(policy.encode(), "policy", KEY)
 
 
 class Watched:
@@ -38,7 +38,7 @@ class Watched:
         self.path = path
         path.write_text(POLICY)
         self.served = ServedPolicy(content_of(POLICY))
-        self.watch = PolicyFileWatch(path, self.served, POLICY.encode())
+        self.watch = PolicyFileWatch(path, self.served, POLICY.encode(), KEY)
 
     def looks(self, times: int = 2) -> list[bool]:
         """Look so many times and return what each look decided."""
@@ -90,7 +90,7 @@ def test_a_swapped_link_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.symlink_to(Path("..data") / "policy.yaml")
     served = ServedPolicy(content_of(POLICY))
-    watch = PolicyFileWatch(path, served, POLICY.encode())
+    watch = PolicyFileWatch(path, served, POLICY.encode(), KEY)
     (tmp_path / "..tmp").symlink_to("..2")
     (tmp_path / "..tmp").replace(tmp_path / "..data")
     assert [watch.look(), watch.look()] == [False, True]
@@ -138,7 +138,7 @@ def test_a_policy_without_drawable_noise_leaves_the_policy_before_it(
     path = tmp_path / "policy.yaml"
     path.write_text(sound.replace("tau: 3", "tau: 1000000"))
     served = ServedPolicy(content_of(sound))
-    watch = PolicyFileWatch(path, served, sound.encode())
+    watch = PolicyFileWatch(path, served, sound.encode(), KEY)
     assert [watch.look(), watch.look()] == [False, True]
     assert not watch.is_served
     assert served.content == content_of(sound)

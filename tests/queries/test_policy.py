@@ -8,7 +8,7 @@ import pytest
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Currency, parse_policy, read_policy
 from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, Events, Nulls, Operator, TauIs
+from dp_service.queries.tables import Consistency, CountNoise, Events, Nulls, Operator, TauIs
 from dp_service.queries.times import TimeColumn, TimeUnit
 
 from .policies import POLICY
@@ -42,6 +42,15 @@ def test_another_currency_has_another_name() -> None:
         for delta in (Fraction(1, 10), Fraction(1, 20))
     }
     assert len(units) == 4
+
+
+def test_units_that_may_have_paid_for_gaussian_counts_are_another_currency() -> None:
+    """They are worth their zCDP only, and a ledger must not add them to others."""
+    laplace = Currency(Fraction(3, 20), Fraction(1, 10))
+    gaussian = parse_policy("count_noise: gaussian\n" + with_column("{type: string}")).currency
+    assert CountNoise.GAUSSIAN is gaussian.count_noise
+    assert gaussian.unit_id != Currency(gaussian.epsilon_per, gaussian.delta).unit_id
+    assert laplace.unit_id == Currency(Fraction(3, 20), Fraction(1, 10), CountNoise.LAPLACE).unit_id
 
 
 def test_what_is_not_stated_of_a_column_is_unknown_unrestricted_and_not_allowed() -> None:
