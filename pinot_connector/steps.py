@@ -47,6 +47,7 @@ from pinot_connector.results import COLUMN_TYPES, PrivateResult, prepared
 TRIES_ON_MOVING_DATA = 3
 PAUSE_SECONDS = 0.2
 MAX_ENGINE_CALLS = 32
+MAX_TEXTS = 256
 
 # dp_service says which table a question is about and whether it may be asked at all, but wants a version to say it for.
 NO_VERSION_YET = "none"
@@ -69,6 +70,7 @@ class Steps:
         self._confidence = confidence
         # Tables that the policy lists; only these does the engine ever hear of.
         self._accepted: set[str] = set()
+        self._tables_of_texts: dict[str, str] = {}
         self._asking: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
 
@@ -152,15 +154,25 @@ class Steps:
         return translation, data_version
 
     async def _accepted_table(self, question: question_pb2.Question) -> str:
-        """Returns the table of a question once the policy has accepted it; a table is asked about only once."""
-        named = question.structured.table
+        """Returns the table of a question once the policy has accepted it.
+
+        A table is asked about only once, and so is a text, for only dp_service can tell which table it is about.
+        """
+        named = question.structured.table or self._tables_of_texts.get(question.sql, "")
         if named in self._accepted:
             return named
         table = (await self._noise.translate(question, NO_VERSION_YET)).table
         if named not in ("", table):
             raise IntegrityError("dp_service translated a question about another table")
         self._accepted.add(table)
+        if question.sql:
+            self._remember_text(question.sql, table)
         return table
+
+    def _remember_text(self, text: str, table: str) -> None:
+        if len(self._tables_of_texts) >= MAX_TEXTS:
+            del self._tables_of_texts[next(iter(self._tables_of_texts))]
+        self._tables_of_texts[text] = table
 
     async def _on_engine(self, call: Callable[[], _Answer]) -> _Answer:
         running = asyncio.get_running_loop().run_in_executor(self._threads, call)

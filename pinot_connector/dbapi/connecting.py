@@ -94,7 +94,7 @@ def connect_embedded(
     They end with the connection, or with the program if it forgets to close it.
 
     Args:
-        tables: the path of each table's file: Parquet, CSV, or a DuckDB database.
+        tables: the path of each table's file: Parquet, or a DuckDB database.
         policy: dp_service's policy file.
         budget_config: budget_service's configuration file.
         directory: where the noise key, the ledger and the logs are kept from one connection to the next.

@@ -30,7 +30,9 @@ _DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
 
 
 class DuckDBEngine:
-    """Answers questions about files: Parquet, CSV, or a DuckDB database that holds a table of the same name.
+    """Answers questions about files: Parquet, or a DuckDB database that holds a table of the same name.
+
+    Not CSV: its columns have the types that its rows suggest, so one member's row could decide what can be asked.
 
     The version of a table is a hash of its file. An answer is confirmed only if the file had that version before
     and after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
@@ -174,16 +176,11 @@ def _literal(text: str) -> str:
 
 
 def _create_view(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
-    readers = {".parquet": "read_parquet", ".csv": "read_csv", ".gz": "read_csv"}
-    if path.suffix not in readers:
-        raise EngineRefused(
-            f"a data file must be Parquet, CSV or DuckDB, not {path.suffix or 'without a suffix'}"
-        )
-    source = f"{readers[path.suffix]}({_literal(str(path))})"
-    try:
-        connection.execute(f"CREATE VIEW {_quoted(table)} AS SELECT * FROM {source}")  # noqa: S608
-    except duckdb.Error:
-        raise EngineUnavailable("the data file cannot be read") from None
+    if path.suffix != ".parquet":
+        kind = path.suffix or "without a suffix"
+        raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
+    source = f"read_parquet({_literal(str(path))})"
+    _execute_all(connection, f"CREATE VIEW {_quoted(table)} AS SELECT * FROM {source}")  # noqa: S608
 
 
 @contextmanager
@@ -194,11 +191,20 @@ def _attached(table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
-    try:
-        connection.execute(f"ATTACH {_literal(str(path))} AS source (READ_ONLY)")
-        connection.execute(f"CREATE VIEW {_quoted(table)} AS SELECT * FROM source.{_quoted(table)}")  # noqa: S608
-    except duckdb.Error:
-        raise EngineUnavailable("the data file cannot be read") from None
+    _execute_all(
+        connection,
+        f"ATTACH {_literal(str(path))} AS source (READ_ONLY)",
+        f"CREATE VIEW {_quoted(table)} AS SELECT * FROM source.{_quoted(table)}",  # noqa: S608
+    )
+
+
+def _execute_all(connection: duckdb.DuckDBPyConnection, *statements: str) -> None:
+    with suppress(duckdb.Error):
+        for statement in statements:
+            connection.execute(statement)
+        return
+    # Raised here and not where it was caught: DuckDB's own error would hang on it as its context.
+    raise EngineUnavailable("the data file cannot be read")
 
 
 def _require_version(file: VersionedFile, data_version: str) -> None:
@@ -216,12 +222,18 @@ def _fetch(
     except GrisError:
         raise
     except Exception as error:
-        # DuckDB's own text holds the query and sometimes values of the data; so may that of any other error.
-        if late.is_set():
-            raise EngineUnavailable("the engine took too long") from None
-        if isinstance(error, duckdb.Error):
-            raise EngineRefused("the engine refused the query") from None
-        raise IncompleteAnswer("the engine's answer cannot be read") from None
+        meant = _meant(error, late)
+    # Raised here and not where it was caught: DuckDB's own text, or that of any other error, can hold the query and
+    # values of the data, and it would hang on ours as its context.
+    raise meant
+
+
+def _meant(error: Exception, late: threading.Event) -> GrisError:
+    if late.is_set():
+        return EngineUnavailable("the engine took too long")
+    if isinstance(error, duckdb.Error):
+        return EngineRefused("the engine refused the query")
+    return IncompleteAnswer("the engine's answer cannot be read")
 
 
 def _require_columns(query: EngineQuery, description: Sequence[tuple[str, str]]) -> None:

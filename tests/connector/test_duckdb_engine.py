@@ -214,13 +214,23 @@ def _write_database(path: Path, members: int) -> None:
         )
 
 
-def test_csv_is_read_too(tmp_path: Path) -> None:
-    """The suffix says what a file is."""
+@pytest.mark.parametrize(
+    "sql", ["SELECT 'canary' AS element, error('canary')::BIGINT AS gris_count", "SELECT canary FROM small"]
+)
+def test_an_error_does_not_carry_the_engines_own(engine: DuckDBEngine, sql: str) -> None:
+    """Neither as its cause nor as its context: whoever logs those would log the query and values of the data."""
+    with pytest.raises(EngineError) as raised:
+        _run(engine, _query(sql))
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None
+
+
+def test_csv_is_refused(tmp_path: Path) -> None:
+    """What type a column has would depend on single rows, and with it whether there is an answer."""
     path = tmp_path / "data.csv"
     path.write_text("member_id,element\n1,a\n2,a\n")
-    engine = DuckDBEngine({"small": path})
-    assert _run(engine, _query()).counts == [2]
-    engine.close()
+    with pytest.raises(EngineRefused, match="Parquet"):
+        DuckDBEngine({"small": path})
 
 
 @pytest.mark.parametrize("name", ["data.xlsx", "missing.parquet"])

@@ -115,8 +115,12 @@ async def test_a_table_is_brought_before_the_policy_only_once(world: World) -> N
         ) as client:
             await client.top_k("feedback", "article_id", 5)
             await client.top_k("feedback", "score", 1)
+            assert 3 == relay.methods.count("TranslateQuery")
+            for _ in range(2):
+                await client.sql(ARTICLES.replace("salaries", "feedback"))
         engine.close()
-    assert 3 == relay.methods.count("TranslateQuery")
+    # Only dp_service can tell which table a text is about: once for each text.
+    assert 6 == relay.methods.count("TranslateQuery")
 
 
 @pytest.mark.parametrize(

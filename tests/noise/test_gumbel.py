@@ -307,3 +307,10 @@ def test_a_whole_short_histogram_can_be_ordered(size: int) -> None:
 def test_no_weights_have_an_empty_order() -> None:
     """An empty histogram selects nothing."""
     assert gumbel_order(uniforms(0), equal_weights(0), 0).tolist() == []
+
+
+def test_a_key_that_floats_put_just_below_the_cut_is_a_contender_all_the_same() -> None:
+    """The last weight is just above e^3 and so above the others, but not in floats: exact keys decide, not they."""
+    weights = LogWeights(Fraction(1), np.array([3, 3, 0]), last_odds=Fraction(200855369231876678, 10**16))
+    scripted = ScriptedUniforms([MIDDLE] * 3, {0: [9], 1: [8], 2: [7]})
+    assert gumbel_order(scripted, weights, 1).tolist() == [2]

@@ -40,6 +40,7 @@ class FakePinot:
             "/version": {"pinot-controller": "1.5.1"},
             "/cluster/configs": {},
             "/tables/t": {"OFFLINE": {"tableName": "t_OFFLINE"}},
+            "/tables/t/schema": {"dimensionFieldSpecs": [{"name": "d", "dataType": "STRING"}]},
             "/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
             "/segments/t": [{"OFFLINE": ["s"]}],
             "/segments/t_OFFLINE/crc": {"s": "1"},

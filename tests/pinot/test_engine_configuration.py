@@ -10,6 +10,7 @@ from pinot_connector.engines.pinot.configuration import (
     require_exact_table,
     require_known_version,
     require_multistage_version,
+    require_short_texts,
 )
 from pinot_connector.errors import EngineRefused
 
@@ -97,3 +98,14 @@ def test_a_plain_table_is_accepted() -> None:
     ]
     table = {"query": {"useApproximateFunction": False}, "fieldConfigList": fields}
     assert not is_refused(require_exact_table, {"OFFLINE": table})
+
+
+@pytest.mark.parametrize(
+    ("length", "refused"), [({}, False), ({"maxLength": 1024}, False), ({"maxLength": 1025}, True)]
+)
+def test_a_schema_whose_texts_could_be_longer_than_answers_show_is_refused(
+    length: dict[str, int], refused: bool
+) -> None:
+    """By default Pinot cuts texts at 512 characters itself."""
+    fields = [{"name": "n", "dataType": "INT"}, {"name": "d", "dataType": "STRING", **length}]
+    assert refused == is_refused(require_short_texts, {"dimensionFieldSpecs": fields})

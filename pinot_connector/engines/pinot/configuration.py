@@ -20,6 +20,9 @@ OLDEST_VERSION = (0, 11)
 OLDEST_MULTISTAGE_VERSION = (1, 0)
 """Before, the multi-stage engine was a preview, in which a query inside a query does not work."""
 
+LONGEST_TEXT = 1024
+"""No answer holds longer texts: one member's long text must not decide what becomes of a question."""
+
 _UNSAFE_CLUSTER_SETTINGS = (
     "enable.distinct.count.bitmap.override",
     "pinot.broker.use.approximate.function",
@@ -80,6 +83,15 @@ def require_exact_table(tables: Mapping[str, Any]) -> None:
     for field in config.get("fieldConfigList") or ():
         if _is_on((field.get("properties") or {}).get("isSegmentPartitioned")):
             raise EngineRefused("the table setting isSegmentPartitioned makes counts of members inexact")
+
+
+def require_short_texts(schema: Mapping[str, Any]) -> None:
+    """Refuse a schema in which a text can be longer than every answer leaves out; Pinot cuts the rest by itself."""
+    for field in schema.get("dimensionFieldSpecs") or ():
+        if field.get("dataType") == "STRING" and field.get("maxLength", 0) > LONGEST_TEXT:
+            raise EngineRefused(
+                f"the schema lets a text be longer than {LONGEST_TEXT} characters (maxLength)"
+            )
 
 
 def _is_on(value: object) -> bool:

@@ -21,6 +21,7 @@ from pinot_connector.engines.pinot.configuration import (
     require_exact_table,
     require_known_version,
     require_multistage_version,
+    require_short_texts,
 )
 from pinot_connector.engines.pinot.state import Segment, TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
@@ -102,10 +103,13 @@ class Controller:
             return
         path = quote(table, safe="")
         with _only_our_errors():
-            version, cluster, tables = self._read_together("/version", "/cluster/configs", f"/tables/{path}")
+            version, cluster, tables, schema = self._read_together(
+                "/version", "/cluster/configs", f"/tables/{path}", f"/tables/{path}/schema"
+            )
             require_known_version(version)
             require_exact_cluster(cluster)
             require_exact_table(tables)
+            require_short_texts(schema)
         self._checked_at[table] = time.monotonic()
 
     def require_multistage(self) -> None:
