@@ -75,6 +75,33 @@ async def test_nobody_ends_a_reservation_of_another_account(any_store: Store, cl
     await both.apply(charge("c", account=ACCOUNT, on=on, settles="r"))
 
 
+async def test_a_question_that_was_paid_for_meanwhile_is_settled_by_that_release_only(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Two reservations for one question: the second one finds the release of the first."""
+    both = Both(any_store, clock)
+    on = levels(ACCOUNT)
+    for name in ("r", "s"):
+        await both.apply(reserve(name, Cost(2, 1), account=ACCOUNT, on=on, query_id="q"))
+    await both.apply(charge("first", Cost(1, 1), account=ACCOUNT, on=on, settles="r", release_id="rel"))
+    for release_id in ("another", "rel"):
+        asked = charge(release_id, Cost(1, 1), account=ACCOUNT, on=on, settles="s", release_id=release_id)
+        await both.apply(asked)
+        await both.read(*on)
+
+
+@pytest.mark.parametrize("cost", [Cost(3, 0), Cost(0, 2), Cost(2, 1)])
+async def test_neither_unit_may_cost_more_than_is_held(
+    any_store: Store, clock: SteppedClock, cost: Cost
+) -> None:
+    """Each by itself."""
+    both = Both(any_store, clock)
+    on = levels(ACCOUNT)
+    await both.apply(reserve("r", Cost(2, 1), account=ACCOUNT, on=on))
+    await both.apply(charge("c", cost, account=ACCOUNT, on=on, settles="r"))
+    await both.read(*on)
+
+
 async def test_what_is_settled_after_midnight_is_paid_for_on_the_day_before(
     any_store: Store, clock: SteppedClock
 ) -> None:
