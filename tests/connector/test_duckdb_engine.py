@@ -162,7 +162,7 @@ def test_an_error_that_nobody_foresaw_is_neutral(engine: DuckDBEngine) -> None:
     with pytest.raises(EngineError) as raised:
         _run(engine, _query("SELECT '\ud800' AS element, 1::BIGINT AS gris_count"))
     assert "the engine's answer cannot be read" == str(raised.value)
-    assert raised.value.__suppress_context__
+    assert raised.value.__context__ is None
 
 
 def test_a_refused_query_tells_nothing_of_itself(engine: DuckDBEngine) -> None:
@@ -170,7 +170,7 @@ def test_a_refused_query_tells_nothing_of_itself(engine: DuckDBEngine) -> None:
     with pytest.raises(EngineRefused) as raised:
         _run(engine, _query("SELECT element::INTEGER AS element, 1 AS gris_count FROM small -- secret"))
     assert "secret" not in str(raised.value)
-    assert raised.value.__suppress_context__
+    assert raised.value.__context__ is None
 
 
 def test_an_unknown_table_is_refused(engine: DuckDBEngine) -> None:
