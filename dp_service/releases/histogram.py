@@ -47,6 +47,11 @@ class Histogram:
     def __repr__(self) -> str:
         return f"Histogram({len(self.elements)} elements)"
 
+    def existing(self) -> Histogram:
+        """Return the rows that somebody has: engines differ in whether they answer with groups of nobody."""
+        kept = np.flatnonzero(self.counts)
+        return Histogram(self.types, [self.elements[i] for i in kept.tolist()], self.counts[kept])
+
     def digest(self) -> bytes:
         """Return the SHA-256 of types, elements and counts, rows by element; how long it takes depends on no count.
 

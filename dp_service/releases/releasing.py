@@ -67,7 +67,7 @@ def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: floa
     Raises HistogramError if the histogram cannot be the answer to the plan's query.
     """
     parameters = plan.parameters
-    whole = histogram if parameters.domain is None else over_domain(histogram, parameters.domain)
+    whole = histogram.existing() if parameters.domain is None else over_domain(histogram, parameters.domain)
     seed = release_seed(key, plan.specification, plan.data_version, whole.digest(), plan.fresh)
     mechanism = mechanism_of(parameters)
     counts = Counts.from_element_order(whole.counts)

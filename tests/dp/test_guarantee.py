@@ -133,6 +133,36 @@ async def test_what_is_found_is_worth_no_more_than_what_is_wanted(policy: str, g
     assert larger.epsilon > 34.9 or larger.delta > 7e-9
 
 
+@pytest.mark.parametrize("given", [{"information": 2, "calls": 1}, {"epsilon_per": "0.15", "calls": 1}])
+async def test_solving_for_a_small_budget_uses_zcdp_alone_where_counts_are_gaussian(
+    given: dict[str, Any],
+) -> None:
+    """There the sum of the epsilons is smaller, but it does not cover Gaussian noise."""
+    gaussian = "count_noise: gaussian\n" + DEFAULTS + TABLES
+    found = await solved(gaussian, epsilon="0.6", delta="1e-9", **given)
+    worth = guarantee(
+        Fraction(found.epsilon_per),
+        Fraction(found.delta_per_call),
+        information=found.information,
+        calls=found.calls,
+        slack=Fraction(found.slack),
+        gaussian=True,
+    )
+    assert worth.epsilon == found.epsilon <= 0.6
+    by_sums = await solved(epsilon="0.6", delta="1e-9", **given)
+    assert (Fraction(found.epsilon_per), found.information) < (
+        Fraction(by_sums.epsilon_per),
+        by_sums.information + 1,
+    )
+    assert dp_pb2.COMPOSITION_BOUND_ZCDP == found.bound
+
+
+async def test_numbers_beyond_floats_are_solved_all_the_same() -> None:
+    """A delta of 10^-300 and a d_bar of 2^53 meet in a logarithm."""
+    found = await solved(epsilon="1e-9", delta="1e-300", information=3000, calls=30, d_bar=2**53)
+    assert found.epsilon <= 1e-9
+
+
 @pytest.mark.parametrize(
     ("fields", "named"),
     [

@@ -199,6 +199,17 @@ def test_gaussian_counts_have_intervals_of_their_own_law(
     assert (laplace.upper > expected.upper).all()
 
 
+@pytest.mark.parametrize("kind", [MechanismKind.UNK_LAP, MechanismKind.UNK_GUMB])
+def test_groups_of_nobody_make_no_other_release(kind: MechanismKind) -> None:
+    """Engines may or may not answer with an element that no member has; the release is the same."""
+    plan = plan_of(kind, k=None if kind is MechanismKind.UNK_LAP else 4)
+    empty = checked_histogram(
+        (ColumnType.STRING,), [[*NAMES, "nobody", "none"]], [*COUNTS, 0, 0], row_limit=21
+    )
+    one, other = (release(plan, each, KEY, confidence=CONFIDENCE) for each in (histogram(), empty))
+    assert (one.release_id, one.elements) == (other.release_id, other.elements)
+
+
 def _needed(whole: Released, element: tuple[Any, ...], shown: int) -> int:
     """Return the noisy count that an element needed: to beat the first that is not shown, and bottom."""
     assert whole.noisy_counts is not None
