@@ -3,7 +3,9 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
+from dp_service.accounting.zcdp import epsilon_of_zcdp
 from dp_service.mechanisms import CountNoise, KnownGumb, UnkGumb
 from dp_service.mechanisms.comparison import Served
 
@@ -60,9 +62,9 @@ class GaussianPromise:
     def worst_delta(self, slack: float) -> float:
         """Return the largest hockey-stick divergence at the epsilon of rho and `slack`; `slack` comes on top of delta.
 
-        rho-zCDP is (rho + 2 sqrt(rho ln(1 / slack)), slack)-DP (Bun and Steinke 2016, lemma 3.5).
+        The epsilon is the one that the accounting promises, by its tight conversion.
         """
-        epsilon = self.rho + 2 * math.sqrt(self.rho * math.log(1 / slack))
+        epsilon = epsilon_of_zcdp(Fraction(self.rho), Fraction(slack)).value
         return max(hockey_stick(first, second, epsilon) for first, second in self.neighbouring_laws())
 
     def neighbouring_laws(self) -> Iterator[tuple[Law[Release], Law[Release]]]:
