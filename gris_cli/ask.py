@@ -9,11 +9,11 @@ from gris_cli.flags import ConnectionFlags, QuestionFlags, with_flags
 def ask(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
     from gris_cli.connecting import connected  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.expecting import questions_left_of  # noqa: PLC0415
     from gris_cli.printing import print_result  # noqa: PLC0415
     from gris_cli.wording import question_of  # noqa: PLC0415
+    from pinot_connector.budgets import questions_left  # noqa: PLC0415
 
     asked = question_of(question)
     with connected(connection) as client:
         result = client.ask(asked)
-    print_result(result, questions_left_of(result), as_json=as_json)
+    print_result(result, questions_left(result.remaining, result.cost), as_json=as_json)

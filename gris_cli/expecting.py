@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
-from dp_service.accounting.remaining import Units, questions_left
 from dp_service.mechanisms import Currency, UnkGumb, UnkLap
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
 from dp_service.mechanisms.unk_lap import threshold_shift
-from pinot_connector.budgets import Mode
-from pinot_connector.results import CountNoise, Mechanism, Parameters, PrivateResult
+from pinot_connector.results import CountNoise, Mechanism, Parameters
 
 HALF = Fraction(1, 2)
 MOSTLY = Fraction(19, 20)
@@ -40,15 +38,6 @@ def expectation_of(parameters: Parameters) -> Expectation:
         found_half=threshold.needed(HALF) if threshold else None,
         found_mostly=threshold.needed(MOSTLY) if threshold else None,
         half_width=_half_width(parameters),
-    )
-
-
-def questions_left_of(result: PrivateResult) -> int | None:
-    """Return how many more questions at this one's price fit into what is left; None if no level enforces a limit."""
-    price = Units(result.cost.information, result.cost.calls)
-    enforced = (level.remaining for level in result.remaining if level.mode is Mode.ENFORCE)
-    return min(
-        (questions_left(Units(each.information, each.calls), price) for each in enforced), default=None
     )
 
 

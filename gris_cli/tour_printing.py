@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gris_cli.expecting import questions_left_of
 from gris_cli.failures import failure_of
 from gris_cli.printing import console_of_width, print_json, print_result, say
 from gris_cli.touring import ANALYST, SMALL_ANALYST, NoiseKey, Stop
 from gris_cli.words import cost_words, shortfall_words, worth_words
 from gris_cli.worth import Worth
+from pinot_connector.budgets import questions_left
 from pinot_connector.errors import BudgetExhausted
 from pinot_connector.plain import plain
 from pinot_connector.results import PrivateResult
@@ -38,7 +38,7 @@ class TextReport:
         """Shows a result."""
         self._console.print()
         self._console.rule(f"[bold]{number}. {stop.title}", align="left")
-        print_result(result, questions_left_of(result), as_json=False)
+        print_result(result, questions_left(result.remaining, result.cost), as_json=False)
 
     def valued(self, worth: Worth) -> None:
         """Says what the budget is worth."""

@@ -65,6 +65,10 @@ class PrivateClient(Asking[PrivateResult]):
         """Tells the budget; see `AsyncPrivateClient.remaining`."""
         return self._loop.run(self._client.remaining())
 
+    def questions_left(self, question: question_pb2.Question | str) -> int | None:
+        """Tells how many more questions like this one can be asked; see `AsyncPrivateClient.questions_left`."""
+        return self._loop.run(self._client.questions_left(question))
+
     def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:
         """Tells what a budget is worth; see `AsyncPrivateClient.guarantee`."""
         return self._loop.run(self._client.guarantee(budget, slack=slack))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -52,6 +53,24 @@ class Charge:
 
     charged: Cost
     remaining: tuple[Level, ...]
+
+
+def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -> int | None:
+    """Returns for how many more questions what is left lasts, on the level where it ends first.
+
+    `price` is what so many questions cost `together`. With the worst case of one question as its price, the result can
+    be asked for certain: a question is refused unless its worst case fits. None if no level enforces a limit, or the
+    price is nothing.
+    """
+    prices = ((level.remaining, level.mode) for level in levels)
+    lasting = [
+        left * together // unit
+        for remaining, mode in prices
+        if mode is Mode.ENFORCE
+        for left, unit in ((remaining.information, price.information), (remaining.calls, price.calls))
+        if unit > 0
+    ]
+    return min(lasting, default=None)
 
 
 _MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}

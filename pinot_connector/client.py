@@ -9,7 +9,7 @@ from gris.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.asking import Asking
 from pinot_connector.budget_calls import BudgetCalls
-from pinot_connector.budgets import Cost, Level, level_of
+from pinot_connector.budgets import Cost, Level, level_of, questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.engines.base import Engine
@@ -85,6 +85,19 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         """
         self._require_open()
         return tuple(level_of(level) for level in await self._budget.levels())
+
+    async def questions_left(self, question: question_pb2.Question | str) -> int | None:
+        """Tells how many more questions like this one (or SQL) can be asked for certain: at the worst-case price.
+
+        None if no limit is enforced.
+
+        Raises:
+            InvalidQuestion, RefusedByPolicy: the question may not be asked.
+            AccountUnknown: the account has no budget.
+            ServiceUnavailable: one of the services does not answer.
+        """
+        explanation = await self.explain(question)
+        return questions_left(await self.remaining(), explanation.worst_case_cost)
 
     async def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:
         """Tells what a budget is worth: the guarantee of everything that it can pay for, whatever is asked.

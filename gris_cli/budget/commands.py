@@ -25,23 +25,33 @@ AccountFlag = Annotated[str, typer.Option(metavar="A/B", help="The account.")]
 BUDGET_ADDRESS = "localhost:50052"
 ADMIN_ADDRESS = "localhost:50053"
 UNSOUND = 1
+MAX_HISTORY = 10_000
 
 
 @app.command()
 def show(
     *,
     account: Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="The account.")],
+    history: Annotated[
+        bool, typer.Option("--history", help="Say how many more questions like its past ones it lasts for.")
+    ] = False,
     budget: BudgetFlag = BUDGET_ADDRESS,
+    admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what every level of an account may spend, has spent and has left."""
     from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.budget.reports import levels_sheet  # noqa: PLC0415
-    from gris_cli.budget.requests import path_of  # noqa: PLC0415
+    from gris_cli.budget.reports import history_sheet, levels_sheet  # noqa: PLC0415
+    from gris_cli.budget.requests import history_request, path_of  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     levels = on_ledger(budget, lambda ledger: ledger.levels(path_of(account)))
-    print_sheets({"levels": levels_sheet(levels)}, as_json=as_json)
+    sheets = {"levels": levels_sheet(levels)}
+    if history:
+        request = history_request(account, levels[-1])
+        charges = on_ledger(admin, lambda ledger: ledger.listed(request, MAX_HISTORY))
+        sheets["history"] = history_sheet(levels, charges)
+    print_sheets(sheets, as_json=as_json)
 
 
 @app.command("set-limit")
@@ -100,7 +110,7 @@ def charges(
     """List what an account, and every one below it, was charged."""
     from gris.budget.v1 import admin_pb2, budget_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
 
-    from gris_cli.budget.ledger import Ledger, on_ledger  # noqa: PLC0415
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415
     from gris_cli.budget.reports import charges_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import moment, path_of  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
@@ -111,11 +121,8 @@ def charges(
         end_time=moment("--to", until),
     )
 
-    async def listed(ledger: Ledger) -> list[admin_pb2.ChargeEntry]:
-        # One more than is shown tells whether there are more.
-        return [each async for each in ledger.charges(request, most + 1)]
-
-    found = on_ledger(admin, listed)
+    # One more than is shown tells whether there are more.
+    found = on_ledger(admin, lambda ledger: ledger.listed(request, most + 1))
     sheet = charges_sheet(found[:most], is_whole=len(found) <= most)
     print_sheets({"charges": sheet}, as_json=as_json)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -45,19 +45,17 @@ class Ledger:
         response = await _called(self._admin.SetLimits, request, CALL_SECONDS)
         return int(response.version)
 
-    async def charges(
-        self, request: admin_pb2.ListChargesRequest, most: int
-    ) -> AsyncIterator[admin_pb2.ChargeEntry]:
-        """Yields charges page by page, at most so many."""
-        while most > 0:
-            request.page_size = min(most, PAGE)
+    async def listed(self, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
+        """Returns charges, oldest first, at most so many."""
+        found: list[admin_pb2.ChargeEntry] = []
+        while len(found) < most:
+            request.page_size = min(most - len(found), PAGE)
             page = await _called(self._admin.ListCharges, request, READ_SECONDS)
-            for charge in page.charges:
-                yield charge
-            most -= len(page.charges)
+            found += page.charges
             request.page_token = page.next_page_token
             if not request.page_token:
-                return
+                break
+        return found
 
     async def usage(self, request: admin_pb2.GetUsageReportRequest) -> admin_pb2.GetUsageReportResponse:
         """Returns how soon limits would have been exhausted."""

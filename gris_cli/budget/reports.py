@@ -12,7 +12,7 @@ from gris.budget.v1 import admin_pb2
 from gris_cli.plan.pictures import draw_usage
 from gris_cli.plan.sheets import Column, Sheet, percent
 from gris_cli.plan.usage import Exhausted
-from pinot_connector.budgets import Level
+from pinot_connector.budgets import Cost, Level, questions_left
 
 _KINDS = {
     admin_pb2.CHARGE_KIND_SETTLED: "settled",
@@ -42,6 +42,20 @@ def levels_sheet(levels: Sequence[Level]) -> Sheet:
         _text("refreshed", "refreshed (UTC)"),
     )  # fmt: skip
     return Sheet(columns, rows)
+
+
+def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> Sheet:
+    """Return what the account's charges of this window cost on average, and for how many more that lasts."""
+    number = len(charges)
+    information = sum(each.cost.information for each in charges)
+    calls = sum(each.cost.calls for each in charges)
+    lasting = questions_left(levels, Cost(information, calls, ""), together=number)
+    average = (information / number, calls / number) if number else (None, None)
+    columns = (
+        Column("charges", "charges in this window"), Column("information", "information, on average"),
+        Column("calls", "calls, on average"), Column("more", "lasts for so many more"),
+    )  # fmt: skip
+    return Sheet(columns, [(number, *average, lasting)])
 
 
 def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -> Sheet:

@@ -10,6 +10,8 @@ import typer
 from google.protobuf import timestamp_pb2
 from gris.budget.v1 import admin_pb2, budget_pb2
 
+from pinot_connector.budgets import Level
+
 _MODES = {"enforce": budget_pb2.MODE_ENFORCE, "track": budget_pb2.MODE_TRACK}
 _PERIODS = {
     "day": admin_pb2.PERIOD_DAY,
@@ -55,6 +57,14 @@ def moment(flag: str, text: str) -> timestamp_pb2.Timestamp | None:
     stamp = timestamp_pb2.Timestamp()
     stamp.FromDatetime(found if found.tzinfo else found.replace(tzinfo=datetime.UTC))
     return stamp
+
+
+def history_request(account: str, level: Level) -> admin_pb2.ListChargesRequest:
+    """Return the request for the charges of an account in the window that is open on this level."""
+    request = admin_pb2.ListChargesRequest(account=budget_pb2.Account(path=path_of(account)))
+    if level.window_start is not None:
+        request.start_time.FromDatetime(level.window_start)
+    return request
 
 
 def usage_request(

@@ -68,6 +68,18 @@ def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.Capt
     assert "999988" in capsys.readouterr().out
 
 
+def test_history_tells_for_how_many_more_questions_it_lasts(
+    ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ann was charged 12 units and 2 calls for two questions: at 6 and 1 each, calls end after information."""
+    assert ledger.admin_address is not None
+    addresses = ("--budget", ledger.address, "--admin", ledger.admin_address)
+    (row,) = told(capsys, "show", "--account", "acme/ann", "--history", *addresses)["history"]
+    assert {"charges": 2, "information": 6.0, "calls": 1.0, "more": 166_664} == row
+    (none,) = told(capsys, "show", "--account", "acme/nobody", "--history", *addresses)["history"]
+    assert {"charges": 0, "information": None, "calls": None, "more": None} == none
+
+
 def test_charges_are_listed_page_by_page_and_by_time(
     ledger: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
