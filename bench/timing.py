@@ -31,6 +31,7 @@ from dp_service.mechanisms import CountNoise, Currency, Histogram, KnownGumb, Kn
 from dp_service.noise import KeyedNoise, KeyedStream, NoiseSource
 
 CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
+SHARP = Currency(Fraction(10), Fraction("1e-10"))
 KNOWN_ROWS = 10_000
 D_BAR = 1000
 ROWS = D_BAR + 1
@@ -42,6 +43,9 @@ Work = Callable[[Histogram, NoiseSource], object]
 WORKS: list[tuple[str, Work, int]] = [
     ("KnownLap", KnownLap(CURRENCY, 1, 1).run, KNOWN_ROWS),
     ("KnownGumb 100", KnownGumb(CURRENCY, 100, 1).run, KNOWN_ROWS),
+    # Sharp noise hardly disturbs the counts: what sorting sees is all of them.
+    ("KnownGumb 10 sharp", KnownGumb(SHARP, 10, 1).run, KNOWN_ROWS),
+    ("KnownGumb all sharp", KnownGumb(SHARP, KNOWN_ROWS, 1).run, KNOWN_ROWS),
     ("UnkLap", UnkLap(CURRENCY, 1, D_BAR, 1).run, ROWS),
     ("UnkGumb 100", UnkGumb(CURRENCY, 100, D_BAR, 1).run, ROWS),
     ("UnkGumb 10", UnkGumb(CURRENCY, 10, D_BAR, 1).run, ROWS),
