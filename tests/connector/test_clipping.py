@@ -38,6 +38,7 @@ def old_pinot() -> Iterator[FakePinot]:
     fake.replies |= {
         "/version": {"pinot-controller": "0.11.0"},
         "/tables/orders": {"OFFLINE": {"tableName": "orders_OFFLINE"}},
+        "/tables/orders/schema": {"schemaName": "orders"},
         "/tables/orders/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
         "/segments/orders": [{"OFFLINE": ["s"]}],
         "/segments/orders_OFFLINE/crc": {"s": "1"},
