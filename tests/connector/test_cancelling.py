@@ -84,6 +84,8 @@ def test_interrupting_the_blocking_client_gives_the_reservation_back(world: Worl
     over = threading.Event()
 
     def interrupt(answer: EngineAnswer) -> EngineAnswer:
+        # The reservation is made at the same time; by then it stands.
+        time.sleep(0.5)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         over.wait(10)
         return answer
