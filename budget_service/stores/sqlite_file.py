@@ -15,6 +15,7 @@ from pathlib import Path
 from budget_service.stores.interface import StoreUnusableError
 
 SCHEMA_VERSION = 3
+CACHE_KIBIBYTES = 64 * 1024
 
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
@@ -153,6 +154,8 @@ def _take(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
+    # SQLite's own two megabytes hold the balances of a few thousand accounts; beyond, each charge would read pages.
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")
     # The lock is taken by the first transaction and then kept.
     connection.execute("BEGIN EXCLUSIVE")
     connection.execute("COMMIT")
