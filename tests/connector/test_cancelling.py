@@ -12,6 +12,7 @@ import pytest
 from pinot_connector import PrivateClient, PrivateResult
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
+from tests.interrupting import interruptible
 
 from .asking import Corrupting, asking_client, untouched
 from .lines import relayed
@@ -92,7 +93,7 @@ def test_interrupting_the_blocking_client_gives_the_reservation_back(world: Worl
 
     engine = Corrupting(world, interrupt)
     with PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine) as client:
-        with pytest.raises(KeyboardInterrupt):
+        with interruptible(), pytest.raises(KeyboardInterrupt):
             client.top_k("feedback", "article_id", 5)
         # The loop gives it back in its own time; the engine would go on for ten seconds.
         deadline = time.monotonic() + 5

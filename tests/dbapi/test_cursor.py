@@ -20,6 +20,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineUnavailable
 from tests.connector.asking import Corrupting
 from tests.connector.world import World, new_account
+from tests.interrupting import interruptible
 
 from .asking import ARTICLES, COHORTS, connected
 
@@ -236,7 +237,7 @@ def test_an_interrupted_execute_is_not_paid_for(world: World, engine: DuckDBEngi
         closing(Corrupting(world, interrupt)) as hanging,
         connected(world, hanging, account=account) as cursor,
     ):
-        with pytest.raises(KeyboardInterrupt):
+        with interruptible(), pytest.raises(KeyboardInterrupt):
             cursor.execute(ARTICLES)
         assert (None, -1, None) == (cursor.description, cursor.rowcount, cursor.release)
         over.set()
