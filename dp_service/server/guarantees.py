@@ -8,7 +8,7 @@ from fractions import Fraction
 from gris.dp.v1 import dp_pb2
 
 from dp_service.accounting.checks import MAX_UNITS, require_probability
-from dp_service.accounting.composition import Bound, guarantee, guarantees
+from dp_service.accounting.composition import Bound, PublishedDomain, guarantee, guarantees
 from dp_service.accounting.solving import (
     Split,
     Target,
@@ -25,6 +25,7 @@ from dp_service.server.errors import RequestError, UnitMismatchError
 from dp_service.server.messages import COUNT_NOISES
 
 DEFAULT_SLACK = "1e-9"
+MAX_DOMAINS = 1000
 
 _BOUNDS = {
     Bound.BASIC: dp_pb2.COMPOSITION_BOUND_BASIC,
@@ -57,6 +58,7 @@ def describe_guarantee(
         calls=request.calls,
         slack=slack,
         gaussian=policy.count_noise is CountNoise.GAUSSIAN,
+        domains=_domains(request),
     )
     best = min(found, key=lambda each: each.epsilon)
     return dp_pb2.DescribeGuaranteeResponse(
@@ -69,6 +71,20 @@ def describe_guarantee(
         slack=str(slack),
         count_noise=COUNT_NOISES[policy.count_noise],
     )
+
+
+def _domains(request: dp_pb2.DescribeGuaranteeRequest) -> list[PublishedDomain]:
+    if len(request.domains) > MAX_DOMAINS:
+        raise RequestError("domains", f"expected at most {MAX_DOMAINS} published domains")
+    return [_domain(each, f"domains[{i}]") for i, each in enumerate(request.domains)]
+
+
+def _domain(message: dp_pb2.PublishedDomain, field: str) -> PublishedDomain:
+    rho, delta = _decimal(f"{field}.rho", message.rho), _decimal(f"{field}.delta", message.delta)
+    try:
+        return PublishedDomain(rho, delta)
+    except ValueError as error:
+        raise RequestError(f"{field}.{str(error).partition(' ')[0]}", str(error)) from None
 
 
 def solve_parameters(

@@ -9,7 +9,7 @@ import grpc
 import pytest
 from gris.dp.v1 import dp_pb2
 
-from dp_service.accounting.composition import guarantee
+from dp_service.accounting.composition import PublishedDomain, guarantee
 from tests.dp.asking import error_of
 from tests.dp.serving import servicer_of, serving
 
@@ -50,6 +50,44 @@ async def test_gaussian_counts_leave_zcdp_as_the_only_bound(information: int) ->
     assert dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN == found.count_noise
     assert found.epsilon >= laplace.epsilon
     assert (found.epsilon > laplace.epsilon) == (information == 1)
+
+
+async def test_published_domains_count() -> None:
+    """Each adds its rho and its delta, and leaves zCDP as the only bound."""
+    domain = dp_pb2.PublishedDomain(rho="0.1", delta="1e-9")
+    found = await described(domains=[domain, domain])
+    expected = guarantee(
+        Fraction("0.15"),
+        Fraction("1e-10"),
+        information=3000,
+        calls=30,
+        slack=Fraction("1e-9"),
+        domains=[PublishedDomain(Fraction("0.1"), Fraction("1e-9"))] * 2,
+    )
+    assert (expected.epsilon, expected.delta) == (found.epsilon, found.delta)
+    assert found.delta == pytest.approx(9e-9)
+    assert [dp_pb2.COMPOSITION_BOUND_ZCDP] == [each.bound for each in found.composed]
+
+
+@pytest.mark.parametrize(
+    ("domains", "named"),
+    [
+        ([("0", "1e-9")], "domains[0].rho"),
+        ([("0.1", "1e-9"), ("0.1", "1")], "domains[1].delta"),
+        ([("x", "1e-9")], "domains[0].rho"),
+        ([("0.1", "1e-9")] * 1001, "domains"),
+    ],
+)
+async def test_domains_that_cannot_be_are_refused_by_field(
+    domains: list[tuple[str, str]], named: str
+) -> None:
+    """The error names the domain and what is wrong with it."""
+    published = [dp_pb2.PublishedDomain(rho=rho, delta=delta) for rho, delta in domains]
+    request = dp_pb2.DescribeGuaranteeRequest(information=1, calls=1, domains=published)
+    async with serving(servicer_of(DEFAULTS + TABLES)) as dp:
+        code, reason, metadata = await error_of(dp.DescribeGuarantee(request))
+    assert (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT") == (code, reason)
+    assert named == metadata["field"]
 
 
 async def test_the_budget_may_be_named_with_its_currency() -> None:

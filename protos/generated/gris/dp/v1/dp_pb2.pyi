@@ -302,17 +302,27 @@ class ComputeCostResponse(_message.Message):
     cost: _cost_pb2.Cost
     def __init__(self, cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
 
+class PublishedDomain(_message.Message):
+    __slots__ = ("rho", "delta")
+    RHO_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    rho: str
+    delta: str
+    def __init__(self, rho: _Optional[str] = ..., delta: _Optional[str] = ...) -> None: ...
+
 class DescribeGuaranteeRequest(_message.Message):
-    __slots__ = ("unit_id", "information", "calls", "slack")
+    __slots__ = ("unit_id", "information", "calls", "slack", "domains")
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     SLACK_FIELD_NUMBER: _ClassVar[int]
+    DOMAINS_FIELD_NUMBER: _ClassVar[int]
     unit_id: str
     information: int
     calls: int
     slack: str
-    def __init__(self, unit_id: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., slack: _Optional[str] = ...) -> None: ...
+    domains: _containers.RepeatedCompositeFieldContainer[PublishedDomain]
+    def __init__(self, unit_id: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., slack: _Optional[str] = ..., domains: _Optional[_Iterable[_Union[PublishedDomain, _Mapping]]] = ...) -> None: ...
 
 class ComposedEpsilon(_message.Message):
     __slots__ = ("bound", "epsilon")
