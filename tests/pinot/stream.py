@@ -34,6 +34,9 @@ COFACTS = "cofacts_feedback"
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WORKERS = 8
 DOWN_SECONDS = 4.0
+ANSWERS_BEFORE_A_KILL = 40
+RECOVERY_SECONDS = 180.0
+PAUSE_SECONDS = 0.2
 BUDGET = """
 create_at_first_use: true
 accounts:
@@ -154,7 +157,11 @@ async def _learn_truth(services: EmbeddedServices, witness: Witness, duck: Witne
 
 async def _keep_killing(cluster: PinotCluster, totals: Totals, kills: int) -> None:
     for kill in range(kills):
-        await asyncio.sleep(1)
+        # Only a cluster that answers can show what a kill does to its answers.
+        enough = totals.answered + ANSWERS_BEFORE_A_KILL
+        async with asyncio.timeout(RECOVERY_SECONDS):
+            while totals.answered < enough:  # noqa: ASYNC110 - eight callers count, and nobody is in a hurry
+                await asyncio.sleep(0.1)
         await asyncio.to_thread(cluster.kill_server, kill % 2)
         totals.kills += 1
         # Long enough for the broker to notice, after which it leaves half the data out in silence.
@@ -180,6 +187,8 @@ class _Stream:
                     result = await client.ask(asked[totals.asked % len(asked)])
                 except GrisError as error:
                     totals.failures[type(error).__name__] += 1
+                    # Failures come fast, and the machine is needed to bring the server back.
+                    await asyncio.sleep(PAUSE_SECONDS)
                     continue
                 totals.answered += 1
                 totals.charged[account] += result.charged.information
