@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit chaos pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget fuzz clean
+.PHONY: help demo test check format protos audit chaos rolling pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget fuzz clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -66,6 +66,9 @@ pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thous
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
 	$(BIN)/python -m tests.chaos $(CHAOS)
+
+rolling: $(VENV)/.dev ## restart two replicas of each service in turn, 40 times, under load; ROLLING="--rounds 50"
+	$(BIN)/python -m tests.rolling $(ROLLING)
 
 fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
 	$(BIN)/python -m tests.fuzz

@@ -5,7 +5,8 @@
 With `--workers N` it runs N processes behind one port, for a store that several processes may write.
 
 When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
-`admin_address` if `--admin-listen` asks for the administrator's service; its log goes to stderr. It exits with 2 if it
+`admin_address` if `--admin-listen` asks for the administrator's service and `metrics_address` if `--metrics-listen`
+asks for metrics; its log goes to stderr. It exits with 2 if it
 is told something it cannot do, with 1 if the store cannot be reached.
 """
 
@@ -14,20 +15,28 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import logging
 import signal
 import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from budget_service.configuration import Configuration, ConfigurationError
 from budget_service.hosting import ListenError, administering, new_server, serving
 from budget_service.settings import LiveSettings, load_settings
-from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError, uncounted
 from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.tickets import TicketKeyError
 from budget_service.workers import stop_with_supervisor, supervise
+from serving import logs
+from serving.options import OperatingError, add_operating_options, operating_of
+from serving.watching import Watched, watched, watched_workers
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from budget_service.metrics import LedgerMetrics
 
 EXIT_UNREACHABLE = 1
 EXIT_MISCONFIGURED = 2
@@ -37,9 +46,8 @@ MAX_WORKERS = 64
 def main(arguments: list[str] | None = None) -> int:
     """Run the service until it is told to stop; the result is the exit code."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+    options.operating = operating_of(options)
+    logs.configure(options.operating.log_format, options.operating.log_level)
     try:
         settings = LiveSettings(load_settings(options.config))
         if options.validate:
@@ -49,9 +57,11 @@ def main(arguments: list[str] | None = None) -> int:
         if options.confirm_restored:
             return _confirm_restored(options.store, settings.current.configuration)
         if options.workers > 1:
-            return asyncio.run(_supervise(options))
-        asyncio.run(_run(options, settings))
-    except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError) as error:
+            with watched_workers(options.operating) as (environment, addresses):
+                return asyncio.run(_supervise(options, environment, addresses))
+        with watched("budget_service", options.operating) as seen:
+            asyncio.run(_run(options, settings, seen))
+    except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError, OperatingError) as error:
         return _fail(error, EXIT_MISCONFIGURED)
     except StoreUnavailableError as error:
         return _fail(error, EXIT_UNREACHABLE)
@@ -64,22 +74,28 @@ def _confirm_restored(address: str, configuration: Configuration) -> int:
     return 0
 
 
-async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
+async def _run(options: argparse.Namespace, settings: LiveSettings, seen: Watched) -> None:
     stop = _stop_event()
     if options.worker:
         stop_with_supervisor(stop)
     allow_volatile = settings.current.configuration.allow_volatile
-    store = await open_store(options.store, allow_volatile=allow_volatile)
-    following = asyncio.create_task(settings.follow(options.config))
+    metrics = ledger_metrics(seen.registry)
+    committed = uncounted if metrics is None else metrics.committed
+    store = await open_store(options.store, allow_volatile=allow_volatile, committed=committed)
+    following = [asyncio.create_task(settings.follow(options.config))]
+    if metrics is not None:
+        following.append(asyncio.create_task(metrics.follow(store)))
+    drain_seconds = options.operating.drain_seconds
     try:
         async with AsyncExitStack() as servers:
-            started = {}
+            started = dict(seen.addresses)
             if options.admin_listen is not None:
                 administering_ = administering(
                     store,
                     options.admin_listen,
                     options.archive,
                     server=new_server(shares_port=options.worker),
+                    sight=seen.sight,
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(
@@ -87,23 +103,39 @@ async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
                 settings,
                 options.listen,
                 with_reflection=options.reflection,
-                server=new_server(shares_port=options.worker),
+                server=new_server(shares_port=options.worker, drain_seconds=drain_seconds),
+                sight=seen.sight,
+                effects={} if metrics is None else metrics.effects(),
+                drain_seconds=drain_seconds,
             )
             started["address"] = await servers.enter_async_context(serving_)
             _say_ready(started)
             await stop.wait()
     finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
         await store.close()
 
 
-async def _supervise(options: argparse.Namespace) -> int:
+def ledger_metrics(registry: CollectorRegistry | None) -> LedgerMetrics | None:
+    """Return the ledger's own metrics where anything is counted; only then is their library needed."""
+    if registry is None:
+        return None
+    from budget_service.metrics import LedgerMetrics  # noqa: PLC0415 - see above
+
+    return LedgerMetrics(registry)
+
+
+async def _supervise(
+    options: argparse.Namespace, environment: Mapping[str, str], started: Mapping[str, str]
+) -> int:
     if options.store.startswith("sqlite:"):
         raise StoreUnusableError(
             "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
         )
     arguments = ["--config", str(options.config), "--store", options.store]
+    arguments += options.operating.arguments()
     if options.reflection:
         arguments.append("--reflection")
     if options.archive is not None:
@@ -111,7 +143,11 @@ async def _supervise(options: argparse.Namespace) -> int:
     wanted = {"address": options.listen}
     if options.admin_listen is not None:
         wanted["admin_address"] = options.admin_listen
-    return await supervise(arguments, wanted, options.workers, _stop_event(), _say_ready)
+
+    def ready(addresses: Mapping[str, str]) -> None:
+        _say_ready({**addresses, **started})
+
+    return await supervise(arguments, wanted, options.workers, _stop_event(), ready, environment=environment)
 
 
 def _say_ready(addresses: Mapping[str, str]) -> None:
@@ -153,6 +189,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="put a restored SQLite ledger into use: what was left of every open budget counts as spent; then end",
     )
+    add_operating_options(parser)
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
 

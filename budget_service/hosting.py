@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import grpc
 from gris.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1.health import aio as health
+from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from budget_service.admin import BudgetAdminService
 from budget_service.calls import Calls
-from budget_service.health import OVERALL, report, watch
+from budget_service.health import watch
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
+from serving import health
+from serving.draining import connection_options, drain_and_stop
+from serving.observing import NOTHING, Effect, Sight
 
 GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
-# The whole comes last, so that whoever sees it serve finds its parts serving.
-SERVICES = (SERVICE_NAME, OVERALL)
-HEALTH_SERVICE_NAME = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+SERVICES = (SERVICE_NAME, health.OVERALL)
+STORE = f"{SERVICE_NAME}/store"
+"""The health check's name of the store, which says whether it is the store that keeps a service from serving."""
 
 # So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
 MAX_PENDING_CALLS = 100_000
@@ -41,12 +44,13 @@ class ListenError(Exception):
     """The address cannot be listened on."""
 
 
-def new_server(*, shares_port: bool = False) -> grpc.aio.Server:
-    """Return a server with nothing on it yet.
+def new_server(*, shares_port: bool = False, drain_seconds: float = 0.0) -> grpc.aio.Server:
+    """Return a server with nothing on it yet, that is drained for so long in the end.
 
     Only workers of one service share a port: two services on one would share its calls by chance.
     """
-    return grpc.aio.server(options=(*OPTIONS, ("grpc.so_reuseport", int(shares_port))))
+    options = (*OPTIONS, *connection_options(drain_seconds), ("grpc.so_reuseport", int(shares_port)))
+    return grpc.aio.server(options=options)
 
 
 @asynccontextmanager
@@ -57,40 +61,56 @@ async def serving(
     *,
     with_reflection: bool = False,
     server: grpc.aio.Server | None = None,
+    sight: Sight = NOTHING,
+    effects: Mapping[str, Effect] = MappingProxyType({}),
+    drain_seconds: float = 0.0,
 ) -> AsyncIterator[str]:
     """Serve `store` on `listen` (HOST:PORT, port 0: any free one) and give the address; raises ListenError.
 
     `server` is one that has not been started, by default a `new_server`.
 
-    On leaving, no new calls are taken, those that have begun get GRACE_SECONDS, and every commit is finished. The
-    store stays open.
+    On leaving, the service reports NOT_SERVING and goes on for `drain_seconds` (which the server must know, too); then
+    no new calls are taken, those that have begun get GRACE_SECONDS, and every commit is finished. The store stays open.
     """
     server = server or new_server()
     calls = Calls()
     service = BudgetService(store, settings, calls)
-    health_service = health.HealthServicer()
-    budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
+    health_service = health.Health()
+    budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, sight.before(server, effects))
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
     if with_reflection:
         reflection.enable_server_reflection(
-            (SERVICE_NAME, HEALTH_SERVICE_NAME, reflection.SERVICE_NAME), server
+            (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server
         )
     address = _bind(server, listen)
-    await report(health_service, SERVICES, serving=False)
+
+    def report(serving: bool) -> None:
+        health_service.report((*SERVICES, STORE), serving=serving)
+        sight.report("store", serving=serving)
+
+    report(False)
     await server.start()
-    watching = asyncio.create_task(watch(store, health_service, SERVICES))
+    sight.report("server", serving=True)
+    watching = asyncio.create_task(watch(store, report))
     try:
         yield address
     finally:
         await _stop(watching)
-        await health_service.enter_graceful_shutdown()
-        await server.stop(GRACE_SECONDS)
+        sight.report("server", serving=False)
+        await drain_and_stop(
+            server, health_service, SERVICES, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
+        )
         await calls.finish()
 
 
 @asynccontextmanager
 async def administering(
-    store: Store, listen: str, archive: Path | None = None, *, server: grpc.aio.Server | None = None
+    store: Store,
+    listen: str,
+    archive: Path | None = None,
+    *,
+    server: grpc.aio.Server | None = None,
+    sight: Sight = NOTHING,
 ) -> AsyncIterator[str]:
     """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
 
@@ -98,7 +118,8 @@ async def administering(
     """
     server = server or new_server()
     calls = Calls()
-    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls, archive), server)
+    service = BudgetAdminService(store, calls, archive)
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, sight.before(server))
     address = _bind(server, listen)
     await server.start()
     try:

@@ -7,7 +7,7 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS,
                      LEDGER_DIFFERS, NO_ARCHIVE
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
-UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect), OUTCOME_UNKNOWN (repeat with the same request id)
+UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (repeat with the same id)
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from budget_service.ledger.values import Account, InvalidFieldError
 from budget_service.ledger.windows import SECOND, Microseconds, datetime_of
 
 DOMAIN = "gris.budget"
+OVERLOADED_SECONDS = 1
 LONGEST_RETRY: Microseconds = 3600 * SECOND
 
 _PRECONDITIONS: Mapping[Reason, str] = {
@@ -111,7 +112,8 @@ def store_unavailable() -> Status:
 def overloaded() -> Status:
     """Tell that more calls are running than may be; nothing was begun."""
     message = "too many calls at once; nothing was changed"
-    return _status(code_pb2.UNAVAILABLE, message, _info("OVERLOADED"))
+    retry = RetryInfo(retry_delay=Duration(seconds=OVERLOADED_SECONDS))
+    return _status(code_pb2.UNAVAILABLE, message, _info("OVERLOADED"), retry)
 
 
 def outcome_unknown() -> Status:

@@ -30,16 +30,19 @@ async def supervise(
     count: int,
     stop: asyncio.Event,
     ready: Callable[[Mapping[str, str]], None],
+    *,
+    environment: Mapping[str, str],
 ) -> int:
     """Run `count` workers until `stop` is set or one of them ends; the result is the exit code.
 
     `arguments` are the command line of one worker, but for its addresses, which are `wanted` (by the names of FLAGS,
-    HOST:PORT, port 0: any free one). `ready` is told the addresses once all workers serve. Raises ListenError.
+    HOST:PORT, port 0: any free one), and `environment` is what it is told beside this process's own. `ready` is told
+    the addresses once all workers serve. Raises ListenError.
     """
     with ExitStack() as held:
         addresses = {name: held.enter_context(_reserved(listen)) for name, listen in wanted.items()}
         flags = [word for name, address in addresses.items() for word in (FLAGS[name], address)]
-        async with _workers((*arguments, *flags), count) as workers:
+        async with _workers((*arguments, *flags), environment, count) as workers:
             for worker in workers:
                 if not await _is_ready(worker):
                     return await worker.wait() or DIED
@@ -86,12 +89,18 @@ def _bound(host: str, port: int, option: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def _workers(arguments: Sequence[str], count: int) -> AsyncIterator[list[Process]]:
+async def _workers(
+    arguments: Sequence[str], environment: Mapping[str, str], count: int
+) -> AsyncIterator[list[Process]]:
     command = (sys.executable, "-m", "budget_service", *arguments, "--worker")
     workers: list[Process] = []
     try:
         for _ in range(count):
-            workers.append(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE))
+            workers.append(
+                await asyncio.create_subprocess_exec(
+                    *command, stdin=PIPE, stdout=PIPE, env={**os.environ, **environment}
+                )
+            )
         yield workers
     finally:
         for worker in workers:

@@ -150,6 +150,10 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Told], GrisError]] = {
     (Service.DP, "POLICY_UNUSABLE"): lambda told: ServiceRefused(
         Service.DP, "the policy's parameters cannot be used; ask the operator", told.reason
     ),
+    (Service.DP, "OVERLOADED"): lambda _: ServiceUnavailable(Service.DP, "too many questions at once"),
+    (Service.BUDGET, "OVERLOADED"): lambda _: ServiceUnavailable(
+        Service.BUDGET, "too many questions at once"
+    ),
     (Service.DP, "INTERNAL"): lambda _: ServiceFailed(Service.DP, "the service failed; its log says where"),
     (Service.BUDGET, "INTERNAL"): lambda _: ServiceFailed(
         Service.BUDGET, "the service failed; its log says where"

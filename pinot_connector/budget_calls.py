@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 
 import grpc
 from google.protobuf import duration_pb2
+from google.protobuf.message import Message
 from gris.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris.common.v1 import cost_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from pinot_connector import telemetry
 from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Charge, charge_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
@@ -40,7 +42,7 @@ _REPEATED_BY_GRPC = [f"{_SERVICE}/{method}" for method in ("CheckBudget", "GetBu
 # Whatever else Health answers with, even that there is no such service, somebody is there.
 _DEAD = frozenset((grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED))
 
-_Request = TypeVar("_Request")
+_Request = TypeVar("_Request", bound=Message)
 _Response = TypeVar("_Response")
 
 
@@ -48,7 +50,7 @@ class BudgetCalls:
     """budget_service, as one account sees it."""
 
     def __init__(self, address: str, account: Sequence[str], timeouts: Timeouts) -> None:
-        self._channel = open_channel(address, _REPEATED_BY_GRPC)
+        self._channel = open_channel(address, _SERVICE, _REPEATED_BY_GRPC)
         self._stub: budget_pb2_grpc.BudgetServiceAsyncStub = budget_pb2_grpc.BudgetServiceStub(self._channel)  # type: ignore[assignment]
         self._account = budget_pb2.Account(path=account)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio
@@ -171,7 +173,9 @@ class BudgetCalls:
         self, call: Callable[..., Awaitable[_Response]], request: _Request, seconds_left: float
     ) -> _Response:
         try:
-            response = await call(request, timeout=min(self._timeouts.budget_attempt, seconds_left))
+            with telemetry.remote_call(request) as metadata:
+                timeout = min(self._timeouts.budget_attempt, seconds_left)
+                response = await call(request, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
             meant = translated(Service.BUDGET, error)
             if not isinstance(meant, OutcomeUnknown | ServiceUnavailable):

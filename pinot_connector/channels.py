@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
 
@@ -17,6 +18,7 @@ _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
 )
+_REPLICATED = ("dns:", "ipv4:", "ipv6:")
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,27 @@ class Timeouts:
     reservation: int = 60
 
 
-def open_channel(address: str, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
+def open_channel(address: str, service: str, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
     """Opens a channel to a service on the trusted network; it belongs to the running event loop.
+
+    An address in one of gRPC's own forms, "dns:///name:port" or "ipv4:host:port,host:port", is one of replicas, which
+    are used in turn, but for those whose health check says that `service` is not served there: one that is about to
+    end says so first. A plain "host:port" is one server, which says itself what it cannot do.
 
     Calls of the methods that are `repeated` ("package.Service/Method") are sent again by gRPC itself, as they are,
     where they end in UNAVAILABLE.
     """
+    config: dict[str, Any] = {"methodConfig": _repeating(repeated)}
+    if address.startswith(_REPLICATED):
+        config["loadBalancingConfig"] = [{"round_robin": {}}]
+        config["healthCheckConfig"] = {"serviceName": service}
     return grpc.aio.insecure_channel(
-        address, options=(*_OPTIONS, ("grpc.service_config", _repeating(repeated)))
+        address, options=(*_OPTIONS, ("grpc.service_config", json.dumps(config)))
     )
 
 
-def _repeating(methods: Sequence[str]) -> str:
-    """Returns a service config; all repeats together wait less than a `budget_silence`."""
+def _repeating(methods: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns the method config; all repeats together wait less than a `budget_silence`."""
     names = [dict(zip(("service", "method"), method.split("/"), strict=True)) for method in methods]
     policy = {
         "maxAttempts": 4,
@@ -58,4 +68,4 @@ def _repeating(methods: Sequence[str]) -> str:
         "maxBackoff": "0.04s",
         "retryableStatusCodes": ["UNAVAILABLE"],
     }
-    return json.dumps({"methodConfig": [{"name": names, "retryPolicy": policy}] if names else []})
+    return [{"name": names, "retryPolicy": policy}] if names else []

@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import grpc
+from google.protobuf.message import Message
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
+from pinot_connector import telemetry
 from pinot_connector.boundary import Service, translated
 from pinot_connector.catalog import Catalog, catalog_of
 from pinot_connector.channels import Timeouts, open_channel
@@ -25,11 +27,12 @@ from pinot_connector.guarantees import Guarantee, guarantee_of
 from pinot_connector.histograms import chunks, histogram
 from pinot_connector.releases import Noisy, merged
 
+_SERVICE = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MAX_UNARY_BYTES = 3 * 2**20
 CATALOG_TRIES = 3
 
 _Columns = tuple[ExpectedColumn, ...]
-_Request = TypeVar("_Request")
+_Request = TypeVar("_Request", bound=Message)
 _Response = TypeVar("_Response")
 
 
@@ -37,7 +40,7 @@ class NoiseCalls:
     """dp_service, as the connector sees it. It keeps no state, so nothing is repeated here: ask again instead."""
 
     def __init__(self, address: str, timeouts: Timeouts) -> None:
-        self._channel = open_channel(address)
+        self._channel = open_channel(address, _SERVICE)
         self._stub: dp_pb2_grpc.DpServiceAsyncStub = dp_pb2_grpc.DpServiceStub(self._channel)  # type: ignore[assignment]
         self._timeout = timeouts.dp
 
@@ -102,11 +105,13 @@ class NoiseCalls:
         parts: list[dp_pb2.ReleasedElements] = []
         end: dp_pb2.Release | None = None
         try:
-            async for response in self._stub.AddNoise(iter(requests), timeout=self._timeout):
-                if response.HasField("end"):
-                    end = response.end
-                else:
-                    parts.append(response.chunk)
+            with telemetry.remote_call(requests[0]) as metadata:
+                call = self._stub.AddNoise(iter(requests), timeout=self._timeout, metadata=metadata)
+                async for response in call:
+                    if response.HasField("end"):
+                        end = response.end
+                    else:
+                        parts.append(response.chunk)
         except grpc.RpcError as error:
             raise _meant(error) from None
         if end is None:
@@ -115,7 +120,8 @@ class NoiseCalls:
 
     async def _call(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
         try:
-            return await call(request, timeout=self._timeout)
+            with telemetry.remote_call(request) as metadata:
+                return await call(request, timeout=self._timeout, metadata=metadata)
         except grpc.RpcError as error:
             raise _meant(error) from None
 

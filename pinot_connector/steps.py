@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from gris.common.v1 import histogram_pb2
 from gris.dp.v1 import dp_pb2, question_pb2
 
+from pinot_connector import telemetry
 from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.channels import Timeouts
 from pinot_connector.engines.base import (
@@ -82,7 +83,7 @@ class Steps:
         Raises:
             GrisError: there is no result; see `errors` for what each kind means.
         """
-        with self._registered():
+        with self._registered(), telemetry.question():
             return await self._ask(question)
 
     async def close(self) -> None:
@@ -122,14 +123,14 @@ class Steps:
         translation, data_version = await self._translate(question)
         query = _engine_query(translation, self._engine.dialect)
         if query.requires:
-            await self._on_engine(lambda: self._engine.check(query))
+            await self._on_engine("check", lambda: self._engine.check(query))
         async with Reservation(self._budget, translation) as reservation:
             if translation.reserve_first:
                 await reservation.made()
-            running = self._on_engine(lambda: self._engine.run(query, data_version))
+            running = self._on_engine("run", lambda: self._engine.run(query, data_version))
             answer, _ = await _together(running, reservation.made())
             answer = checked(query, answer)
-            confirming = self._on_engine(lambda: self._engine.confirm(query, answer))
+            confirming = self._on_engine("confirm", lambda: self._engine.confirm(query, answer))
             noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
             completed = prepared(query.columns, translation.count_alias or None, noisy)
             charge = await reservation.charge(noisy.release)
@@ -147,7 +148,7 @@ class Steps:
 
     async def _translate(self, question: question_pb2.Question) -> tuple[dp_pb2.TranslateQueryResponse, str]:
         table = await self._accepted_table(question)
-        data_version = await self._on_engine(lambda: self._engine.data_version(table))
+        data_version = await self._on_engine("version", lambda: self._engine.data_version(table))
         translation = await self._noise.translate(question, data_version)
         if translation.table != table:
             raise IntegrityError("dp_service translated a question about another table")
@@ -174,14 +175,15 @@ class Steps:
             del self._tables_of_texts[next(iter(self._tables_of_texts))]
         self._tables_of_texts[text] = table
 
-    async def _on_engine(self, call: Callable[[], _Answer]) -> _Answer:
+    async def _on_engine(self, step: str, call: Callable[[], _Answer]) -> _Answer:
         running = asyncio.get_running_loop().run_in_executor(self._threads, call)
-        try:
-            # Not asyncio.wait_for: before Python 3.12 it forgets a cancellation that comes with the answer.
-            async with asyncio.timeout(self._timeouts.engine):
-                return await running
-        except TimeoutError:
-            raise EngineUnavailable("the engine took too long") from None
+        with telemetry.engine_call(self._engine.dialect, step):
+            try:
+                # Not asyncio.wait_for: before Python 3.12 it forgets a cancellation that comes with the answer.
+                async with asyncio.timeout(self._timeouts.engine):
+                    return await running
+            except TimeoutError:
+                raise EngineUnavailable("the engine took too long") from None
 
 
 async def _together(one: Awaitable[_Answer], other: Awaitable[_Beside]) -> tuple[_Answer, _Beside]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -18,6 +18,8 @@ from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 
 Clock: TypeAlias = Callable[[], Microseconds]
+# Told of every commit: how many requests it had, and how many seconds it took.
+Committed: TypeAlias = Callable[[int, float], None]
 
 
 class StoreError(Exception):
@@ -99,6 +101,9 @@ class Store(Protocol):
         Raises StoreUnavailableError.
         """
 
+    async def open_reservations(self, roots: Sequence[str]) -> int:
+        """Return how many reservations of these roots are open. Raises StoreUnavailableError."""
+
     async def check(self) -> None:
         """Return if requests can be served now, else raise a StoreError that says why not."""
 
@@ -109,3 +114,7 @@ class Store(Protocol):
 def system_clock() -> Microseconds:
     """Return the time of this machine."""
     return time.time_ns() // 1000
+
+
+def uncounted(_requests: int, _seconds: float) -> None:
+    """Count nothing."""

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from budget_service.ledger.values import Account, Limit
 from budget_service.stores import sqlite_restore
-from budget_service.stores.interface import Store, StoreUnusableError
+from budget_service.stores.interface import Committed, Store, StoreUnusableError, uncounted
 from budget_service.stores.sqlite import SqliteStore
 
 
-async def open_store(address: str, *, allow_volatile: bool) -> Store:
+async def open_store(address: str, *, allow_volatile: bool, committed: Committed = uncounted) -> Store:
     """Open `sqlite:PATH`, `redis://...`, `rediss://...` or `postgresql://...`. Raises StoreError."""
     if address.startswith("sqlite:") and (path := address.removeprefix("sqlite:").strip()):
-        return SqliteStore.open(Path(path), allow_volatile=allow_volatile)
+        return SqliteStore.open(Path(path), allow_volatile=allow_volatile, committed=committed)
     if address.startswith(("redis://", "rediss://")):
-        return await _open_redis(address, allow_volatile=allow_volatile)
+        return await _open_redis(address, allow_volatile, committed)
     if address.startswith(("postgresql://", "postgres://")):
-        return await _open_postgres(address, allow_volatile=allow_volatile)
+        return await _open_postgres(address, allow_volatile, committed)
     raise StoreUnusableError("a store is sqlite:PATH, redis[s]://HOST:PORT/DB or postgresql://HOST:PORT/DB")
 
 
@@ -31,17 +31,17 @@ def confirm_restored(
     return sqlite_restore.confirm_restored(Path(address.removeprefix("sqlite:").strip()), limit_of, named)
 
 
-async def _open_redis(address: str, *, allow_volatile: bool) -> Store:
+async def _open_redis(address: str, allow_volatile: bool, committed: Committed) -> Store:
     try:
         from budget_service.stores.redis import RedisStore  # noqa: PLC0415 - the client is an extra
     except ModuleNotFoundError:
         raise StoreUnusableError("a Redis store needs `pip install gris-dp[redis]`") from None
-    return await RedisStore.open(address, allow_volatile=allow_volatile)
+    return await RedisStore.open(address, allow_volatile=allow_volatile, committed=committed)
 
 
-async def _open_postgres(address: str, *, allow_volatile: bool) -> Store:
+async def _open_postgres(address: str, allow_volatile: bool, committed: Committed) -> Store:
     try:
         from budget_service.stores.postgres import PostgresStore  # noqa: PLC0415 - the client is an extra
     except ModuleNotFoundError:
         raise StoreUnusableError("a PostgreSQL store needs `pip install gris-dp[postgres]`") from None
-    return await PostgresStore.open(address, allow_volatile=allow_volatile)
+    return await PostgresStore.open(address, allow_volatile=allow_volatile, committed=committed)

@@ -8,8 +8,9 @@ go together, as one transaction: the disk is waited for once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from time import perf_counter
 from typing import Any, TypeAlias
 
 from psycopg import sql
@@ -27,10 +28,12 @@ from budget_service.stores import postgres_text as text
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
+    Committed,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
     system_clock,
+    uncounted,
 )
 from budget_service.stores.postgres_address import parse_address
 from budget_service.stores.postgres_connections import FAULTS, Connections, Session, TooLongError
@@ -50,6 +53,7 @@ _LIMITS = sql.SQL(
 _QUESTION = sql.SQL(
     "SELECT query_id FROM gris.reservations WHERE root = %s AND reservation_id = %s AND account = %s"
 )
+_OPEN = sql.SQL("SELECT count(*) FROM gris.reservations WHERE root = ANY(%s::text[]) AND expires_at > %s")
 
 
 # A change that waits for its turn: what `apply_all` is told of it, and who waits for its kind and outcome.
@@ -62,7 +66,10 @@ class PostgresStore:
     Work that has begun is finished even if its caller is cancelled. `clock` replaces PostgreSQL's own time, for tests.
     """
 
-    def __init__(self, address: str, *, allow_volatile: bool, clock: Clock | None) -> None:
+    def __init__(
+        self, address: str, *, allow_volatile: bool, clock: Clock | None, committed: Committed
+    ) -> None:
+        self._committed = committed
         self._connections = Connections(parse_address(address), self._prove)
         self._allow_volatile = allow_volatile
         self._clock = clock
@@ -73,13 +80,17 @@ class PostgresStore:
 
     @staticmethod
     async def open(
-        address: str, *, allow_volatile: bool = False, clock: Clock | None = None
+        address: str,
+        *,
+        allow_volatile: bool = False,
+        clock: Clock | None = None,
+        committed: Committed = uncounted,
     ) -> PostgresStore:
         """Connect, check that PostgreSQL keeps what it is given, and make the tables if they are missing.
 
         Raises StoreUnavailableError or StoreUnusableError.
         """
-        store = PostgresStore(address, allow_volatile=allow_volatile, clock=clock)
+        store = PostgresStore(address, allow_volatile=allow_volatile, clock=clock, committed=committed)
         try:
             async with store._connections.session() as session:
                 await install(session)
@@ -150,6 +161,11 @@ class PostgresStore:
         found = await self._reading(_QUESTION, *key)
         return text.unescaped(found[0][0]) if found else None
 
+    async def open_reservations(self, roots: Sequence[str]) -> int:
+        """Return how many reservations are open; see `Store`."""
+        ((count,),) = await self._reading(_OPEN, list(roots), self._guess())
+        return int(count)
+
     async def check(self) -> None:
         """Return if PostgreSQL answers, takes writes and keeps what it is given, by what it says of itself."""
         try:
@@ -183,6 +199,7 @@ class PostgresStore:
 
     async def _answer(self, together: list[Waiting]) -> None:
         told = f"[{','.join(each for each, _ in together)}]"
+        began = perf_counter()
         try:
             answers = await self._rows(_APPLY, told)
         except Exception as error:
@@ -193,6 +210,7 @@ class PostgresStore:
             else:
                 _tell([answered for _, answered in together], error)
         else:
+            self._committed(len(together), perf_counter() - began)
             for (_, answered), answer in zip(together, answers, strict=True):
                 # Whoever has left is not told.
                 if not answered.done():

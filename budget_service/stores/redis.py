@@ -6,10 +6,11 @@ is decided by its persistence: `appendonly yes` is demanded, and only `appendfsy
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import secrets
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,10 +32,12 @@ from budget_service.stores import redis_text as text
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
+    Committed,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
     system_clock,
+    uncounted,
 )
 from budget_service.stores.redis_line import Line
 from budget_service.stores.redis_schema import bring_up
@@ -95,19 +98,32 @@ class RedisStore:
     `clock` replaces Redis' own time, for tests.
     """
 
-    def __init__(self, pool: BlockingConnectionPool, *, allow_volatile: bool, clock: Clock | None) -> None:
+    def __init__(
+        self,
+        pool: BlockingConnectionPool,
+        *,
+        allow_volatile: bool,
+        clock: Clock | None,
+        committed: Committed,
+    ) -> None:
         self._pool = pool
         self._client = Redis(connection_pool=pool)
-        self._line = Line(pool)
+        self._line = Line(pool, committed)
         self._allow_volatile = allow_volatile
         self._clock = clock
         # How far Redis' clock was ahead of ours when a guess of its time was wrong.
         self._ahead: Microseconds = 0
 
     @staticmethod
-    async def open(address: str, *, allow_volatile: bool = False, clock: Clock | None = None) -> RedisStore:
+    async def open(
+        address: str,
+        *,
+        allow_volatile: bool = False,
+        clock: Clock | None = None,
+        committed: Committed = uncounted,
+    ) -> RedisStore:
         """Connect and check that Redis keeps what it is given. Raises StoreUnavailableError or StoreUnusableError."""
-        store = RedisStore(_pool(address), allow_volatile=allow_volatile, clock=clock)
+        store = RedisStore(_pool(address), allow_volatile=allow_volatile, clock=clock, committed=committed)
         try:
             await store.check()
             await bring_up(store._client)
@@ -196,6 +212,12 @@ class RedisStore:
         reservation = text.parse_reservation(reservation_id, kept)
         return reservation.query_id if reservation.account == account else None
 
+    async def open_reservations(self, roots: Sequence[str]) -> int:
+        """Return how many reservations are open; see `Store`."""
+        since = f"({self._guess()}"
+        asked = [self._line.ask("ZCOUNT", text.ends_key(root), since, "+inf") for root in roots]
+        return sum(map(int, await self._reading(_all(asked))))
+
     async def check(self) -> None:
         """Return if Redis answers, takes writes and keeps what it is given, by what it says of itself."""
         replication = await self._info("replication")
@@ -265,6 +287,10 @@ class RedisStore:
 
     def _told_clock(self) -> str:
         return "" if self._clock is None else str(self._clock())
+
+
+async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    return await asyncio.gather(*asked)
 
 
 def _pool(address: str) -> BlockingConnectionPool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from time import perf_counter
 from typing import Any, TypeAlias
 
 from redis.asyncio import BlockingConnectionPool
 from redis.exceptions import ResponseError
 
-from budget_service.stores.interface import OutcomeUnknownError, StoreError, StoreUnavailableError
+from budget_service.stores.interface import Committed, OutcomeUnknownError, StoreError, StoreUnavailableError
 
 MAX_SENT_AT_ONCE = 256
 
@@ -24,10 +25,11 @@ Asked: TypeAlias = tuple[tuple[str, ...], "asyncio.Future[Any]"]
 class Line:
     """Sends commands over connections of a pool; nothing is tried twice."""
 
-    def __init__(self, pool: BlockingConnectionPool) -> None:
+    def __init__(self, pool: BlockingConnectionPool, committed: Committed) -> None:
         self._pool = pool
         self._waiting: deque[Asked] = deque()
         self._worker: asyncio.Task[None] | None = None
+        self._committed = committed
 
     async def ask(self, *command: str) -> Any:
         """Return the answer to a command, or raise the ResponseError that it is.
@@ -62,10 +64,12 @@ class Line:
             _fail(batch, StoreUnavailableError, str(error))
             return
         try:
+            began = perf_counter()
             packed = [part for command, _ in batch for part in connection.pack_command(*command)]
             await connection.send_packed_command(packed)
             for _, answer in batch:
                 await _read(connection, answer)
+            self._committed(len(batch), perf_counter() - began)
         except Exception as error:
             await connection.disconnect()
             _fail(batch, OutcomeUnknownError, str(error))

@@ -218,6 +218,11 @@ def _holds(kept: Any) -> tuple[Hold, ...]:
     return tuple(Hold(_account(level).depth, int(start)) for level, start in kept or ())
 
 
+def ends_key(root: str) -> str:
+    """Return the key of a root's reservations by when they lapse."""
+    return _key(root, "ends")
+
+
 def _key(root: str, name: str) -> str:
     return f"gris:{{{quote(root, safe='')}}}:{name}"
 

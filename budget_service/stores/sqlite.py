@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from time import perf_counter
 from typing import TypeAlias, TypeVar
 
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits
@@ -31,11 +32,13 @@ from budget_service.stores import sqlite_audit as audit
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
+    Committed,
     OutcomeUnknownError,
     StoreError,
     StoreUnavailableError,
     StoreUnusableError,
     system_clock,
+    uncounted,
 )
 from budget_service.stores.sqlite_file import check_settings, connect, secure
 from budget_service.stores.sqlite_mark import Mark, check_mark, save, state_of
@@ -55,8 +58,11 @@ Waiting: TypeAlias = tuple[Request, "asyncio.Future[Answer]"]
 class SqliteStore:
     """A Store in one file. Work that has begun is finished even if its caller is cancelled."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, path: Path | None) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, clock: Clock, path: Path | None, committed: Committed
+    ) -> None:
         self._connection = connection
+        self._committed = committed
         self._path = path
         self._mark: Mark | None = None
         self._clock = clock
@@ -68,7 +74,13 @@ class SqliteStore:
         self._worker: asyncio.Task[None] | None = None
 
     @staticmethod
-    def open(path: Path, clock: Clock = system_clock, *, allow_volatile: bool = False) -> SqliteStore:
+    def open(
+        path: Path,
+        clock: Clock = system_clock,
+        *,
+        allow_volatile: bool = False,
+        committed: Committed = uncounted,
+    ) -> SqliteStore:
         """Open a ledger, making it if the file does not exist. Raises StoreUnusableError."""
         if path != VOLATILE:
             secure(path)
@@ -76,7 +88,7 @@ class SqliteStore:
             raise StoreUnusableError("a ledger in memory forgets budgets when it stops: name a file")
         connection = connect(path)
         if path == VOLATILE:
-            return SqliteStore(connection, clock, None)
+            return SqliteStore(connection, clock, None, committed)
         try:
             check_mark(connection, path)
         except BaseException as error:
@@ -84,7 +96,7 @@ class SqliteStore:
             if isinstance(error, sqlite3.Error | OSError):
                 raise StoreUnusableError(f"{path}: {error}") from error
             raise
-        return SqliteStore(connection, clock, path)
+        return SqliteStore(connection, clock, path, committed)
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
@@ -131,6 +143,11 @@ class SqliteStore:
         """Return the query_id of an open reservation; see `Store`."""
         found = await self._reading(lambda: self._view.reservation(account, reservation_id))
         return None if found is None else found.query_id
+
+    async def open_reservations(self, roots: Sequence[str]) -> int:
+        """Return how many reservations are open; see `Store`."""
+        now = self._clock()
+        return await self._reading(lambda: audit.count_open(self._connection, roots, now))
 
     async def check(self) -> None:
         """Return if the file is still there and commits are forced to it; then mark how far it has come."""
@@ -208,12 +225,15 @@ class SqliteStore:
             for each in batch:
                 await self._serve([each])
             return
+        began = perf_counter()
         try:
             await asyncio.get_running_loop().run_in_executor(self._committer, self._commit)
         except Exception as error:
             self._view.forget()
             # A commit that failed may still be found on the disk after a crash.
             results = [OutcomeUnknownError(str(error)) for _ in batch]
+        else:
+            self._committed(len(batch), perf_counter() - began)
         _tell(batch, results)
 
     def _decide(self, batch: list[Waiting]) -> list[Answer | Exception]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from budget_service.ledger.state import JournalEntry, Reservation
@@ -100,6 +100,12 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+def count_open(connection: sqlite3.Connection, roots: Sequence[str], now: Microseconds) -> int:
+    """Return how many reservations of some roots have not lapsed."""
+    query = "SELECT count(*) FROM reservations WHERE root = ? AND expires_at > ?"
+    return sum(connection.execute(query, (root, now)).fetchone()[0] for root in roots)
 
 
 def _reservations(connection: sqlite3.Connection, root: str) -> tuple[Reservation, ...]:

@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 import grpc
 from google.protobuf import any_pb2
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
@@ -18,6 +20,7 @@ from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.mechanism import UnusableParametersError
 from dp_service.releases.plan import PlanError
+from dp_service.server.admission import RETRY_SECONDS, OverloadedError
 
 DOMAIN = "gris.dp"
 
@@ -32,6 +35,13 @@ class RequestError(Exception):
 
 class DataChangedError(Exception):
     """The data version after the query is not the one that was translated for."""
+
+    reason = "DATA_CHANGED"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "header.data_version: expected the version that was translated for; translate the question again"
+        )
 
 
 class UnitMismatchError(Exception):
@@ -62,6 +72,7 @@ FORESEEN = (
     UnusableParametersError,
     UnitMismatchError,
     CatalogChangedError,
+    OverloadedError,
 )
 
 
@@ -77,16 +88,13 @@ def status_of(error: Exception) -> grpc.Status:
             return _invalid(error.field, str(error))
         case RefusedByPolicyError():
             return _status(code_pb2.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error), {"rule": error.rule})
-        case UnusableParametersError() | UnitMismatchError() | CatalogChangedError():
+        case UnusableParametersError() | UnitMismatchError() | CatalogChangedError() | DataChangedError():
             return _status(code_pb2.FAILED_PRECONDITION, error.reason, str(error))
         case PlanError():
             return _status(code_pb2.FAILED_PRECONDITION, error.fault.value, str(error))
-        case DataChangedError():
-            return _status(
-                code_pb2.FAILED_PRECONDITION,
-                "DATA_CHANGED",
-                "header.data_version: expected the version that was translated for; translate the question again",
-            )
+        case OverloadedError():
+            retry = error_details_pb2.RetryInfo(retry_delay=Duration(seconds=RETRY_SECONDS))
+            return _status(code_pb2.UNAVAILABLE, "OVERLOADED", str(error), {}, retry)
         case _:
             return _status(code_pb2.INTERNAL, "INTERNAL", "dp_service failed; its log says where")
 
@@ -107,14 +115,14 @@ def _status(
     reason: str,
     message: str,
     metadata: Mapping[str, str] = MappingProxyType({}),
-    *details: error_details_pb2.BadRequest,
+    *details: Message,
 ) -> grpc.Status:
     info = error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN, metadata=dict(metadata))
     packed = [_packed(info), *(_packed(detail) for detail in details)]
     return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=packed))
 
 
-def _packed(detail: error_details_pb2.ErrorInfo | error_details_pb2.BadRequest) -> any_pb2.Any:
+def _packed(detail: Message) -> any_pb2.Any:
     packed = any_pb2.Any()
     packed.Pack(detail)
     return packed

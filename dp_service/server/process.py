@@ -10,13 +10,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from dp_service.queries.errors import PolicyError
@@ -25,10 +25,17 @@ from dp_service.releases.mechanism import UnusableParametersError
 from dp_service.server.key_file import KeyFileError, read_key_files
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Outside
+from serving import health, logs
+from serving.draining import connection_options, drain_and_stop
+from serving.observing import Sight
+from serving.options import Operating, OperatingError, add_operating_options, operating_of
+from serving.watching import Watched, watched
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
 GRACE_SECONDS = 10.0
+# So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
+MAX_PENDING_CALLS = 100_000
 LOOK_SECONDS = 1.0
 POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 """The health check's name that serves exactly while the policy file's content is what is served."""
@@ -49,6 +56,7 @@ class Options:
     listen: str
     reflection: bool
     validate: bool
+    operating: Operating
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> Options:
@@ -76,7 +84,17 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
     parser.add_argument("--validate", action="store_true", help="check policy and key files, then end")
-    return Options(**vars(parser.parse_args(arguments)))
+    add_operating_options(parser)
+    parsed = parser.parse_args(arguments)
+    return Options(
+        parsed.policy,
+        parsed.key_file,
+        parsed.previous_key_file,
+        parsed.listen,
+        parsed.reflection,
+        parsed.validate,
+        operating_of(parsed),
+    )
 
 
 def _address(text: str) -> str:
@@ -98,38 +116,52 @@ def policy_service(policy_id: str) -> str:
 
 
 async def serve(
-    options: Options, servicer: DpServicer, keys: KeySet, served: ServedPolicy, watch: PolicyFileWatch
+    options: Options,
+    servicer: DpServicer,
+    keys: KeySet,
+    served: ServedPolicy,
+    watch: PolicyFileWatch,
+    *,
+    watched: Watched,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then let calls in progress finish."""
+    """Serve until SIGTERM or SIGINT, then drain and let calls in progress finish."""
+    drain_seconds = options.operating.drain_seconds
     server = grpc.aio.server(
         options=[
             ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
             ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
+            ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
+            ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
             ("grpc.so_reuseport", 0),
+            *connection_options(drain_seconds),
         ]
     )
-    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
-    health_servicer = health.aio.HealthServicer()
+    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, watched.sight.before(server))
+    health_servicer = health.Health()
     health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
     if options.reflection:
-        names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, server)
+        reflected = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(reflected, server)
     port = server.add_insecure_port(options.listen)
     await server.start()
     policy_id = served.content.policy_id
-    for name in ("", SERVICE_NAME, key_set_service(keys), policy_service(policy_id), POLICY_FILE_SERVICE):
-        await health_servicer.set(name, health_pb2.HealthCheckResponse.SERVING)
-    watching = asyncio.create_task(_watch(watch, served, health_servicer))
-    _announce(options.listen, port, keys, policy_id)
+    names = (SERVICE_NAME, health.OVERALL)
+    parts = (key_set_service(keys), policy_service(policy_id), POLICY_FILE_SERVICE)
+    health_servicer.report((*parts, *names), serving=True)
+    for component in ("server", "policy_file"):
+        watched.sight.report(component, serving=True)
+    watching = asyncio.create_task(_watch(watch, served, health_servicer, watched.sight))
+    _announce(options.listen, port, keys, policy_id, watched.addresses)
     await _stop_signal()
     watching.cancel()
-    await health_servicer.enter_graceful_shutdown()
-    await server.stop(GRACE_SECONDS)
+    watched.sight.report("server", serving=False)
+    await drain_and_stop(
+        server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
+    )
 
 
-async def _watch(watch: PolicyFileWatch, served: ServedPolicy, told: health.aio.HealthServicer) -> None:
+async def _watch(watch: PolicyFileWatch, served: ServedPolicy, told: health.Health, sight: Sight) -> None:
     """Look at the policy file for ever. What becomes of it never changes whether the service serves."""
-    status = health_pb2.HealthCheckResponse
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         before = served.content.policy_id
@@ -140,12 +172,13 @@ async def _watch(watch: PolicyFileWatch, served: ServedPolicy, told: health.aio.
             _log.error("unforeseen %s while the policy file was looked at", type(error).__name__)
             decided = True
         if decided:
-            await told.set(policy_service(before), status.NOT_SERVING)
-            await told.set(policy_service(served.content.policy_id), status.SERVING)
-            await told.set(POLICY_FILE_SERVICE, status.SERVING if watch.is_served else status.NOT_SERVING)
+            told.report([policy_service(before)], serving=False)
+            told.report([policy_service(served.content.policy_id)], serving=True)
+            told.report([POLICY_FILE_SERVICE], serving=watch.is_served)
+            sight.report("policy_file", serving=watch.is_served)
 
 
-def _announce(listen: str, port: int, keys: KeySet, policy_id: str) -> None:
+def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: Mapping[str, str]) -> None:
     """Say on standard output, in one line of JSON, that the service is ready, where, and with which keys and policy."""
     host = listen.rpartition(":")[0]
     ready = {
@@ -154,6 +187,7 @@ def _announce(listen: str, port: int, keys: KeySet, policy_id: str) -> None:
         "key_id": keys.current.key_id,
         "key_set_id": keys.set_id,
         "policy_id": policy_id,
+        **addresses,
     }
     print(json.dumps(ready), flush=True)
 
@@ -169,7 +203,7 @@ async def _stop_signal() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the service; the exit code is 2, with one line on standard error, if the configuration is wrong."""
     options = parse_options(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.configure(options.operating.log_format, options.operating.log_level)
     try:
         content = options.policy.read_bytes()
         keys = read_key_files(options.key_file, options.previous_key_file)
@@ -177,8 +211,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         servicer = DpServicer(served, keys, Outside(time.time, os.urandom))
         if not options.validate:
             watch = PolicyFileWatch(options.policy, served, content, keys.current)
-            asyncio.run(serve(options, servicer, keys, served, watch))
-    except (PolicyError, KeyFileError, UnusableParametersError) as error:
+            with watched("dp_service", options.operating) as seen:
+                asyncio.run(serve(options, servicer, keys, served, watch, watched=seen))
+    except (PolicyError, KeyFileError, UnusableParametersError, OperatingError) as error:
         print(f"dp_service: {error}", file=sys.stderr)
         return EXIT_USAGE
     except OSError as error:

@@ -24,6 +24,7 @@ from dp_service.releases.plan import PLAN_TTL_SECONDS, seal, sealing_key, unseal
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, Moment, plan_for
 from dp_service.server import answers
+from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_foreseen, status_of
 from dp_service.server.explanations import explanation
@@ -65,54 +66,60 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     priced and released under the key that sealed it.
     """
 
-    def __init__(self, served: ServedPolicy, keys: KeySet, outside: Outside) -> None:
+    def __init__(
+        self, served: ServedPolicy, keys: KeySet, outside: Outside, admission: Admission | None = None
+    ) -> None:
         self._served = served
         self._keys = keys
         self._outside = outside
+        self._admission = admission or Admission()
 
     async def TranslateQuery(  # noqa: N802 - the contract's name
         self, request: dp_pb2.TranslateQueryRequest, context: Context
     ) -> dp_pb2.TranslateQueryResponse:
         """Turn a question into a query for an engine and a plan."""
-        return await _in_thread(context, lambda: self._translate(request))
+        return await self._in_thread(context, lambda: self._translate(request))
 
     async def EstimateCost(  # noqa: N802 - the contract's name
         self, request: dp_pb2.EstimateCostRequest, context: Context
     ) -> dp_pb2.EstimateCostResponse:
         """Tell the worst-case price of a question."""
-        return await _in_thread(context, lambda: self._estimate(request))
+        return await self._in_thread(context, lambda: self._estimate(request))
 
     async def ComputeCost(  # noqa: N802 - the contract's name
         self, request: dp_pb2.ComputeCostRequest, context: Context
     ) -> dp_pb2.ComputeCostResponse:
         """Tell the price of an outcome."""
-        return await _in_thread(context, lambda: self._compute_cost(request))
+        return await self._in_thread(context, lambda: self._compute_cost(request))
 
     async def DescribeGuarantee(  # noqa: N802 - the contract's name
         self, request: dp_pb2.DescribeGuaranteeRequest, context: Context
     ) -> dp_pb2.DescribeGuaranteeResponse:
         """Tell what a budget is worth."""
-        return await _in_thread(context, lambda: describe_guarantee(request, self._served.content.policy))
+        return await self._in_thread(
+            context, lambda: describe_guarantee(request, self._served.content.policy)
+        )
 
     async def SolveParameters(  # noqa: N802 - the contract's name
         self, request: dp_pb2.SolveParametersRequest, context: Context
     ) -> dp_pb2.SolveParametersResponse:
         """Tell which currency or budget is worth a guarantee."""
-        return await _in_thread(context, lambda: solve_parameters(request, self._served.content.policy))
+        return await self._in_thread(context, lambda: solve_parameters(request, self._served.content.policy))
 
     async def AddNoiseUnary(  # noqa: N802 - the contract's name
         self, request: dp_pb2.AddNoiseUnaryRequest, context: Context
     ) -> dp_pb2.AddNoiseUnaryResponse:
         """Release a small histogram."""
-        return await _in_thread(context, lambda: self._add_noise_unary(request))
+        return await self._in_thread(context, lambda: self._add_noise_unary(request))
 
     async def AddNoise(  # noqa: N802 - the contract's name
         self, request_iterator: AsyncIterator[dp_pb2.AddNoiseRequest], context: Context
     ) -> AsyncIterator[dp_pb2.AddNoiseResponse]:
         """Release a histogram that comes in chunks."""
         try:
-            reception = await receive_stream(request_iterator, self._keys, now=self._outside.now())
-            released = await asyncio.to_thread(self._release, reception)
+            with self._admission.entered():
+                reception = await receive_stream(request_iterator, self._keys, now=self._outside.now())
+                released = await asyncio.to_thread(self._release, reception)
         except Exception as error:
             await drain(request_iterator)
             await _abort(context, error)
@@ -126,7 +133,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     ) -> dp_pb2.GetCatalogResponse:
         """Tell what may be asked, one page of it."""
         content, now = self._served.content, self._outside.now()
-        return await _in_thread(context, lambda: catalog_page(request, content, now=now))
+        return await self._in_thread(context, lambda: catalog_page(request, content, now=now))
 
     def _asked(self, question: question_pb2.Question) -> tuple[HistogramQuery, Resolution]:
         # One reading of the policy for both: it may be replaced at any moment.
@@ -187,6 +194,14 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             release=answers.release_message(reception.plan, released, reception.confidence, reception.key),
         )
 
+    async def _in_thread(self, context: Context, work: Callable[[], _Answer]) -> _Answer:
+        """Do the work off the event loop, which must stay free to answer health checks."""
+        try:
+            with self._admission.entered():
+                return await asyncio.to_thread(work)
+        except Exception as error:
+            await _abort(context, error)
+
     def _release(self, reception: Reception) -> Released:
         histogram = reception.histogram()
         return release(reception.plan, histogram, reception.key, confidence=reception.confidence)
@@ -211,14 +226,6 @@ def _engine_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:
         )
         for dialect in DIALECTS
     ]
-
-
-async def _in_thread(context: Context, work: Callable[[], _Answer]) -> _Answer:
-    """Do the work off the event loop, which must stay free to answer health checks."""
-    try:
-        return await asyncio.to_thread(work)
-    except Exception as error:
-        await _abort(context, error)
 
 
 async def _abort(context: Context, error: Exception) -> NoReturn:

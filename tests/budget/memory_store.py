@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from budget_service.ledger.balances import Balance
@@ -81,6 +82,13 @@ class MemoryStore:
         found = tuple((level, each) for level, each in self.kept.items() if level.root == root)
         held = tuple(each for each in self.reservations.values() if each.account.root == root)
         return BalancePage(str(len(self.entries) or ""), found, held, "")
+
+    async def open_reservations(self, roots: Sequence[str]) -> int:
+        """Count those that have not lapsed."""
+        now = self.clock()
+        return sum(
+            each.account.root in roots and now < each.expires_at for each in self.reservations.values()
+        )
 
     async def checkpoint(self, root: str) -> Checkpoint:
         """Return the last one."""

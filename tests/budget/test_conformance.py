@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused, Reserved
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, Mode
-from budget_service.ledger.windows import Period
+from budget_service.ledger.windows import SECOND, Period
 from budget_service.stores.interface import Store
 from tests.budget.histories import HISTORIES, Player, Step
 from tests.budget.memory_store import MemoryStore
@@ -180,6 +180,23 @@ async def test_the_question_of_a_reservation_is_told_to_its_account_only(any_sto
     assert await any_store.question_of(Account((account.root, "bob")), "hold-r") is None
     await any_store.apply(release("x", ends="r", account=account))
     assert await any_store.question_of(account, "hold-r") is None
+
+
+async def test_open_reservations_are_counted_until_they_end(any_store: Store, clock: SteppedClock) -> None:
+    """Settled, released or lapsed; only those of the roots that are asked about."""
+    one, other = fresh_account(), fresh_account()
+    for id_, ttl in (("a", 60), ("b", 60), ("c", 10)):
+        await any_store.apply(reserve(id_, Cost(1, 1), account=one, query_id=id_, ttl_seconds=ttl))
+    await any_store.apply(reserve("d", account=other))
+    assert await any_store.open_reservations([one.root]) == 3
+    assert await any_store.open_reservations([one.root, other.root]) == 4
+    await any_store.apply(release("x", ends="a", account=one))
+    assert await any_store.open_reservations([one.root]) == 2
+    clock.now += 10 * SECOND
+    assert await any_store.open_reservations([one.root]) == 1
+    await any_store.apply(charge("y", Cost(1, 1), account=one, settles="b", query_id="b"))
+    assert await any_store.open_reservations([one.root]) == 0
+    assert await any_store.open_reservations([]) == 0
 
 
 async def test_of_many_who_want_the_last_unit_exactly_one_wins(any_store: Store) -> None:

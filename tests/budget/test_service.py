@@ -395,6 +395,8 @@ async def test_more_calls_than_may_run_are_told_so(
         await store.started.wait()
         error = await failure(stub.UpdateBudget(charging()))
         assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
+        assert error.retry is not None
+        assert error.retry.retry_delay.seconds == 1
         store.gate.set()
         assert (await first).charged == cost(4, 1)
     assert len(store.entries) == 1

@@ -53,6 +53,8 @@ def _error(code: grpc.StatusCode, domain: str = "", reason: str = "", *more: Mes
         (Service.BUDGET, Code.INVALID_ARGUMENT, "REQUEST_ID_REUSED", ServiceRefused),
         (Service.BUDGET, Code.FAILED_PRECONDITION, "UNIT_MISMATCH", ServiceRefused),
         (Service.BUDGET, Code.UNAVAILABLE, "STORE_UNAVAILABLE", ServiceUnavailable),
+        (Service.BUDGET, Code.UNAVAILABLE, "OVERLOADED", ServiceUnavailable),
+        (Service.DP, Code.UNAVAILABLE, "OVERLOADED", ServiceUnavailable),
         (Service.BUDGET, Code.UNAVAILABLE, "OUTCOME_UNKNOWN", OutcomeUnknown),
         (Service.DP, Code.PERMISSION_DENIED, "REFUSED_BY_POLICY", RefusedByPolicy),
         (Service.DP, Code.INVALID_ARGUMENT, "INVALID_ARGUMENT", InvalidQuestion),

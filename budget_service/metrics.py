@@ -1,0 +1,123 @@
+"""What the ledger counts: units by what became of them, reservations that are open, and how requests are committed.
+
+Labels are words of this module and components, never something that a client sent. Amounts are sums over all accounts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any
+
+from gris.common.v1 import cost_pb2
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from budget_service.stores.interface import Store, StoreError
+from serving.metrics import SECONDS
+from serving.observing import Effect
+
+INTERVAL_SECONDS = 5.0
+# So many roots are looked at for open reservations: those that were used last.
+MAX_ROOTS = 1000
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+log = logging.getLogger(__name__)
+
+
+class LedgerMetrics:
+    """The metrics of one ledger."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._units = Counter(
+            "gris_budget_units",
+            "Units asked for, by operation (reserve, charge, release) and by what became of them: granted, refused "
+            "(the budget is exhausted), replayed (repeats without an effect), already_paid (free).",
+            ("operation", "outcome", "unit"),
+            registry=registry,
+        )
+        self._open = Gauge(
+            "gris_budget_open_reservations",
+            f"Reservations that are open, of the {MAX_ROOTS} root accounts that this process served last.",
+            registry=registry,
+            # All workers look at the same ledger.
+            multiprocess_mode="livemax",
+        )
+        self._sizes = Histogram(
+            "gris_budget_commit_requests",
+            "Requests that were committed together.",
+            buckets=SIZES,
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "gris_budget_commit_seconds", "How long commits took.", buckets=SECONDS, registry=registry
+        )
+        self._roots: dict[str, None] = {}
+
+    def effects(self) -> Mapping[str, Effect]:
+        """Return what looks at the calls of each method that changes the ledger."""
+        return {
+            "ReserveBudget": _Units(self._units, "reserve", "max_cost", "held", self._roots),
+            "UpdateBudget": _Units(self._units, "charge", "cost", "charged", self._roots),
+            "ReleaseReservation": _Units(self._units, "release", "", "returned", self._roots),
+        }
+
+    def committed(self, requests: int, seconds: float) -> None:
+        """Count one commit."""
+        self._sizes.observe(requests)
+        self._seconds.observe(seconds)
+
+    async def follow(self, store: Store) -> None:
+        """Look at the open reservations again and again; runs until it is cancelled."""
+        while True:
+            try:
+                self._open.set(await store.open_reservations(list(self._roots)))
+            except StoreError as error:
+                log.info("open reservations are not known: %s", type(error).__name__)
+            await asyncio.sleep(INTERVAL_SECONDS)
+
+
+class _Units:
+    """Counts the units of one operation; `asked` and `given` are the fields that say how many."""
+
+    def __init__(
+        self, units: Counter, operation: str, asked: str, given: str, roots: dict[str, None]
+    ) -> None:
+        self._counters = {
+            outcome: (
+                units.labels(operation, outcome, "information"),
+                units.labels(operation, outcome, "calls"),
+            )
+            for outcome in ("granted", "refused", "replayed", "already_paid")
+            if asked or outcome in ("granted", "replayed")
+        }
+        self._asked = attrgetter(asked) if asked else None
+        self._given = attrgetter(given)
+        self._roots = roots
+
+    def answered(self, request: Any, response: Any) -> None:
+        """Count what was granted, or repeated, or free."""
+        self._remember(request.account.path[0])
+        if response.replayed:
+            self._add("replayed", self._given(response))
+        elif self._asked is not None and response.already_paid:
+            self._add("already_paid", self._asked(request))
+        else:
+            self._add("granted", self._given(response))
+
+    def refused(self, request: Any, reason: str) -> None:
+        """Count what an exhausted budget did not give."""
+        if self._asked is not None and reason == "BUDGET_EXHAUSTED":
+            self._add("refused", self._asked(request))
+
+    def _add(self, outcome: str, cost: cost_pb2.Cost) -> None:
+        information, calls = self._counters[outcome]
+        information.inc(cost.information)
+        calls.inc(cost.calls)
+
+    def _remember(self, root: str) -> None:
+        if root not in self._roots:
+            self._roots[root] = None
+            if len(self._roots) > MAX_ROOTS:
+                del self._roots[next(iter(self._roots))]

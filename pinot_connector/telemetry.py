@@ -1,0 +1,188 @@
+"""What the connector tells of its work: spans and numbers by OpenTelemetry's API, and a request id for every question.
+
+The application decides what becomes of them: it sets up OpenTelemetry's SDK, or does not; without the package
+(`pip install gris-dp[telemetry]`) nothing is made. Spans and numbers hold names of this module, kinds of errors and
+codes of gRPC: never an account, an element, a count, SQL, or what an error says.
+
+Numbers:
+    gris.questions           questions by `outcome`: answered, or the kind of error
+    gris.question.duration   seconds, by `outcome`
+    gris.engine.calls        calls to the engine by `engine`, `step` (version, check, run, confirm) and `outcome`; of a
+                             Pinot whose answers are not whole, `run` and `confirm` have the outcome incomplete_answer
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter
+from typing import Any, TypeAlias
+
+import grpc
+from google.protobuf.message import Message
+
+from pinot_connector.errors import GrisError, InvalidQuestion
+
+try:
+    from opentelemetry import metrics, trace
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ModuleNotFoundError:
+    HAS_OPENTELEMETRY = False
+else:
+    HAS_OPENTELEMETRY = True
+
+Metadata: TypeAlias = tuple[tuple[str, str], ...]
+
+ANSWERED = "answered"
+REQUEST_ID_KEY = "x-request-id"
+
+_SOURCE = "gris.connector"
+_REQUEST_ID = re.compile(r"[!#-~]{1,128}")
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+
+_named: ContextVar[str | None] = ContextVar("gris_request_id", default=None)
+
+
+@contextmanager
+def request_id(name: str) -> Iterator[None]:
+    """Names whatever is asked while the block runs, so that an application finds its requests in the services' logs.
+
+    The services log the name as it is: it must not tell who asks or what.
+
+    Args:
+        name: 1 to 128 printable ASCII characters without blanks and quotation marks.
+
+    Raises:
+        InvalidQuestion: it is something else.
+    """
+    if not (isinstance(name, str) and _REQUEST_ID.fullmatch(name)):
+        raise InvalidQuestion(
+            "request_id", "expected 1 to 128 printable ASCII characters, no blanks or quotes"
+        )
+    token = _named.set(name)
+    try:
+        yield
+    finally:
+        _named.reset(token)
+
+
+@contextmanager
+def question() -> Iterator[None]:
+    """Looks at one question: names it if nobody has, and tells how it ended and how long it took."""
+    began = perf_counter()
+    outcome = ANSWERED
+    with _whole_name(), _span("gris question"):
+        try:
+            yield
+        except BaseException as error:
+            outcome = _kind(error)
+            raise
+        finally:
+            if HAS_OPENTELEMETRY:
+                _METERS.question(outcome, perf_counter() - began)
+
+
+@contextmanager
+def engine_call(engine: str, step: str) -> Iterator[None]:
+    """Looks at one call to an engine."""
+    outcome = ANSWERED
+    with _span(f"engine {step}", {"gris.engine": engine}):
+        try:
+            yield
+        except BaseException as error:
+            outcome = _kind(error)
+            raise
+        finally:
+            if HAS_OPENTELEMETRY:
+                _METERS.engine_call(engine, step, outcome)
+
+
+@contextmanager
+def remote_call(request: Message, method: str = "") -> Iterator[Metadata]:
+    """Looks at one call to a service and gives the metadata to send with it.
+
+    The method is the one that the request is named after, unless `method` says another.
+    """
+    package, _, kind = request.DESCRIPTOR.full_name.rpartition(".")
+    attributes = {"rpc.system": "grpc", "rpc.method": method or kind.removesuffix("Request")}
+    with _span(f"{package}/{attributes['rpc.method']}", attributes, is_remote=True) as span:
+        try:
+            yield _metadata()
+        except grpc.aio.AioRpcError as error:
+            if span is not None:
+                span.set_attribute("rpc.grpc.status_code", error.code().value[0])
+            raise
+
+
+def _metadata() -> Metadata:
+    named = (REQUEST_ID_KEY, _named.get() or uuid.uuid4().hex)
+    if not HAS_OPENTELEMETRY:
+        return (named,)
+    # Not the application's own propagator: baggage may hold anything.
+    carrier: dict[str, str] = {}
+    _PROPAGATOR.inject(carrier)
+    return (named, *((key, value) for key, value in carrier.items() if key == "traceparent"))
+
+
+@contextmanager
+def _whole_name() -> Iterator[None]:
+    if _named.get() is None:
+        with request_id(uuid.uuid4().hex):
+            yield
+    else:
+        yield
+
+
+@contextmanager
+def _span(name: str, attributes: dict[str, str] | None = None, *, is_remote: bool = False) -> Iterator[Any]:
+    if not HAS_OPENTELEMETRY:
+        yield None
+        return
+    kind = trace.SpanKind.CLIENT if is_remote else trace.SpanKind.INTERNAL
+    # What an error says names accounts and amounts: OpenTelemetry must not record it.
+    with _TRACER.start_as_current_span(
+        name, kind=kind, attributes=attributes, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield span
+        except BaseException as error:
+            span.set_attribute("gris.outcome", _kind(error))
+            span.set_status(trace.Status(trace.StatusCode.ERROR))
+            raise
+
+
+def _kind(error: BaseException) -> str:
+    """Returns the kind of an error in small letters; of those that are not the connector's own, "failed"."""
+    if isinstance(error, GrisError | grpc.aio.AioRpcError):
+        return _CAPITAL.sub("_", type(error).__name__).lower()
+    return "failed" if isinstance(error, Exception) else "cancelled"
+
+
+class Meters:
+    """The numbers that are counted, with one of OpenTelemetry's providers."""
+
+    def __init__(self, provider: metrics.MeterProvider | None = None) -> None:
+        meter = metrics.get_meter(_SOURCE, meter_provider=provider)
+        self._questions = meter.create_counter("gris.questions", description="Questions by how they ended.")
+        self._durations = meter.create_histogram(
+            "gris.question.duration", unit="s", description="How long questions took."
+        )
+        self._engine_calls = meter.create_counter("gris.engine.calls", description="Calls to the engine.")
+
+    def question(self, outcome: str, seconds: float) -> None:
+        """Counts a question."""
+        self._questions.add(1, {"outcome": outcome})
+        self._durations.record(seconds, {"outcome": outcome})
+
+    def engine_call(self, engine: str, step: str, outcome: str) -> None:
+        """Counts a call to an engine."""
+        self._engine_calls.add(1, {"engine": engine, "step": step, "outcome": outcome})
+
+
+if HAS_OPENTELEMETRY:
+    _TRACER = trace.get_tracer(_SOURCE)
+    _PROPAGATOR = TraceContextTextMapPropagator()
+    _METERS = Meters()

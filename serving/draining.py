@@ -1,0 +1,43 @@
+"""How a server ends without losing a call.
+
+`grpc.aio.Server.stop` cancels calls that have arrived and were not taken up yet, with CANCELLED, which clients do not
+repeat. So a server must have no connections left when it stops:
+
+    1. it reports NOT_SERVING, and goes on serving; clients that watch its health go elsewhere at once
+    2. it waits longer than a connection lives; clients whose name service has forgotten it do not come back
+    3. it stops; what is still running gets a grace
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import grpc
+
+from serving.health import Health
+
+# gRPC lets a connection live up to a tenth longer or shorter than it is told.
+PART_OF_A_CONNECTION = 0.5
+
+
+def connection_options(drain_seconds: float) -> tuple[tuple[str, int], ...]:
+    """Return the options of a server that is to be drained for so long; none if it is not drained."""
+    if not drain_seconds:
+        return ()
+    return (("grpc.max_connection_age_ms", max(1, int(1000 * PART_OF_A_CONNECTION * drain_seconds))),)
+
+
+async def drain_and_stop(
+    server: grpc.aio.Server,
+    health: Health,
+    names: Sequence[str],
+    *,
+    drain_seconds: float,
+    grace_seconds: float,
+) -> None:
+    """End a server that has reported `names` as serving, and that was made with `connection_options`."""
+    health.report(names, serving=False)
+    await asyncio.sleep(drain_seconds)
+    health.end()
+    await server.stop(grace_seconds)

@@ -1,0 +1,75 @@
+"""The standard health service, `grpc.health.v1.Health`.
+
+grpcio-health-checking has one, but there a watcher that leaves deafens all others of the same name, and clients that
+balance between replicas rely on hearing that one of them is about to end.
+"""
+# ruff: noqa: N802 - the names of the RPCs are the proto's
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+OVERALL = ""
+"""The name under which the health of a whole process is asked for."""
+
+SERVICE_NAME = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class Health(health_pb2_grpc.HealthServicer):
+    """What each name's health is, for whoever asks or watches. A name that was never reported is unknown."""
+
+    def __init__(self) -> None:
+        self._serving: dict[str, bool] = {}
+        self._changed = asyncio.Event()
+        self._ended = False
+
+    def report(self, names: Iterable[str], *, serving: bool) -> None:
+        """Say of each name whether it can serve."""
+        self._serving |= dict.fromkeys(names, serving)
+        self._tell()
+
+    def end(self) -> None:
+        """End what is being watched, so that nobody has to wait for the watchers."""
+        self._ended = True
+        self._tell()
+
+    async def Check(
+        self, request: health_pb2.HealthCheckRequest, context: _Context
+    ) -> health_pb2.HealthCheckResponse:
+        """Tell the health of a name now; NOT_FOUND if it is unknown."""
+        if request.service not in self._serving:
+            await context.abort(grpc.StatusCode.NOT_FOUND, "service: expected one that is served here")
+        return self._response(request.service)
+
+    async def Watch(
+        self, request: health_pb2.HealthCheckRequest, _: _Context
+    ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
+        """Tell the health of a name now and whenever it changes."""
+        told: health_pb2.HealthCheckResponse | None = None
+        while True:
+            # Taken before the state is read, so that no change falls in between.
+            changed = self._changed
+            response = self._response(request.service)
+            if response != told:
+                yield response
+                told = response
+            if self._ended:
+                return
+            await changed.wait()
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    def _response(self, name: str) -> health_pb2.HealthCheckResponse:
+        kinds = health_pb2.HealthCheckResponse
+        if name not in self._serving:
+            return kinds(status=kinds.SERVICE_UNKNOWN)
+        return kinds(status=kinds.SERVING if self._serving[name] else kinds.NOT_SERVING)

@@ -1,0 +1,116 @@
+"""Prometheus metrics: how calls are counted, and where a process shows what was counted.
+
+No label ever holds something that a client sent. One process shows its own numbers; of several workers behind one port,
+each writes them into a file of one folder (PROMETHEUS_MULTIPROC_DIR), and their supervisor shows the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    start_http_server,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from serving.observing import Ending
+from serving.options import OperatingError
+
+# From the fastest charge to the longest that a client waits.
+__all__ = [
+    "CallMetrics",
+    "CollectorRegistry",
+    "MethodMetrics",
+    "Readiness",
+    "disable_created_metrics",
+    "exposed",
+    "registry_of_workers",
+]
+
+SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+class CallMetrics:
+    """Rate, errors and duration of every method."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        labels = ("grpc_service", "grpc_method")
+        self._durations = Histogram(
+            "gris_rpc_duration_seconds",
+            "How long calls took that have ended, however they did.",
+            labels,
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self._failures = Counter(
+            "gris_rpc_failures",
+            "Calls that were refused or failed, by gRPC's code and the service's own reason.",
+            (*labels, "code", "reason"),
+            registry=registry,
+        )
+
+    def of(self, service: str, method: str) -> MethodMetrics:
+        """Return what counts the calls of one method."""
+        return MethodMetrics(self._durations.labels(service, method), self._failures, (service, method))
+
+
+class MethodMetrics:
+    """Counts the calls of one method."""
+
+    def __init__(self, durations: Histogram, failures: Counter, method: tuple[str, str]) -> None:
+        self.answered = durations.observe
+        """Counts a call that was answered after so many seconds."""
+        self._failures = failures
+        self._method = method
+
+    def failed(self, ending: Ending) -> None:
+        """Count a call that was refused or failed."""
+        self.answered(ending.seconds)
+        self._failures.labels(*self._method, ending.code, ending.reason).inc()
+
+
+class Readiness:
+    """What the health checks of a process say, by component."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._serving = Gauge(
+            "gris_component_serving",
+            "1 where a component can do its part, 0 where it cannot.",
+            ("component",),
+            registry=registry,
+            # Of several workers the one that is worst off counts.
+            multiprocess_mode="livemin",
+        )
+
+    def report(self, component: str, *, serving: bool) -> None:
+        """Say whether a component can do its part."""
+        self._serving.labels(component).set(serving)
+
+
+@contextmanager
+def exposed(registry: CollectorRegistry, listen: str) -> Iterator[str]:
+    """Show the metrics of a registry on HOST:PORT and give the address; raises OperatingError."""
+    host, _, port = listen.rpartition(":")
+    try:
+        server, thread = start_http_server(int(port), host.strip("[]"), registry)
+    except OSError as error:
+        raise OperatingError(f"cannot listen on {listen} for metrics: {error.strerror}") from None
+    try:
+        yield f"{host}:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def registry_of_workers(folder: str) -> CollectorRegistry:
+    """Return a registry that adds up what workers write into a folder."""
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, path=folder)  # type: ignore[no-untyped-call]
+    return registry

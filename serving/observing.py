@@ -1,0 +1,220 @@
+"""Every call of a server, looked at in one place: counted, traced and named in the log.
+
+What is looked at is which method it was, how it ended and how long it took. A request and its answer are seen only by
+the `Effect` of a service, which knows what of them may be told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from time import perf_counter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import grpc
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
+
+from serving.logs import CALL, FIELDS
+
+if TYPE_CHECKING:
+    from serving.metrics import CallMetrics, Readiness
+    from serving.tracing import ServerTraces, Span
+
+_Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+_Behaviour: TypeAlias = Callable[[Any, Any], Any]
+
+_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
+_FAULTS = frozenset(("UNKNOWN", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"))
+_DETAILS_KEY = "grpc-status-details-bin"
+_REASON = re.compile(r"[A-Z][A-Z0-9_]{0,62}")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a call ended: gRPC's name of the code, the service's own reason (or empty), and how long it took."""
+
+    code: str
+    reason: str
+    seconds: float
+
+
+class Effect(Protocol):
+    """Counts what the calls of one method did."""
+
+    def answered(self, request: Any, response: Any) -> None:
+        """Look at a request that was answered."""
+
+    def refused(self, request: Any, reason: str) -> None:
+        """Look at a request that was refused, or failed, for the service's own reason (or an empty one)."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What looks at a process and its calls; nothing by default, but for the log."""
+
+    metrics: CallMetrics | None = None
+    readiness: Readiness | None = None
+    traces: ServerTraces | None = None
+
+    def before(self, server: grpc.aio.Server, effects: Mapping[str, Effect] = MappingProxyType({})) -> Any:
+        """Return what a service is to be added to, instead of the server; `effects` by the names of its methods.
+
+        Of a server it has the two methods that the generated code uses, which the types of that code do not say.
+        """
+        return ObservedServer(server, self, effects)
+
+    def report(self, component: str, *, serving: bool) -> None:
+        """Say whether a component of the process can do its part."""
+        if self.readiness is not None:
+            self.readiness.report(component, serving=serving)
+
+
+NOTHING = Sight()
+"""Sees nothing, but logs how calls end."""
+
+
+class ObservedServer:
+    """Stands before a server while a service is added to it, so that the calls of that service are looked at.
+
+    The generated `add_..._to_server` takes it for the server. Not an interceptor: those cost every call several times
+    as much, and see neither request nor answer without wrapping the method all the same.
+    """
+
+    def __init__(self, server: grpc.aio.Server, sight: Sight, effects: Mapping[str, Effect]) -> None:
+        self._server = server
+        self._sight = sight
+        self._effects = effects
+
+    def add_generic_rpc_handlers(self, _: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Nothing: what is added here is added by its names, too."""
+
+    def add_registered_method_handlers(
+        self, service: str, handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]]
+    ) -> None:
+        """Add the methods of a service to the server."""
+        observed = {name: self._observed(service, name, handler) for name, handler in handlers.items()}
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, observed),))
+        self._server.add_registered_method_handlers(service, observed)
+
+    def _observed(
+        self, service: str, name: str, handler: grpc.RpcMethodHandler[Any, Any]
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        method = _Method(service, name, self._sight, self._effects.get(name))
+        codecs = handler.request_deserializer, handler.response_serializer
+        if handler.unary_unary is not None:
+            return grpc.unary_unary_rpc_method_handler(method.unary(handler.unary_unary), *codecs)
+        if handler.stream_stream is not None:
+            return grpc.stream_stream_rpc_method_handler(method.stream(handler.stream_stream), *codecs)
+        raise TypeError(f"{service}/{name} streams one way only, which nobody has needed yet")
+
+
+class _Method:
+    def __init__(self, service: str, name: str, sight: Sight, effect: Effect | None) -> None:
+        self._service = service
+        self._name = name
+        self._counted = None if sight.metrics is None else sight.metrics.of(service, name)
+        self._traces = sight.traces
+        self._effect = effect
+
+    def unary(self, behaviour: _Behaviour) -> Callable[[Any, _Context], Awaitable[Any]]:
+        """Return what answers one message with one message, looked at."""
+
+        async def observed(request: Any, context: _Context) -> Any:
+            span = self._begin(context)
+            began = perf_counter()
+            try:
+                response = await behaviour(request, context)
+            except BaseException as error:
+                self._failed(request, _ending(error, context, perf_counter() - began), span)
+                raise
+            self._answered(request, response, perf_counter() - began, span)
+            return response
+
+        return observed
+
+    def stream(self, behaviour: _Behaviour) -> Callable[[Any, _Context], AsyncIterator[Any]]:
+        """Return what answers a stream with a stream, looked at as a whole."""
+
+        async def observed(requests: Any, context: _Context) -> AsyncIterator[Any]:
+            span = self._begin(context)
+            began = perf_counter()
+            try:
+                async with aclosing(behaviour(requests, context)) as responses:
+                    async for response in responses:
+                        yield response
+            except BaseException as error:
+                self._failed(None, _ending(error, context, perf_counter() - began), span)
+                raise
+            self._answered(None, None, perf_counter() - began, span)
+
+        return observed
+
+    def _begin(self, context: _Context) -> Span | None:
+        # gRPC serves each call in a task of its own, so nobody has to take this back.
+        CALL.set(context)
+        return None if self._traces is None else self._traces.begin(self._service, self._name, context)
+
+    def _answered(self, request: Any, response: Any, seconds: float, span: Span | None) -> None:
+        try:
+            if self._counted is not None:
+                self._counted.answered(seconds)
+            if self._effect is not None:
+                self._effect.answered(request, response)
+            if self._traces is not None and span is not None:
+                self._traces.end(span, Ending("OK", "", seconds))
+            if log.isEnabledFor(logging.DEBUG):
+                self._log(logging.DEBUG, Ending("OK", "", seconds))
+        except Exception as error:
+            # Whatever is wrong with the sight, the call was answered.
+            log.error("a call could not be looked at: %s", type(error).__name__)
+
+    def _failed(self, request: Any, ending: Ending, span: Span | None) -> None:
+        try:
+            if self._counted is not None:
+                self._counted.failed(ending)
+            if self._effect is not None:
+                self._effect.refused(request, ending.reason)
+            if self._traces is not None and span is not None:
+                self._traces.end(span, ending)
+            self._log(logging.WARNING if ending.code in _FAULTS else logging.INFO, ending)
+        except Exception as error:
+            log.error("a call could not be looked at: %s", type(error).__name__)
+
+    def _log(self, level: int, ending: Ending) -> None:
+        told: dict[str, object] = {"rpc": f"{self._service}/{self._name}", "code": ending.code}
+        if ending.reason:
+            told["reason"] = ending.reason
+        told["milliseconds"] = round(1000 * ending.seconds, 3)
+        log.log(level, "a call ended", extra={FIELDS: told})
+
+
+def _ending(error: BaseException, context: _Context, seconds: float) -> Ending:
+    if isinstance(error, grpc.aio.AbortError):
+        return Ending(_NAMES.get(_number(context.code()), "UNKNOWN"), _reason(context), seconds)
+    if isinstance(error, asyncio.CancelledError | GeneratorExit):
+        # The client has left or its deadline has passed: gRPC tells a server no difference.
+        return Ending("CANCELLED", "", seconds)
+    return Ending("UNKNOWN", "", seconds)
+
+
+def _number(code: Any) -> int:
+    return int(code.value[0]) if isinstance(code, grpc.StatusCode) else int(code)
+
+
+def _reason(context: _Context) -> str:
+    """Return the reason in the status that a call was ended with; one of the words in the service's own code."""
+    for key, value in context.trailing_metadata() or ():
+        if key == _DETAILS_KEY and isinstance(value, bytes):
+            info = ErrorInfo()
+            for detail in Status.FromString(value).details:
+                if detail.Unpack(info):
+                    return info.reason if _REASON.fullmatch(info.reason) else ""
+    return ""

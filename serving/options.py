@@ -1,0 +1,102 @@
+"""The command-line options that all services share."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+LARGEST_PORT = 65535
+MAX_DRAIN_SECONDS = 600.0
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Where workers write what they count; the library of the metrics reads it when it is imported."""
+
+
+class OperatingError(Exception):
+    """What was asked for beside the service's own work cannot be done."""
+
+
+class LogFormat(StrEnum):
+    """How a line of the log is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class LogLevel(StrEnum):
+    """The least important lines that the services' own log has."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Operating:
+    """How a process is to be watched and ended.
+
+    `metrics_listen` is HOST:PORT of the metrics, None for none. The process goes on serving for `drain_seconds` after
+    it was told to end.
+    """
+
+    metrics_listen: str | None = None
+    log_format: LogFormat = LogFormat.TEXT
+    log_level: LogLevel = LogLevel.INFO
+    drain_seconds: float = 0.0
+
+    def arguments(self) -> list[str]:
+        """Return the command line that says the same, but for the address: only one process can listen on it."""
+        told = {
+            "log-format": self.log_format,
+            "log-level": self.log_level,
+            "drain-seconds": self.drain_seconds,
+        }
+        return [word for name, value in told.items() for word in (f"--{name}", str(value))]
+
+
+def add_operating_options(parser: argparse.ArgumentParser) -> None:
+    """Let a parser take them; `operating_of` reads them from what it returns."""
+    parser.add_argument(
+        "--metrics-listen",
+        type=_address,
+        help="HOST:PORT for Prometheus, port 0 takes a free one; without it nothing is counted",
+    )
+    parser.add_argument("--log-format", type=LogFormat, choices=tuple(LogFormat), default=LogFormat.TEXT)
+    parser.add_argument(
+        "--log-level",
+        type=LogLevel,
+        choices=tuple(LogLevel),
+        default=LogLevel.INFO,
+        help="debug: every call; info: those that failed or were refused",
+    )
+    parser.add_argument(
+        "--drain-seconds",
+        type=_seconds,
+        default=0.0,
+        help="how long to go on serving, as NOT_SERVING, when told to end; "
+        "connections live half as long, so that all have gone elsewhere by then",
+    )
+
+
+def operating_of(parsed: argparse.Namespace) -> Operating:
+    """Return what a parser with these options has read."""
+    return Operating(parsed.metrics_listen, parsed.log_format, parsed.log_level, parsed.drain_seconds)
+
+
+def _address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not (host and port.isdecimal() and int(port) <= LARGEST_PORT):
+        raise argparse.ArgumentTypeError(f"expected HOST:PORT with a port from 0 to {LARGEST_PORT}")
+    return text
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= MAX_DRAIN_SECONDS:
+        raise argparse.ArgumentTypeError(f"expected seconds from 0 to {MAX_DRAIN_SECONDS:g}")
+    return seconds

@@ -1,0 +1,80 @@
+"""Puts a process's sight together: its metrics and its traces."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from serving import tracing
+from serving.observing import Sight
+from serving.options import FOLDER_VARIABLE, Operating, OperatingError
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+
+METRICS_ADDRESS = "metrics_address"
+"""What a process that is ready calls the address of its metrics."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A process that is watched.
+
+    `registry` is where a service adds metrics of its own, None where nothing is counted; `addresses` is what the
+    process says of its metrics when it is ready.
+    """
+
+    sight: Sight = field(default_factory=Sight)
+    registry: CollectorRegistry | None = None
+    addresses: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def watched(service: str, operating: Operating) -> Iterator[Watched]:
+    """Watch this process as `operating` says while the block runs; raises OperatingError."""
+    with ExitStack() as stack:
+        traces = stack.enter_context(tracing.exported(service))
+        if operating.metrics_listen is None and FOLDER_VARIABLE not in os.environ:
+            yield Watched(Sight(traces=traces))
+            return
+        metrics = _metrics()
+        # When each series began is known to whoever has its history, and doubles what is shown.
+        metrics.disable_created_metrics()
+        registry = metrics.CollectorRegistry()
+        addresses = {}
+        if operating.metrics_listen is not None:
+            addresses[METRICS_ADDRESS] = stack.enter_context(
+                metrics.exposed(registry, operating.metrics_listen)
+            )
+        sight = Sight(metrics.CallMetrics(registry), metrics.Readiness(registry), traces)
+        yield Watched(sight, registry, addresses)
+
+
+@contextmanager
+def watched_workers(operating: Operating) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """Show the sums of what workers count; gives the environment that they need, and what is said when all are ready.
+
+    Raises OperatingError.
+    """
+    if operating.metrics_listen is None:
+        yield {}, {}
+        return
+    metrics = _metrics()
+    with TemporaryDirectory(prefix="gris-metrics-") as folder:
+        registry = metrics.registry_of_workers(folder)
+        with metrics.exposed(registry, operating.metrics_listen) as address:
+            yield {FOLDER_VARIABLE: folder}, {METRICS_ADDRESS: address}
+
+
+def _metrics() -> ModuleType:
+    try:
+        return importlib.import_module("serving.metrics")
+    except ModuleNotFoundError:
+        raise OperatingError("metrics need `pip install prometheus-client`") from None

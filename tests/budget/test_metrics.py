@@ -1,0 +1,147 @@
+"""What the ledger counts, over real processes: units, reservations, commits, components; and the sums of workers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from gris.budget.v1 import budget_pb2 as pb
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.budget.client import account, charging, connected, cost, failure, new_id, reserving
+from tests.budget.postgres_server import PostgresServer
+from tests.budget.redis_server import RedisServer, redis_server
+from tests.budget.test_process import ROOT, command, health, health_becomes, refused
+from tests.budget.test_workers import connections
+from tests.sight.world import scraped
+
+SERVING = 1
+STORE = "gris.budget.v1.BudgetService/store"
+
+
+class Counted:
+    """A service that counts."""
+
+    def __init__(self, folder: Path, store: str, *more: str) -> None:
+        arguments = command(folder, store, "--metrics-listen", "127.0.0.1:0", *more)
+        with (folder / "log").open("a") as log:
+            self._process = subprocess.Popen(
+                arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT
+            )
+        assert self._process.stdout is not None
+        ready = json.loads(self._process.stdout.readline())
+        self.address, self._metrics = ready["address"], ready["metrics_address"]
+
+    def value(self, name: str, **labels: str) -> float:
+        """Return a sample, 0 if there is none."""
+        for family in text_string_to_metric_families(scraped(self._metrics)):
+            for sample in family.samples:
+                if (sample.name, sample.labels) == (name, labels):
+                    return float(sample.value)
+        return 0
+
+    def units(self, operation: str, outcome: str) -> tuple[float, float]:
+        """Return information and calls of one operation and outcome."""
+        return (
+            self.value("gris_budget_units_total", operation=operation, outcome=outcome, unit="information"),
+            self.value("gris_budget_units_total", operation=operation, outcome=outcome, unit="calls"),
+        )
+
+    async def becomes(self, holds: Callable[[], bool]) -> None:
+        """Wait until the metrics say so."""
+        async with asyncio.timeout(20):
+            while not holds():  # noqa: ASYNC110 - a process cannot set an event
+                await asyncio.sleep(0.1)
+
+    def __enter__(self) -> Counted:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        assert self._process.wait(30) == 0
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+async def test_units_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
+    """Granted once, replayed as often as repeated, refused, free when paid for, given back."""
+    with Counted(tmp_path, f"sqlite:{tmp_path}/ledger.db") as ledger:
+        async with connected(ledger.address) as stub:
+            hold = reserving(cost(8, 2), query_id="q", request_id="r")
+            held = await stub.ReserveBudget(hold)
+            await stub.ReserveBudget(hold)
+            await ledger.becomes(lambda: ledger.value("gris_budget_open_reservations") == 1)
+            settle = charging(cost(5, 1), reservation_id=held.reservation_id, query_id="q", release_id="x")
+            await stub.UpdateBudget(settle)
+            free = await stub.ReserveBudget(reserving(cost(8, 2), query_id="q"))
+            await failure(stub.ReserveBudget(reserving(cost(2_000_000, 0), query_id="other")))
+            other = await stub.ReserveBudget(reserving(cost(7, 1), query_id="third"))
+            for each in (free, other):
+                await stub.ReleaseReservation(
+                    pb.ReleaseReservationRequest(
+                        account=account(), reservation_id=each.reservation_id, request_id=new_id()
+                    )
+                )
+        assert ledger.units("reserve", "granted") == (8 + 7, 2 + 1)
+        assert ledger.units("reserve", "replayed") == (8, 2)
+        assert ledger.units("reserve", "already_paid") == (8, 2)
+        assert ledger.units("reserve", "refused") == (2_000_000, 0)
+        assert ledger.units("charge", "granted") == (5, 1)
+        assert ledger.units("release", "granted") == (7, 1)
+        await ledger.becomes(lambda: ledger.value("gris_budget_open_reservations") == 0)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
+async def test_commits_are_counted_with_all_that_they_had(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The sizes add up to at least the charges, which travelled fewer times than there were charges."""
+    if kind == "sqlite":
+        store = f"sqlite:{tmp_path}/ledger.db"
+    else:
+        server: RedisServer | PostgresServer = request.getfixturevalue(f"shared_{kind}")
+        store = server.address
+    with Counted(tmp_path, store) as ledger:
+        async with connected(ledger.address) as stub:
+            name = new_id()
+            await asyncio.gather(*(stub.UpdateBudget(charging(path=("acme", name))) for _ in range(200)))
+        assert ledger.value("gris_budget_commit_requests_sum") >= 200
+        commits = ledger.value("gris_budget_commit_requests_count")
+        assert 0 < commits < 200
+        assert ledger.value("gris_budget_commit_seconds_count") == commits
+        assert ledger.units("charge", "granted") == (200 * cost().information, 200 * cost().calls)
+
+
+async def test_workers_are_counted_together(tmp_path: Path, shared_redis: RedisServer) -> None:
+    """One address shows the sums, whichever of them has served what."""
+    with Counted(tmp_path, shared_redis.address, "--workers", "2", "--drain-seconds", "0.2") as ledger:
+        async with connections(ledger.address) as stubs:
+            await asyncio.gather(*(stub.UpdateBudget(charging(cost(3, 1))) for stub in stubs))
+        assert ledger.units("charge", "granted") == (3 * len(stubs), len(stubs))
+        service = {"grpc_service": "gris.budget.v1.BudgetService", "grpc_method": "UpdateBudget"}
+        assert ledger.value("gris_rpc_duration_seconds_count", **service) == len(stubs)
+        assert ledger.value("gris_component_serving", component="store") == 1
+
+
+async def test_the_component_that_is_dead_is_named(tmp_path: Path) -> None:
+    """By the health check and by the metrics: the store cannot do its part, the server can."""
+    with redis_server(tmp_path) as redis, Counted(tmp_path, redis.address) as ledger:
+        await health_becomes(ledger.address, SERVING)
+        assert await health(ledger.address, STORE) == SERVING
+        redis.kill()
+        await ledger.becomes(lambda: ledger.value("gris_component_serving", component="store") == 0)
+        assert await health(ledger.address, STORE) != SERVING
+        assert ledger.value("gris_component_serving", component="server") == 1
+
+
+def test_metrics_cannot_be_shown_where_somebody_listens(tmp_path: Path) -> None:
+    """Exit code 2, one line."""
+    with Counted(tmp_path, f"sqlite:{tmp_path}/ledger.db") as ledger:
+        more = ("--metrics-listen", ledger.address)
+        code, said = refused(tmp_path, f"sqlite:{tmp_path}/other.db", *more)
+    assert (code, f"cannot listen on {ledger.address} for metrics" in said) == (2, True)
+    assert said.count("\n") == 1

@@ -1,0 +1,205 @@
+"""Calls under observation: counted by how they end, logged by name, unchanged for whoever makes them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import grpc
+import pytest
+from prometheus_client import CollectorRegistry
+
+from serving.logs import configure
+from serving.metrics import CallMetrics
+from serving.observing import Ending, ObservedServer, Sight
+from serving.options import LogFormat, LogLevel
+
+from .echo import SECRET, SERVICE, EchoStub, add_echo, observed_echo
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    """What is counted."""
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def sight(registry: CollectorRegistry) -> Sight:
+    """A sight that counts."""
+    return Sight(CallMetrics(registry))
+
+
+@pytest.fixture
+def plain_logs() -> Any:
+    """Give the root logger back as it was."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def ended(registry: CollectorRegistry, method: str) -> float:
+    """Return how many calls of a method have ended."""
+    labels = {"grpc_service": SERVICE, "grpc_method": method}
+    return registry.get_sample_value("gris_rpc_duration_seconds_count", labels) or 0
+
+
+def failed(registry: CollectorRegistry, method: str, code: str, reason: str = "") -> float:
+    """Return how many of them failed so."""
+    labels = {"grpc_service": SERVICE, "grpc_method": method, "code": code, "reason": reason}
+    return registry.get_sample_value("gris_rpc_failures_total", labels) or 0
+
+
+async def code_of(call: Any) -> grpc.StatusCode:
+    """Return the code that a call ends with."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    return caught.value.code()
+
+
+async def wait_until(holds: Any) -> None:
+    """Wait for something that a server does a moment after its client has gone on."""
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - a number tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_every_way_to_end_is_counted_and_none_is_changed(
+    sight: Sight, registry: CollectorRegistry
+) -> None:
+    """An answer, a refusal with its reason, a fault, and a caller who left."""
+    async with observed_echo(sight) as echo:
+        assert await echo.one("a") == "a"
+        assert await code_of(echo.one("refuse")) is grpc.StatusCode.FAILED_PRECONDITION
+        assert await code_of(echo.one("fail")) is grpc.StatusCode.UNKNOWN
+        assert await code_of(echo.one("wait", timeout=0.2)) is grpc.StatusCode.DEADLINE_EXCEEDED
+        await wait_until(lambda: ended(registry, "One") == 4)
+    assert failed(registry, "One", "FAILED_PRECONDITION", "NOT_TODAY") == 1
+    assert failed(registry, "One", "UNKNOWN") == 1
+    assert failed(registry, "One", "CANCELLED") == 1
+
+
+async def test_a_stream_is_one_call(sight: Sight, registry: CollectorRegistry) -> None:
+    """However many messages it has; and one that is refused in the middle is one refusal."""
+    async with observed_echo(sight) as echo:
+        assert await echo.many("a", "b", "c") == ["a", "b", "c"]
+        assert await code_of(echo.many("a", "refuse")) is grpc.StatusCode.FAILED_PRECONDITION
+        await wait_until(lambda: ended(registry, "Many") == 2)
+    assert failed(registry, "Many", "FAILED_PRECONDITION", "NOT_TODAY") == 1
+
+
+class Blind:
+    """An effect that fails."""
+
+    def answered(self, request: Any, response: Any) -> None:
+        """Fail."""
+        raise RuntimeError(SECRET)
+
+    def refused(self, request: Any, reason: str) -> None:
+        """Fail."""
+        raise RuntimeError(SECRET)
+
+
+async def test_a_fault_of_the_sight_changes_no_call(caplog: pytest.LogCaptureFixture) -> None:
+    """What was answered stays answered, what was refused stays refused, and the log says no more than the kind."""
+    server = grpc.aio.server()
+    add_echo(ObservedServer(server, Sight(), {"One": Blind()}))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        echo = EchoStub(channel)
+        assert await echo.one("a") == "a"
+        assert await code_of(echo.one("refuse")) is grpc.StatusCode.FAILED_PRECONDITION
+    await server.stop(None)
+    assert caplog.text.count("a call could not be looked at: RuntimeError") == 2
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "logged"),
+    [
+        ((("x-request-id", "r-1"),), "r-1"),
+        ((("x-request-id", "~" * 128),), "~" * 128),
+        ((), None),
+        ((("x-request-id", "~" * 129),), None),
+        ((("x-request-id", 'a"b'),), None),
+        ((("x-request-id", "level=ERROR two words"),), None),
+    ],
+)
+async def test_a_line_has_the_id_of_its_request_if_it_is_one(
+    given: tuple[tuple[str, str], ...],
+    logged: str | None,
+    capfd: pytest.CaptureFixture[str],
+    plain_logs: None,
+) -> None:
+    """1 to 128 printable letters; anything else is left out, and the call is served all the same."""
+    configure(LogFormat.JSON, LogLevel.INFO)
+    async with observed_echo(Sight()) as echo:
+        await code_of(echo.one("refuse", metadata=given))
+    # gRPC's own library writes there, too, now and then, and not in our format.
+    (line,) = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+    assert line.get("request_id") == logged
+    assert (line["rpc"], line["code"], line["reason"]) == (
+        f"{SERVICE}/One",
+        "FAILED_PRECONDITION",
+        "NOT_TODAY",
+    )
+
+
+@pytest.mark.parametrize("log_format", list(LogFormat))
+async def test_the_log_repeats_no_exception(
+    log_format: LogFormat, capfd: pytest.CaptureFixture[str], plain_logs: None
+) -> None:
+    """Not of a handler that failed, not of a task that nobody waited for: only kind and place."""
+
+    async def lost() -> None:
+        raise ValueError(SECRET)
+
+    configure(log_format, LogLevel.DEBUG)
+    async with observed_echo(Sight()) as echo:
+        await code_of(echo.one("fail"))
+        await code_of(echo.one("refuse"))
+        task = asyncio.create_task(lost())
+        await asyncio.wait((task,))
+        del task
+    said = capfd.readouterr().err
+    assert said.count("ValueError at ") == 2
+    assert "Task exception was never retrieved" in said
+    assert SECRET not in said
+
+
+async def test_answers_are_logged_only_if_wanted(capfd: pytest.CaptureFixture[str], plain_logs: None) -> None:
+    """At DEBUG every call, at INFO those that did not end well, at WARNING the faults."""
+    lines = {}
+    for level in LogLevel:
+        configure(LogFormat.TEXT, level)
+        async with observed_echo(Sight()) as echo:
+            await echo.one("a")
+            await code_of(echo.one("refuse"))
+            await code_of(echo.one("fail"))
+        said = capfd.readouterr().err.splitlines()
+        lines[level] = [line.partition("code=")[2].split()[0] for line in said if "code=" in line]
+    everything = ["OK", "FAILED_PRECONDITION", "UNKNOWN"]
+    assert lines == {
+        LogLevel.DEBUG: everything,
+        LogLevel.INFO: everything[1:],
+        LogLevel.WARNING: everything[2:],
+    }
+
+
+def test_a_line_of_text_is_one_line(capfd: pytest.CaptureFixture[str], plain_logs: None) -> None:
+    """Whatever is in a message."""
+    configure(LogFormat.TEXT, LogLevel.INFO)
+    logging.getLogger("serving").info("one\ntwo")
+    said = capfd.readouterr().err
+    assert said.endswith(" INFO serving one\\ntwo\n")
+    assert said.count("\n") == 1
+
+
+def test_an_ending_without_its_reason_is_counted(registry: CollectorRegistry) -> None:
+    """gRPC's own refusals have none."""
+    CallMetrics(registry).of(SERVICE, "One").failed(Ending("UNAVAILABLE", "", 0.5))
+    assert failed(registry, "One", "UNAVAILABLE") == 1

@@ -1,0 +1,135 @@
+"""Spans of a server: under their caller's, with codes and reasons, and with nothing that anybody said."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from serving.observing import Sight
+from serving.tracing import ServerTraces, exported, is_wanted
+
+from .echo import SECRET, SERVICE, EchoStub, observed_echo
+
+ROOT = Path(__file__).parents[2]
+TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TRACEPARENT = f"00-{TRACE_ID}-{SPAN_ID}-01"
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+
+@pytest.fixture
+def exporter() -> InMemorySpanExporter:
+    """Where spans go."""
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+def sight(exporter: InMemorySpanExporter) -> Iterator[Sight]:
+    """A sight that traces."""
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    yield Sight(traces=ServerTraces(provider))
+    provider.shutdown()
+
+
+async def span_of(sight: Sight, exporter: InMemorySpanExporter, text: str, **metadata: str) -> ReadableSpan:
+    """Return the span of one call."""
+    async with observed_echo(sight) as echo:
+        await _called(echo, text, metadata)
+    (span,) = exporter.get_finished_spans()
+    return span
+
+
+async def _called(echo: EchoStub, text: str, metadata: dict[str, str]) -> None:
+    try:
+        await echo.one(text, metadata=tuple(metadata.items()))
+    except grpc.aio.AioRpcError:
+        assert text in ("refuse", "fail")
+
+
+async def test_a_span_belongs_to_its_caller(sight: Sight, exporter: InMemorySpanExporter) -> None:
+    """By W3C's traceparent; its kind is SERVER."""
+    span = await span_of(sight, exporter, "a", traceparent=TRACEPARENT)
+    assert span.parent is not None
+    assert (f"{span.parent.trace_id:032x}", f"{span.parent.span_id:016x}") == (TRACE_ID, SPAN_ID)
+    assert (span.name, span.kind, span.status.status_code) == (
+        f"{SERVICE}/One",
+        SpanKind.SERVER,
+        StatusCode.UNSET,
+    )
+
+
+@pytest.mark.parametrize("wrong", ["", "00-0-0-01", "x" * 4000, "00-" + "0" * 32 + "-" + "0" * 16 + "-01"])
+async def test_a_wrong_parent_is_none(sight: Sight, exporter: InMemorySpanExporter, wrong: str) -> None:
+    """The call is served, under a trace of its own."""
+    assert (await span_of(sight, exporter, "a", traceparent=wrong)).parent is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "reason"), [("refuse", "FAILED_PRECONDITION", "NOT_TODAY"), ("fail", "UNKNOWN", "")]
+)
+async def test_a_span_tells_code_and_reason_and_nothing_that_was_said(
+    sight: Sight, exporter: InMemorySpanExporter, text: str, code: str, reason: str
+) -> None:
+    """No text of an error, no exception, no state that the caller sent along, no request."""
+    carried = {"traceparent": TRACEPARENT, "tracestate": f"v={SECRET}", "baggage": f"who={SECRET}"}
+    span = await span_of(sight, exporter, text, **carried)
+    assert dict(span.attributes or {}) == {
+        "rpc.system": "grpc",
+        "rpc.service": SERVICE,
+        "rpc.method": "One",
+        "rpc.grpc.status_code": grpc.StatusCode[code].value[0],
+        "gris.reason": reason,
+    }
+    assert (span.status.status_code, span.status.description, span.events) == (StatusCode.ERROR, None, ())
+    assert SECRET not in span.to_json()
+
+
+@pytest.mark.parametrize(
+    ("environment", "wanted"),
+    [
+        ({}, False),
+        ({ENDPOINT: "http://c:4318"}, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4318/v1/traces"}, True),
+        ({ENDPOINT: ""}, False),
+        ({ENDPOINT: "http://c:4318", "OTEL_SDK_DISABLED": "true"}, False),
+        ({ENDPOINT: "http://c:4318", "OTEL_TRACES_EXPORTER": "none"}, False),
+    ],
+)
+def test_the_environment_decides(environment: dict[str, str], wanted: bool) -> None:
+    """By OpenTelemetry's own variables."""
+    assert is_wanted(environment) is wanted
+
+
+def test_without_an_endpoint_nothing_is_imported() -> None:
+    """Neither OpenTelemetry nor Prometheus, by a service that is to do neither."""
+    program = (
+        "import sys, budget_service.__main__, dp_service.server.process\n"
+        "from serving.options import Operating\n"
+        "from serving.watching import watched\n"
+        "with watched('s', Operating()): pass\n"
+        "print([name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus'))])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, env={}, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_without_the_extra_the_log_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And the service runs without traces."""
+    monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    with exported("s") as traces:
+        assert traces is None
+    assert "gris-dp[telemetry]" in caplog.text

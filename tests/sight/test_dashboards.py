@@ -1,0 +1,105 @@
+"""The dashboard and the alerts ask only for metrics and labels that exist."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+import yaml
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.sdk.metrics import MeterProvider
+from prometheus_client import REGISTRY, CollectorRegistry
+
+from budget_service.metrics import LedgerMetrics
+from pinot_connector.telemetry import Meters
+from serving.metrics import CallMetrics, Readiness
+from serving.observing import Ending
+
+ROOT = Path(__file__).parents[2]
+ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
+DASHBOARD = ROOT / "deploy" / "grafana" / "gris.json"
+GUIDE = ROOT / "docs" / "operating.md"
+OF_PROMETHEUS = {"job", "instance", "le"}
+_MATCHED = re.compile(r"(\w+)(?:=~|!=|!~|=)\"")
+
+
+@pytest.fixture(scope="module")
+def existing() -> dict[str, set[str]]:
+    """The labels of every series that services and connector make, as Prometheus sees them."""
+    registry = CollectorRegistry()
+    CallMetrics(registry).of("s", "m").failed(Ending("c", "r", 1))
+    Readiness(registry).report("c", serving=True)
+    LedgerMetrics(registry).effects()
+    reader = PrometheusMetricReader()
+    provider = MeterProvider(metric_readers=[reader], shutdown_on_exit=False)
+    meters = Meters(provider)
+    meters.question("answered", 1.0)
+    meters.engine_call("pinot", "run", "answered")
+    found = {**_series(registry), **_series(REGISTRY)}
+    provider.shutdown()
+    return found
+
+
+def _series(registry: CollectorRegistry) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for family in registry.collect():
+        for sample in (each for each in family.samples if not each.name.endswith("_created")):
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+def queries() -> Iterator[str]:
+    """Give every query of the dashboard and of the alerts."""
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        for target in panel.get("targets", ()):
+            yield target["expr"]
+    for rule in rules():
+        yield rule["expr"]
+
+
+def rules() -> list[dict[str, Any]]:
+    """Return every alert."""
+    return [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
+
+
+@pytest.mark.parametrize("query", list(queries()))
+def test_a_query_asks_only_for_what_exists(query: str, existing: dict[str, set[str]]) -> None:
+    """It is PromQL, and every metric and every label that it selects by is one that is made."""
+    text = str(promql_parser.parse(query).prettify())
+    names = re.findall(r"\bgris_\w+", text)
+    assert names
+    for name in names:
+        assert name in existing
+    labels = set().union(*(existing[name] for name in names)) | OF_PROMETHEUS
+    assert set(_MATCHED.findall(text)) <= labels
+
+
+def test_every_alert_is_explained_to_operators() -> None:
+    """Under its name in the guide; and each has a severity and one sentence."""
+    guide = GUIDE.read_text()
+    for rule in rules():
+        assert f"**{rule['alert']}**" in guide
+        assert rule["labels"]["severity"] in {"page", "ticket"}
+        assert rule["annotations"]["summary"].endswith(".")
+
+
+def test_every_metric_is_explained_to_operators(existing: dict[str, set[str]]) -> None:
+    """By its name, without the endings that Prometheus adds to it."""
+    guide = GUIDE.read_text()
+    names = {re.sub(r"_(bucket|count|sum)$", "", name) for name in existing if name.startswith("gris_")}
+    assert names
+    assert [name for name in names if f"`{name}`" not in guide] == []
+
+
+def test_panels_have_places_of_their_own() -> None:
+    """Ids are unique, and each panel has a title and its place in a row of 24."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for panel in panels:
+        assert panel["title"]
+        assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
