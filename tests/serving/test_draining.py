@@ -66,7 +66,7 @@ async def test_a_server_that_drains_says_so_and_serves_whoever_comes() -> None:
 async def test_a_call_that_runs_when_the_drain_ends_is_waited_for() -> None:
     """It gets its answer within the grace."""
     async with ending_server(0.2) as (address, server, health), grpc.aio.insecure_channel(address) as channel:
-        many = channel.stream_stream("/gris.test.Echo/Many")
+        many: Any = channel.stream_stream("/gris.test.Echo/Many")
         call = many()
         await call.write(b"\n\x01a")
         assert await call.read() == b"\n\x01a"
