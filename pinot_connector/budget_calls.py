@@ -37,6 +37,8 @@ FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
 
 _SERVICE = budget_pb2.DESCRIPTOR.services_by_name["BudgetService"].full_name
+# Not the service's own health: one that is about to end says that it does not serve, and serves until it has ended.
+_STORE = health_pb2.HealthCheckRequest(service=f"{_SERVICE}/store")
 _REPEATED_BY_GRPC = [f"{_SERVICE}/{method}" for method in ("CheckBudget", "GetBudget", "ReserveBudget")]
 
 # Whatever else Health answers with, even that there is no such service, somebody is there.
@@ -186,7 +188,7 @@ class BudgetCalls:
 
     async def _lives(self, seconds: float) -> bool:
         try:
-            answer = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=seconds)
+            answer = await self._health.Check(_STORE, timeout=seconds)
         except grpc.aio.AioRpcError as error:
             return error.code() not in _DEAD
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)

@@ -31,7 +31,8 @@ class DpServiceStub(object):
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy.
+    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.RetryInfo).
     """
 
     def __init__(self, channel):
@@ -88,7 +89,8 @@ class DpServiceServicer(object):
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy.
+    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.RetryInfo).
     """
 
     def TranslateQuery(self, request, context):
@@ -206,7 +208,8 @@ class DpService(object):
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy.
+    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.RetryInfo).
     """
 
     @staticmethod

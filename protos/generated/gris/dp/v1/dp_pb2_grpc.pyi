@@ -23,7 +23,8 @@ class DpServiceStub:
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy.
+    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.RetryInfo).
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -85,7 +86,8 @@ class DpServiceAsyncStub:
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy.
+    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.RetryInfo).
     """
 
     TranslateQuery: grpc.aio.UnaryUnaryMultiCallable[
@@ -146,7 +148,8 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
     FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy.
+    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.RetryInfo).
     """
 
     @abc.abstractmethod
