@@ -61,9 +61,8 @@ def _contract() -> Contract:
     for file in _files():
         prefix = f".{file.package}"
         contract.services.update({f"{prefix}.{each.name}": each for each in file.service})
-        contract.types.update(
-            {f"{prefix}.{each.name}": each for each in (*file.message_type, *file.enum_type)}
-        )
+        contract.types.update({f"{prefix}.{each.name}": each for each in file.message_type})
+        contract.types.update({f"{prefix}.{each.name}": each for each in file.enum_type})
         for location in file.source_code_info.location:
             if (name := _declared(file, tuple(location.path))) is not None:
                 contract.comments[f"{prefix}.{name}"] = " ".join(location.leading_comments.split())
