@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,10 @@ from budget_service.health import OVERALL, report, watch
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
+
+# A call leaves no cycles behind, so that there is little to look for; as many new objects as this are looked at in
+# about a millisecond.
+OBJECTS_BEFORE_COLLECTION = 20_000
 
 GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
@@ -39,6 +44,16 @@ OPTIONS = (
 
 class ListenError(Exception):
     """The address cannot be listened on."""
+
+
+def spare_the_collector() -> None:
+    """Take what is loaded for good out of Python's garbage collection, and let it look at the rest less often.
+
+    It costs a charge a tenth of its time otherwise. Call it once for the process, when everything is imported.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
 
 
 def new_server(*, shares_port: bool = False) -> grpc.aio.Server:
