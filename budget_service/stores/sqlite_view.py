@@ -172,9 +172,9 @@ class View:
 
     def purge(self, now: Microseconds, requests: int) -> None:
         """Remove outcomes and payments that are out of date."""
-        for table, key in (("outcomes", "root, request_id"), ("payments", "account, kind, id")):
-            stale = f"SELECT {key} FROM {table} WHERE keep_until <= ? LIMIT ?"  # noqa: S608 - constants
-            delete = f"DELETE FROM {table} WHERE ({key}) IN ({stale})"  # noqa: S608 - constants
+        for table in ("outcomes", "payments"):
+            stale = f"SELECT rowid FROM {table} WHERE keep_until <= ? LIMIT ?"  # noqa: S608 - constants
+            delete = f"DELETE FROM {table} WHERE rowid IN ({stale})"  # noqa: S608 - constants
             self._connection.execute(delete, (now, PURGED_PER_REQUEST * requests))
 
     def _remembered(self, request: Request) -> Remembered | None:
