@@ -25,6 +25,7 @@ from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.stores.codec import decode_outcome
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 # What is out of date goes a little at a time, faster than it comes.
 PURGED_AT_ONCE = 20
@@ -43,7 +44,7 @@ def argument(request: Request, guess: Microseconds, clock: Microseconds | None) 
         "refusal_retention": REFUSAL_RETENTION,
     }
     own = _limit_fields(request) if isinstance(request, SetLimits) else _budget_fields(request, guess)
-    return json.dumps(told | own, ensure_ascii=False)
+    return _ENCODER.encode(told | own)
 
 
 def parse_answer(kind: str, text: str) -> Answer:

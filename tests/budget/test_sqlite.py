@@ -97,13 +97,14 @@ async def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
         SqliteStore.open(path)
 
 
-@pytest.mark.parametrize("schema", [1, 2])
+@pytest.mark.parametrize("schema", [1, 2, 3])
 async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
     tmp_path: Path, clock: SteppedClock, schema: int
 ) -> None:
     """Files that older programs wrote: balances, reservations, payments and answers, under sliding windows too."""
     path = tmp_path / "ledger.db"
-    shutil.copyfile(LEDGERS / f"schema-{schema}.db", path)
+    for kept in LEDGERS.glob(f"schema-{schema}.*"):
+        shutil.copyfile(kept, path.with_name(kept.name.replace(f"schema-{schema}", path.stem)))
     on = levels(own=limit(10, 5), above=limit(30, 9))
     sliding = levels(own=limit(10, 5, days=7), above=limit(30, 9))
     async with closing(SqliteStore.open(path, clock)) as store:
