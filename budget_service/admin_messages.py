@@ -14,7 +14,7 @@ from gris.budget.v1 import budget_pb2
 
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
-from budget_service.ledger.requests import SetLimits
+from budget_service.ledger.requests import ChangeCurrency, SetLimits
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import Account, Cost, InvalidFieldError, Limit, Mode
@@ -27,7 +27,7 @@ from budget_service.ledger.windows import (
     Period,
     WindowRule,
 )
-from budget_service.messages import cost_message, parse_account, parse_id, timestamp
+from budget_service.messages import cost_message, parse_account, parse_id, parse_unit_id, timestamp
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100
@@ -46,6 +46,7 @@ _KINDS = {
     EntryKind.DIRECT: pb.CHARGE_KIND_DIRECT,
     EntryKind.FORFEITED: pb.CHARGE_KIND_FORFEITED,
     EntryKind.LOST: pb.CHARGE_KIND_LOST,
+    EntryKind.CURRENCY: pb.CHARGE_KIND_CURRENCY,
 }
 
 
@@ -85,6 +86,31 @@ def parse_set_limits(message: pb.SetLimitsRequest) -> SetLimits:
         raise InvalidFieldError("changes", "must name each level once")
     request_id = parse_id(message.request_id, "request_id")
     return SetLimits(account=levels[0].level(1), request_id=request_id, changes=changes)
+
+
+def parse_begin_currency(message: pb.BeginCurrencyRequest) -> ChangeCurrency:
+    """Return what is asked, its windows still to be found, or raise InvalidFieldError."""
+    unit_id = parse_unit_id(message.unit_id, "unit_id")
+    return ChangeCurrency(
+        account=parse_root(message.account),
+        request_id=parse_id(message.request_id, "request_id"),
+        unit_id=unit_id,
+        rules=(),
+    )
+
+
+def parse_withdraw_currency(message: pb.WithdrawCurrencyRequest) -> ChangeCurrency:
+    """Return what is asked, its windows still to be found, or raise InvalidFieldError."""
+    request_id = parse_id(message.request_id, "request_id")
+    return ChangeCurrency(account=parse_root(message.account), request_id=request_id, unit_id="", rules=())
+
+
+def parse_root(message: budget_pb2.Account) -> Account:
+    """Return a root account, or raise InvalidFieldError."""
+    account = parse_account(message)
+    if account.depth != 1:
+        raise InvalidFieldError("account.path", "must have one segment: a root is taken as a whole")
+    return account
 
 
 def parse_listing(message: pb.ListChargesRequest) -> Listing:
@@ -137,7 +163,7 @@ def difference_message(found: Difference) -> pb.Difference:
     """Return a difference as a message."""
     return pb.Difference(
         path=found.level.path,
-        unit=found.unit.value,
+        unit="" if found.unit is None else found.unit.value,
         sum=found.sum.value,
         window_start=None if found.start is None else timestamp(found.start),
         kept=found.kept,

@@ -158,6 +158,20 @@ class Configuration(_Strict):
         """Return the limit of one level by this file; None if it has none."""
         return next((entry.to_limit() for entry in self.accounts if entry.matches(level)), None)
 
+    def rules_of(self, root: str, stored: Mapping[Account, Limit]) -> tuple[WindowRule, ...]:
+        """Return the windows of all limits that a root has by this file, or that are `stored` in the ledger for it.
+
+        Raises AccountUnknownError if it has none.
+        """
+        own = (entry for entry in self.accounts if entry.path[0] in (ANY, root))
+        shown = (entry for entry in own if entry.has_wildcard or Account(tuple(entry.path)) not in stored)
+        rules = dict.fromkeys(
+            [*(each.to_limit().window for each in shown), *(each.window for each in stored.values())]
+        )
+        if not rules:
+            raise AccountUnknownError
+        return tuple(rules)
+
     def named_levels(self) -> list[Account]:
         """Return the levels whose paths are written out in full."""
         return [Account(tuple(entry.path)) for entry in self.accounts if not entry.has_wildcard]

@@ -90,7 +90,12 @@ async def serving(
 
 @asynccontextmanager
 async def administering(
-    store: Store, listen: str, archive: Path | None = None, *, server: grpc.aio.Server | None = None
+    store: Store,
+    settings: LiveSettings,
+    listen: str,
+    archive: Path | None = None,
+    *,
+    server: grpc.aio.Server | None = None,
 ) -> AsyncIterator[str]:
     """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
 
@@ -98,7 +103,8 @@ async def administering(
     """
     server = server or new_server()
     calls = Calls()
-    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls, archive), server)
+    service = BudgetAdminService(store, settings, calls, archive)
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, server)
     address = _bind(server, listen)
     await server.start()
     try:

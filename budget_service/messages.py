@@ -10,6 +10,7 @@ from gris.budget.v1 import budget_pb2 as pb
 from gris.common.v1 import cost_pb2
 
 from budget_service.ledger.outcomes import LevelStatus, Shortfall
+from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Charge, Release, Reserve
 from budget_service.ledger.values import Account, Cost, InvalidFieldError, Mode
 from budget_service.ledger.windows import SECOND, Microseconds
@@ -30,7 +31,7 @@ def parse_reserve(message: pb.ReserveBudgetRequest, reservation_id: str, *, forf
     account = parse_account(message.account)
     return Reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
-        unit_id=parse_unit_id(message.max_cost, "max_cost"),
+        unit_id=parse_unit_id(message.max_cost.unit_id, "max_cost.unit_id"),
         query_id=parse_id(message.query_id, "query_id"),
         request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
@@ -48,7 +49,7 @@ def parse_charge(message: pb.UpdateBudgetRequest) -> Charge:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
     return Charge(
         cost=parse_cost(message.cost, "cost"),
-        unit_id=parse_unit_id(message.cost, "cost"),
+        unit_id=parse_unit_id(message.cost.unit_id, "cost.unit_id"),
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=_optional_id(message.reservation_id, "reservation_id"),
         release_id=_optional_id(message.release_id, "release_id"),
@@ -83,11 +84,11 @@ def parse_cost(message: cost_pb2.Cost, field: str) -> Cost:
         raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
 
 
-def parse_unit_id(message: cost_pb2.Cost, field: str) -> str:
-    """Return the currency of a cost, or raise InvalidFieldError."""
-    if not _UNIT_ID.fullmatch(message.unit_id):
-        raise InvalidFieldError(f"{field}.unit_id", "must be 32 lower-case hexadecimal characters")
-    return message.unit_id
+def parse_unit_id(unit_id: str, field: str) -> str:
+    """Return the name of a currency, or raise InvalidFieldError."""
+    if not _UNIT_ID.fullmatch(unit_id):
+        raise InvalidFieldError(field, "must be 32 lower-case hexadecimal characters")
+    return unit_id
 
 
 def parse_id(text: str, field: str) -> str:
@@ -112,6 +113,17 @@ def level_message(status: LevelStatus, account: Account, unit_id: str) -> pb.Lev
     _fill_time(message.window_start, status.window.start)
     if status.window.end is not None:
         _fill_time(message.window_end, status.window.end)
+    return message
+
+
+def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
+    """Return the state of an account as a message."""
+    currency = found.currency
+    levels = [level_message(each, account, currency.unit_id) for each in found.levels]
+    message = pb.GetBudgetResponse(levels=levels, unit_id=currency.unit_id)
+    if currency.next_unit_id:
+        message.next_unit_id = currency.next_unit_id
+        _fill_time(message.next_unit_begins_at, currency.next_since)
     return message
 
 

@@ -47,6 +47,10 @@ _LIMITS = sql.SQL(
     "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
     "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s AND level = ANY(%s::text[])"
 )
+_ALL_LIMITS = sql.SQL(
+    "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
+    "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s"
+)
 _QUESTION = sql.SQL(
     "SELECT query_id FROM gris.reservations WHERE root = %s AND reservation_id = %s AND account = %s"
 )
@@ -113,6 +117,11 @@ class PostgresStore:
         """Return the limits that are set on the levels of an account; see `Store`."""
         names = [account.level(depth).text for depth in range(1, account.depth + 1)]
         ((version, limits),) = await self._reading(_LIMITS, account.root, account.root, names)
+        return text.parse_limits(version, limits)
+
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        ((version, limits),) = await self._reading(_ALL_LIMITS, root, root)
         return text.parse_limits(version, limits)
 
     async def roots(self) -> list[str]:

@@ -22,7 +22,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits, parse_limit
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import Charge, Release, Request, Reserve, SetLimits
+from budget_service.ledger.requests import ChangeCurrency, Charge, Release, Request, Reserve, SetLimits
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
@@ -81,11 +81,13 @@ BALANCES = Script("balances.lua")
 SEAL = Script("seal.lua")
 DROP_SEALED = Script("drop_sealed.lua")
 STORED_LIMITS = Script("stored_limits.lua")
+ALL_LIMITS = Script("all_limits.lua")
 CHANGES: dict[type[Request], Script] = {
     Reserve: Script("ledger.lua", "reserve.lua"),
     Charge: Script("ledger.lua", "charge.lua"),
     Release: Script("ledger.lua", "release.lua"),
     SetLimits: Script("ledger.lua", "limits.lua"),
+    ChangeCurrency: Script("ledger.lua", "currency.lua"),
 }
 
 
@@ -147,6 +149,11 @@ class RedisStore:
         version, *limits = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
         found = {level: parse_limit(each) for level, each in zip(levels, limits, strict=True) if each}
         return StoredLimits(int(version), found)
+
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        version, found = await self._ask(ALL_LIMITS, text.limits_keys(root))
+        return text.parse_all_limits(version, found)
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""

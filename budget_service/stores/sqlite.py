@@ -103,6 +103,10 @@ class SqliteStore:
         """Return the limits that are set on the levels of an account; see `Store`."""
         return await self._reading(lambda: self._view.limits(account))
 
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        return await self._reading(lambda: self._view.all_limits(root))
+
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
         return await self._reading(lambda: audit.load_roots(self._connection))

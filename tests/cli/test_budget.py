@@ -68,6 +68,28 @@ def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.Capt
     assert "999988" in capsys.readouterr().out
 
 
+def test_another_currency_is_planned_shown_and_withdrawn(
+    ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For people and for programs; `show` says what follows and when, and again nothing after the withdrawal."""
+    assert ledger.admin_address is not None
+    arguments = ("new-currency", "--root", "acme", "--admin", ledger.admin_address)
+    planned = told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
+    assert planned["begins_at"][8:] == "01 00:00:00"
+    assert planned == told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
+    show = ["budget", "show", "--account", "acme/ann", "--budget", ledger.address]
+    assert main(show) == 0
+    assert f"{'e' * 32} from {planned['begins_at']}" in capsys.readouterr().out
+    assert main(["budget", *arguments, "--withdraw"]) == 0
+    assert "keeps its currency" in capsys.readouterr().out
+    assert main(show) == 0
+    shown = capsys.readouterr().out
+    assert UNIT in shown
+    assert "e" * 32 not in shown
+    assert main(["budget", *arguments]) == 2
+    assert "--withdraw" in capsys.readouterr().err
+
+
 def test_history_tells_for_how_many_more_questions_it_lasts(
     ledger: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
