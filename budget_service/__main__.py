@@ -22,7 +22,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from budget_service.configuration import Configuration, ConfigurationError
-from budget_service.hosting import ListenError, administering, new_server, serving
+from budget_service.hosting import ListenError, administering, new_server, serving, spare_the_collector
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import confirm_restored, open_store
@@ -70,6 +70,7 @@ async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
         stop_with_supervisor(stop)
     allow_volatile = settings.current.configuration.allow_volatile
     store = await open_store(options.store, allow_volatile=allow_volatile)
+    spare_the_collector()
     following = asyncio.create_task(settings.follow(options.config))
     try:
         async with AsyncExitStack() as servers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,9 +17,14 @@ from grpc_reflection.v1alpha import reflection
 from budget_service.admin import BudgetAdminService
 from budget_service.calls import Calls
 from budget_service.health import OVERALL, report, watch
+from budget_service.pulse import Pulse
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
+
+# A call leaves no cycles behind, so that there is little to look for; as many new objects as this are looked at in
+# about a millisecond.
+OBJECTS_BEFORE_COLLECTION = 20_000
 
 GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
@@ -39,6 +45,16 @@ OPTIONS = (
 
 class ListenError(Exception):
     """The address cannot be listened on."""
+
+
+def spare_the_collector() -> None:
+    """Take what is loaded for good out of Python's garbage collection, and let it look at the rest less often.
+
+    It costs a charge a tenth of its time otherwise. Call it once for the process, when everything is imported.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
 
 
 def new_server(*, shares_port: bool = False) -> grpc.aio.Server:
@@ -66,7 +82,8 @@ async def serving(
     store stays open.
     """
     server = server or new_server()
-    calls = Calls()
+    pulse = Pulse(store)
+    calls = Calls(pulse)
     service = BudgetService(store, settings, calls)
     health_service = health.HealthServicer()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
@@ -78,11 +95,13 @@ async def serving(
     address = _bind(server, listen)
     await report(health_service, SERVICES, serving=False)
     await server.start()
-    watching = asyncio.create_task(watch(store, health_service, SERVICES))
+    followers = (pulse.watch(), pulse.check_again_and_again(), watch(pulse, health_service, SERVICES))
+    following = [asyncio.create_task(each) for each in followers]
     try:
         yield address
     finally:
-        await _stop(watching)
+        for each in following:
+            await _stop(each)
         await health_service.enter_graceful_shutdown()
         await server.stop(GRACE_SECONDS)
         await calls.finish()
@@ -102,7 +121,7 @@ async def administering(
     Sealed journals may be moved to the folder `archive`.
     """
     server = server or new_server()
-    calls = Calls()
+    calls = Calls(None)
     service = BudgetAdminService(store, settings, calls, archive)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, server)
     address = _bind(server, listen)

@@ -108,6 +108,9 @@ class Store(Protocol):
     async def check(self) -> None:
         """Return if requests can be served now, else raise a StoreError that says why not."""
 
+    async def ping(self) -> None:
+        """Return as soon as the store answers anything, however busy it is. Raises StoreError."""
+
     async def close(self) -> None:
         """Finish what was begun and let go of the store."""
 

@@ -121,6 +121,9 @@ class MemoryStore:
     async def check(self) -> None:
         """Do nothing: a dictionary is always there."""
 
+    async def ping(self) -> None:
+        """Do nothing."""
+
     async def close(self) -> None:
         """Do nothing."""
 

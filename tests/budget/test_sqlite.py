@@ -26,7 +26,6 @@ from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailabl
 from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_file import SCHEMA_VERSION
-from budget_service.stores.sqlite_mark import mark_path
 from budget_service.stores.sqlite_view import PURGED_PER_REQUEST
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
@@ -105,10 +104,8 @@ async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
 ) -> None:
     """Files that older programs wrote: balances, reservations, payments and answers, under sliding windows too."""
     path = tmp_path / "ledger.db"
-    shutil.copyfile(LEDGERS / f"schema-{schema}.db", path)
-    # Ledgers have marks since schema 3.
-    if (mark := LEDGERS / f"schema-{schema}.db.mark").exists():
-        shutil.copyfile(mark, mark_path(path))
+    for kept in LEDGERS.glob(f"schema-{schema}.*"):
+        shutil.copyfile(kept, path.with_name(kept.name.replace(f"schema-{schema}", path.stem)))
     on = levels(own=limit(10, 5), above=limit(30, 9))
     sliding = levels(own=limit(10, 5, days=7), above=limit(30, 9))
     async with closing(SqliteStore.open(path, clock)) as store:
