@@ -28,6 +28,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     def __init__(self, store: Store, settings: LiveSettings, calls: Calls, archive: Path | None) -> None:
         self._store = store
+        self._settings = settings
         self._limits = LimitBook(store, settings)
         self._calls = calls
         self._archive = archive
@@ -68,6 +69,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     ) -> pb.WithdrawCurrencyResponse:
         """Take back a plan."""
         return await self._calls.finish_and_answer(self._withdraw_currency(request), context)
+
+    async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
+        """Tell which configuration is in force."""
+        return messages.status_message(self._settings)
 
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)

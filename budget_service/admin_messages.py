@@ -28,6 +28,7 @@ from budget_service.ledger.windows import (
     WindowRule,
 )
 from budget_service.messages import cost_message, parse_account, parse_id, parse_unit_id, timestamp
+from budget_service.settings import LiveSettings
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100
@@ -139,6 +140,17 @@ def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
         if len(limits) > MAX_CURVES or any(limit < 0 for limit in limits):
             raise InvalidFieldError(field, f"must be at most {MAX_CURVES} numbers that are not negative")
     return Usage(_moment(message.start_time, "start_time"), message.days, message.depth)
+
+
+def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
+    """Return which configuration is in force, and why the one in the files is not."""
+    message = pb.GetStatusResponse()
+    message.configuration_since.FromDatetime(settings.in_force_since)
+    if settings.refusal is not None:
+        message.refused_since.FromDatetime(settings.refusal.since)
+        for fault in settings.refusal.faults:
+            message.faults.add(field=fault.field, expected=fault.expected)
+    return message
 
 
 def entry_message(entry: JournalEntry) -> pb.ChargeEntry:

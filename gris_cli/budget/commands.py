@@ -206,3 +206,20 @@ def verify(
     print_sheets({"differences": verification_sheet(found)}, as_json=as_json)
     if found.different:
         raise typer.Exit(UNSOUND)
+
+
+@app.command()
+def status(
+    *,
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell whether the configuration in the file is in force, and if not since when and why; exit code 1 then."""
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.reports import status_sheet  # noqa: PLC0415
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+
+    found = on_ledger(admin, lambda ledger: ledger.status())
+    print_sheets({"faults": status_sheet(found)}, as_json=as_json)
+    if found.HasField("refused_since"):
+        raise typer.Exit(UNSOUND)

@@ -90,6 +90,10 @@ class Ledger:
         """Returns how soon limits would have been exhausted."""
         return await _called(self._admin.GetUsageReport, request, READ_SECONDS)
 
+    async def status(self) -> admin_pb2.GetStatusResponse:
+        """Returns which configuration is in force, and why a newer one is not."""
+        return await _called(self._admin.GetStatus, admin_pb2.GetStatusRequest(), CALL_SECONDS)
+
     async def verification(self, root: str) -> admin_pb2.VerifyLedgerResponse:
         """Returns what adding up the journal anew found, for one root account or, unnamed, for all."""
         account = budget_pb2.Account(path=[root]) if root else None

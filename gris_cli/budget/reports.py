@@ -112,6 +112,16 @@ def draw_report(report: admin_pb2.GetUsageReportResponse, path: Path, *, account
     draw_usage(found, path, title=title, share="accounts that used it up")
 
 
+def status_sheet(found: admin_pb2.GetStatusResponse) -> Sheet:
+    """Return what is wrong with a configuration that is refused, one row for each fault."""
+    rows = [(each.field, each.expected) for each in found.faults]
+    columns = (_text("field", "field"), _text("expected", "expected"))
+    since = f"in force since {moment_text(found.configuration_since)} (UTC)"
+    if found.HasField("refused_since"):
+        since += f"; another one is refused since {moment_text(found.refused_since)}"
+    return Sheet(columns, rows, (("configuration", since),))
+
+
 def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
     """Return every balance that is not what the journal says."""
     rows = [

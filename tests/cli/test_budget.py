@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -88,6 +89,36 @@ def test_another_currency_is_planned_shown_and_withdrawn(
     assert "e" * 32 not in shown
     assert main(["budget", *arguments]) == 2
     assert "--withdraw" in capsys.readouterr().err
+
+
+def test_a_refused_configuration_is_told_without_what_stands_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Since when, which field and what was expected; and again nothing when the file is good."""
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
+        assert running.admin_address is not None
+        arguments = ("status", "--admin", running.admin_address)
+        assert told(capsys, *arguments) == {"faults": []}
+        good = (tmp_path / "budget.yaml").read_text()
+        (tmp_path / "next.yaml").write_text(good.replace("calls: 1000000", "calls: -4711"))
+        (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
+        (fault,) = _status_with_code(capsys, arguments, 1)["faults"]
+        assert fault["field"] == "accounts.0.limit.calls"
+        assert "greater than or equal to 0" in fault["expected"]
+        assert "4711" not in json.dumps(fault)
+        (tmp_path / "next.yaml").write_text(good)
+        (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
+        assert _status_with_code(capsys, arguments, 0) == {"faults": []}
+
+
+def _status_with_code(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int) -> Any:
+    """Ask until the service has looked at the file again, which it does every second."""
+    end = time.monotonic() + 20
+    while (found := main(["budget", *arguments, "--json"])) != code:
+        assert time.monotonic() < end, found
+        capsys.readouterr()
+        time.sleep(0.1)
+    return json.loads(capsys.readouterr().out)
 
 
 def test_history_tells_for_how_many_more_questions_it_lasts(

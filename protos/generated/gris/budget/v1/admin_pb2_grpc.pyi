@@ -72,6 +72,12 @@ class BudgetAdminServiceStub:
     ]
     """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
 
+    GetStatus: grpc.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.GetStatusRequest,
+        gris.budget.v1.admin_pb2.GetStatusResponse,
+    ]
+    """Tells which configuration is in force, and why a newer one is not."""
+
 class BudgetAdminServiceAsyncStub:
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
     only where the operator asks for it. Errors are those of BudgetService; nothing here ever lowers what was spent.
@@ -125,6 +131,12 @@ class BudgetAdminServiceAsyncStub:
         gris.budget.v1.admin_pb2.WithdrawCurrencyResponse,
     ]
     """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+
+    GetStatus: grpc.aio.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.GetStatusRequest,
+        gris.budget.v1.admin_pb2.GetStatusResponse,
+    ]
+    """Tells which configuration is in force, and why a newer one is not."""
 
 class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
@@ -193,5 +205,13 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris.budget.v1.admin_pb2.WithdrawCurrencyResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.WithdrawCurrencyResponse]]:
         """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+
+    @abc.abstractmethod
+    def GetStatus(
+        self,
+        request: gris.budget.v1.admin_pb2.GetStatusRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.budget.v1.admin_pb2.GetStatusResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.GetStatusResponse]]:
+        """Tells which configuration is in force, and why a newer one is not."""
 
 def add_BudgetAdminServiceServicer_to_server(servicer: BudgetAdminServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
