@@ -78,6 +78,7 @@ async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
             if options.admin_listen is not None:
                 administering_ = administering(
                     store,
+                    settings,
                     options.admin_listen,
                     options.archive,
                     server=new_server(shares_port=options.worker),

@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha import reflection
 from budget_service.admin import BudgetAdminService
 from budget_service.calls import Calls
 from budget_service.health import OVERALL, report, watch
+from budget_service.pulse import Pulse
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
@@ -81,7 +82,8 @@ async def serving(
     store stays open.
     """
     server = server or new_server()
-    calls = Calls()
+    pulse = Pulse(store)
+    calls = Calls(pulse)
     service = BudgetService(store, settings, calls)
     health_service = health.HealthServicer()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
@@ -93,11 +95,13 @@ async def serving(
     address = _bind(server, listen)
     await report(health_service, SERVICES, serving=False)
     await server.start()
-    watching = asyncio.create_task(watch(store, health_service, SERVICES))
+    followers = (pulse.watch(), pulse.check_again_and_again(), watch(pulse, health_service, SERVICES))
+    following = [asyncio.create_task(each) for each in followers]
     try:
         yield address
     finally:
-        await _stop(watching)
+        for each in following:
+            await _stop(each)
         await health_service.enter_graceful_shutdown()
         await server.stop(GRACE_SECONDS)
         await calls.finish()
@@ -105,15 +109,21 @@ async def serving(
 
 @asynccontextmanager
 async def administering(
-    store: Store, listen: str, archive: Path | None = None, *, server: grpc.aio.Server | None = None
+    store: Store,
+    settings: LiveSettings,
+    listen: str,
+    archive: Path | None = None,
+    *,
+    server: grpc.aio.Server | None = None,
 ) -> AsyncIterator[str]:
     """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
 
     Sealed journals may be moved to the folder `archive`.
     """
     server = server or new_server()
-    calls = Calls()
-    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls, archive), server)
+    calls = Calls(None)
+    service = BudgetAdminService(store, settings, calls, archive)
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, server)
     address = _bind(server, listen)
     await server.start()
     try:

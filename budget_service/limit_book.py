@@ -14,7 +14,7 @@ from budget_service.configuration import AccountUnknownError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
-from budget_service.ledger.requests import Charge, Release, Reserve
+from budget_service.ledger.requests import ChangeCurrency, Charge, Release, Reserve
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store, StoreUnavailableError
@@ -69,6 +69,19 @@ class LimitBook:
             if statement.limits_version == found.version:
                 return statement
             await self._look_up(account)
+        raise StoreUnavailableError("the limits of this root are being changed without pause")
+
+    async def change_currency(self, request: ChangeCurrency) -> Answer:
+        """Apply a request with the windows of its root; see `Store.apply`. Raises AccountUnknownError."""
+        root = request.account.root
+        for _ in range(MAX_ATTEMPTS):
+            stored = await self._store.all_limits(root)
+            rules = self._settings.current.configuration.rules_of(root, stored.limits)
+            try:
+                asked = replace(request, rules=rules, limits_version=stored.version)
+                return await self._store.apply(asked)
+            except LimitsChangedError:
+                continue
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     def _kept(self, account: Account) -> Found | None:

@@ -16,6 +16,7 @@ from budget_service.configuration import Expired
 from budget_service.ledger.outcomes import (
     Answer,
     Charged,
+    CurrencyChanged,
     Exhausted,
     LimitsSet,
     Reason,
@@ -33,7 +34,7 @@ from budget_service.tickets import Release, TicketVerifier
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
-Success = TypeVar("Success", Reserved, Charged, Released, LimitsSet)
+Success = TypeVar("Success", Reserved, Charged, Released, LimitsSet, CurrencyChanged)
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
         account = messages.parse_account(request.account)
         cost = messages.parse_cost(request.cost, "cost")
-        unit_id = messages.parse_unit_id(request.cost, "cost")
+        unit_id = messages.parse_unit_id(request.cost.unit_id, "cost.unit_id")
         missing = check(await self._limits.read(account), cost, unit_id)
         if isinstance(missing, Refused):
             raise statuses.RefusalError(statuses.refused(missing))
@@ -119,10 +120,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
         found = await self._limits.read(account)
-        response = pb.GetBudgetResponse()
-        for each in found.levels:
-            messages.fill_level(response.levels.add(), each, account, found.unit_id)
-        return response
+        return messages.budget_message(found, account)
 
     async def _demand_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:
         query_id: str | None = charge.query_id

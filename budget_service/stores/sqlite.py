@@ -111,6 +111,10 @@ class SqliteStore:
         """Return the limits that are set on the levels of an account; see `Store`."""
         return await self._reading(lambda: self._view.limits(account))
 
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        return await self._reading(lambda: self._view.all_limits(root))
+
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
         return await self._reading(lambda: audit.load_roots(self._connection))
@@ -143,6 +147,9 @@ class SqliteStore:
     async def check(self) -> None:
         """Return if the file is still there and commits are forced to it; then mark how far it has come."""
         await self._save_mark(await self._reading(self._state))
+
+    async def ping(self) -> None:
+        """Return at once: the store is this process, and a disk that is slow is waited for; see `Store`."""
 
     async def close(self) -> None:
         """Finish what was begun and free the file."""

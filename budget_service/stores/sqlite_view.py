@@ -12,7 +12,16 @@ from typing import Any
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
-from budget_service.ledger.requests import BudgetRequest, Charge, Request, Reserve, SetLimits, payer_of
+from budget_service.ledger.requests import (
+    BudgetRequest,
+    ChangeCurrency,
+    Charge,
+    Request,
+    Reserve,
+    RootRequest,
+    SetLimits,
+    payer_of,
+)
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
     Change,
@@ -78,9 +87,7 @@ class View:
         """Return what is kept once for a root account."""
         record = self._roots.get(root)
         if record is None:
-            query = "SELECT unit_id, last_time, limits_version FROM roots WHERE root = ?"
-            row = self._connection.execute(query, (root,)).fetchone()
-            record = self._roots[root] = RootRecord(*row) if row else RootRecord()
+            record = self._roots[root] = rows.find_root(self._connection, root)
         return record
 
     def snapshot(self, root: RootRecord, request: Request, now: Microseconds) -> Snapshot:
@@ -90,6 +97,8 @@ class View:
             return Snapshot(root=root, remembered=remembered)
         if isinstance(request, SetLimits):
             return Snapshot(root=root, stored_limits=self._count_limits(request.account.root))
+        if isinstance(request, ChangeCurrency):
+            return Snapshot(root=root)
         reservation = None
         if not isinstance(request, Reserve) and request.reservation_id:
             reservation = self.reservation(request.account, request.reservation_id)
@@ -135,6 +144,12 @@ class View:
         )
         return StoredLimits(version, {level: parse_limit(row[0]) for level, row in found if row})
 
+    def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root."""
+        found = self._connection.execute("SELECT level, limit_text FROM limits WHERE root = ?", (root,))
+        limits = {Account(tuple(level.split("/"))): parse_limit(text) for level, text in found}
+        return StoredLimits(self.root(root).limits_version, limits)
+
     def note(self, request: Request, change: Change) -> None:
         """Take a change into the view, to be written by `flush`."""
         root = request.account.root
@@ -149,14 +164,14 @@ class View:
             self._reservations[root, ended] = None
         if change.opened is not None:
             self._open(root, change.opened)
-        if change.payment is not None and not isinstance(request, SetLimits):
+        if change.payment is not None and not isinstance(request, RootRequest):
             self._pay(payer_of(request), change.payment)
         self._limits.update(change.limits)
 
     def flush(self) -> None:
         """Write all that was noted, in the transaction that is open."""
         root_rows = [rows.root_row(each, self._roots[each]) for each in self._new_roots]
-        self._write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?)", root_rows)
+        self._write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?, ?, ?, ?)", root_rows)
         balances = [rows.balance_row(each, self._balances[each]) for each in self._new_balances]
         self._write("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", balances)
         entries = [rows.journal_row(each) for each in self._journal]

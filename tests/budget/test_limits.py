@@ -123,7 +123,7 @@ async def test_a_root_has_so_many_limits_and_no_more(
     any_store: Store, monkeypatch: pytest.MonkeyPatch, clock: SteppedClock
 ) -> None:
     """A refused change changes none; removing is always possible; the refusal is forgotten after an hour."""
-    for module in ("ledger.rules", "stores.redis_text", "stores.postgres_text"):
+    for module in ("ledger.administration", "stores.redis_text", "stores.postgres_text"):
         monkeypatch.setattr(f"budget_service.{module}.MAX_STORED_LIMITS", 2)
     await any_store.apply(setting("a", (ANALYST, limit(4, 4)), (COLLEAGUE, limit(4, 4))))
     refused = setting("b", (ANALYST, limit(1, 1)))
