@@ -20,7 +20,7 @@ from dp_service.bounding.contributions import Contributions
 from dp_service.partitions.element_noise import ElementUniforms, Keys, round_key
 from dp_service.partitions.exceeding import ExceedingLaw
 from dp_service.partitions.parameters import Parameters
-from dp_service.partitions.rounds import STANDARD_GRIDS, Grids, Round, rounds
+from dp_service.partitions.schedule import STANDARD_GRIDS, Grids, Round, rounds
 from dp_service.partitions.weighting import weigh
 
 Integers = NDArray[np.int64]

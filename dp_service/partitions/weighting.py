@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dp_service.bounding.contributions import Codes, Contributions
 from dp_service.partitions.adaptive import first_weights, rerouted, returned, returned_fractions
 from dp_service.partitions.grid import Grid
-from dp_service.partitions.rounds import Round, Weighting
+from dp_service.partitions.schedule import Round, Weighting
 from dp_service.partitions.sequential import greedy_weights, policy_weights
 
 Integers = NDArray[np.int64]
