@@ -49,8 +49,12 @@ class Parameters:
     def __post_init__(self) -> None:
         _require("rho", LEAST_RHO <= self.rho <= LARGEST_RHO, f"from 10^-6 to {LARGEST_RHO}", self.rho)
         _require("delta", LEAST_DELTA <= self.delta < 1, "from 10^-18 to below 1", self.delta)
-        _require("delta_0", 1 <= self.delta_0 <= LARGEST_DELTA_0, f"from 1 to {LARGEST_DELTA_0}", self.delta_0)
-        _require("iterations", 1 <= self.iterations <= MOST_ROUNDS, f"from 1 to {MOST_ROUNDS}", self.iterations)
+        _require(
+            "delta_0", 1 <= self.delta_0 <= LARGEST_DELTA_0, f"from 1 to {LARGEST_DELTA_0}", self.delta_0
+        )
+        _require(
+            "iterations", 1 <= self.iterations <= MOST_ROUNDS, f"from 1 to {MOST_ROUNDS}", self.iterations
+        )
 
 
 def _require(field: str, holds: bool, expected: str, value: Fraction | int) -> None:

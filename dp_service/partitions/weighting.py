@@ -61,7 +61,9 @@ def _summed(contributions: Contributions, of_members: Integers) -> Integers:
     of_pairs = np.repeat(of_members, contributions.sizes)
     low, high = of_pairs & (2**_HALF_BITS - 1), of_pairs >> _HALF_BITS
     count = contributions.element_count
-    return _sums(contributions.elements, low, count) + (_sums(contributions.elements, high, count) << _HALF_BITS)
+    return _sums(contributions.elements, low, count) + (
+        _sums(contributions.elements, high, count) << _HALF_BITS
+    )
 
 
 def _sums(elements: Codes, values: Integers, count: int) -> Integers:

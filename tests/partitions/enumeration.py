@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ Integers = NDArray[np.int64]
 Transcript = tuple[tuple[int, ...], ...]
 """The released elements, round by round."""
 
+Outcome = TypeVar("Outcome")
 Law = Mapping[Transcript, float]
 
 
@@ -88,7 +90,7 @@ def _next_script(noise: ScriptedNoise) -> list[int] | None:
     return script
 
 
-def hockey_stick(first: Law, second: Law, epsilon: float) -> float:
+def hockey_stick(first: Mapping[Outcome, float], second: Mapping[Outcome, float], epsilon: float) -> float:
     """Return the delta that goes with epsilon, in one direction."""
     return math.fsum(
         max(0.0, probability - math.exp(epsilon) * second.get(outcome, 0.0))
