@@ -36,7 +36,7 @@ class Parameters:
     The publication is `delta`-approximate `rho`-zCDP for adding or removing one member. `delta_0` is how many elements
     a member may have in each round, and `iterations` how many rounds SIPS has; the other methods do not use it.
 
-    Raises ValueError, naming the field, unless 10^-6 <= rho <= 100, 10^-18 <= delta < 1, 1 <= delta_0 <= 10,000 and
+    Raises ValueError, naming the field, unless 10^-6 <= rho <= 100, 10^-18 <= delta <= 1/2, 1 <= delta_0 <= 10,000 and
     1 <= iterations <= 10.
     """
 
@@ -48,7 +48,7 @@ class Parameters:
 
     def __post_init__(self) -> None:
         _require("rho", LEAST_RHO <= self.rho <= LARGEST_RHO, f"from 10^-6 to {LARGEST_RHO}", self.rho)
-        _require("delta", LEAST_DELTA <= self.delta < 1, "from 10^-18 to below 1", self.delta)
+        _require("delta", LEAST_DELTA <= self.delta <= Fraction(1, 2), "from 10^-18 to 1/2", self.delta)
         _require(
             "delta_0", 1 <= self.delta_0 <= LARGEST_DELTA_0, f"from 1 to {LARGEST_DELTA_0}", self.delta_0
         )

@@ -30,7 +30,7 @@ def threshold_of_equals(variance: Fraction, delta: Fraction, weights: Sequence[i
 
     `weights` must not rise. The result is at most sigma / 2^20 above the smallest such T, and never below.
     """
-    return _raised(variance, delta, weights, 0, len(weights), 0)
+    return _raised(variance, delta, weights, range(len(weights)), 0)
 
 
 def threshold_of_sorted(variance: Fraction, delta: Fraction, weights: Sequence[int]) -> int:
@@ -39,19 +39,20 @@ def threshold_of_sorted(variance: Fraction, delta: Fraction, weights: Sequence[i
 
 
 def _raised(
-    variance: Fraction, delta: Fraction, weights: Sequence[int], start: int, stop: int, threshold: int
+    variance: Fraction, delta: Fraction, weights: Sequence[int], stretch: range, threshold: int
 ) -> int:
-    """Return `threshold`, or more if some t with start < t <= stop needs more.
+    """Return `threshold`, or more if some t = i + 1 with i in `stretch` needs more.
 
     What all t of a stretch need is at most what its largest t needs with the weight of its smallest.
     """
-    if start >= stop or _suffices(variance, delta, Counter({weights[start]: stop}), threshold):
+    novel = Counter({weights[stretch.start]: stretch.stop}) if stretch else Counter()
+    if _suffices(variance, delta, novel, threshold):
         return threshold
-    if stop - start == 1:
-        return _least(variance, delta, Counter({weights[start]: stop}))
-    middle = (start + stop) // 2
-    threshold = _raised(variance, delta, weights, middle, stop, threshold)
-    return _raised(variance, delta, weights, start, middle, threshold)
+    if len(stretch) == 1:
+        return _least(variance, delta, novel)
+    middle = len(stretch) // 2
+    threshold = _raised(variance, delta, weights, stretch[middle:], threshold)
+    return _raised(variance, delta, weights, stretch[:middle], threshold)
 
 
 def _least(variance: Fraction, delta: Fraction, novel: Counter[int]) -> int:
@@ -77,9 +78,12 @@ def _suffices(variance: Fraction, delta: Fraction, novel: Counter[int], threshol
 
 def _guess(sigma: float, delta: float, novel: Counter[int]) -> int:
     """Return about the smallest T, by the continuous law and bisection."""
-    low, high = 0.0, max(novel) + 40 * sigma
+    # As delta is at most 1/2, every novel element is hidden with probability 1/2 or more: T is at least its weight.
+    low, high = float(max(novel)), max(novel) + 40 * sigma
     for _ in range(60):
         middle = (low + high) / 2
-        shown = sum(count * upper_tail((middle - weight) / sigma) for weight, count in novel.items())
-        low, high = (middle, high) if shown > delta else (low, middle)
+        log_hidden = sum(
+            count * math.log1p(-upper_tail((middle - weight) / sigma)) for weight, count in novel.items()
+        )
+        low, high = (middle, high) if log_hidden < math.log1p(-delta) else (low, middle)
     return int(high)
