@@ -2,10 +2,10 @@
 
     python -m examples.published_domain --directory /tmp/published
 
-Which articles do most members give an opinion on? At first the articles are unknown: UnkGumb stops where the noise hides
-an article, and each question costs calls. Then `gris domain publish` names the articles that are safe to name, once, and
-its price goes to an account of its own. With that domain in the policy the question is KnownGumb's: it returns all that
-were asked for, and costs no calls.
+Which articles do most members give an opinion on? At first the articles are unknown: UnkGumb stops where the noise
+hides an article, and each question costs calls. Then `gris domain publish` names the articles that are safe to name,
+once, and its price goes to an account of its own. With that domain in the policy the question is KnownGumb's: it
+returns all that were asked for, and costs no calls.
 """
 
 from __future__ import annotations
@@ -113,10 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--directory", type=Path, default=Path(".gris") / "published")
     found = compare(parser.parse_args(arguments).directory)
-    print(f"\n{'top 50 articles':<24}{'elements':>9}{'information':>13}{'calls':>7}")  # noqa: T201
+    print(f"\n{'top 50 articles':<24}{'elements':>9}{'information':>13}{'calls':>7}")
     for label, result in (("before: UnkGumb", found.before), ("after: KnownGumb", found.after)):
-        print(f"{label:<24}{len(result.rows):>9}{result.cost.information:>13}{result.cost.calls:>7}")  # noqa: T201
-    print(f"the domain has {found.size} articles")  # noqa: T201
+        print(f"{label:<24}{len(result.rows):>9}{result.cost.information:>13}{result.cost.calls:>7}")
+    print(f"the domain has {found.size} articles")
 
 
 if __name__ == "__main__":
