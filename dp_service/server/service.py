@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
@@ -148,7 +148,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         worst = mechanism_of(plan.parameters).worst_case_cost()
         response = dp_pb2.TranslateQueryResponse(
             plan=seal(plan, self._keys.current),
-            engine_queries=_engine_queries(resolution),
+            engine_queries=_engine_queries(resolution, _dialects(request.dialect)),
             table=plan.table,
             columns=expected_columns(plan.columns),
             row_limit=plan.row_limit,
@@ -170,7 +170,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             worst_case_cost=cost_message(worst, resolution.currency.unit_id),
             parameters=message,
             explanation=explanation(resolution, message, worst),
-            engine_queries=_engine_queries(resolution),
+            engine_queries=_engine_queries(resolution, DIALECTS),
         )
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:
@@ -207,14 +207,20 @@ def _query(question: question_pb2.Question, policy: Policy) -> HistogramQuery:
             raise RequestError("question", "expected one of structured, sql")
 
 
-def _engine_queries(resolution: Resolution) -> list[dp_pb2.EngineQuery]:
+def _dialects(named: str) -> Iterable[str]:
+    if named and named not in DIALECTS:
+        raise RequestError("dialect", f"expected one of {', '.join(DIALECTS)}, or nothing for all of them")
+    return [named] if named else DIALECTS
+
+
+def _engine_queries(resolution: Resolution, dialects: Iterable[str]) -> list[dp_pb2.EngineQuery]:
     return [
         dp_pb2.EngineQuery(
             dialect=dialect,
             sql=render(resolution, dialect),
             requires=engine_features(required_feature(resolution, dialect)),
         )
-        for dialect in DIALECTS
+        for dialect in dialects
     ]
 
 
