@@ -14,10 +14,12 @@ from gris.dp.v1 import question_pb2
 
 from gris_cli.examples import find_examples
 from gris_cli.flags import ConnectionFlags, EngineName
+from gris_cli.lines import line_to
 from pinot_connector.blocking import PrivateClient
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.results import Explanation, explanation_of
@@ -62,7 +64,7 @@ def listed(flags: ConnectionFlags, table: str) -> Catalog:
         return asyncio.run(_listed(dp, table))
 
 
-async def _listed(dp: str, table: str) -> Catalog:
+async def _listed(dp: Address, table: str) -> Catalog:
     calls = NoiseCalls(dp, Timeouts())
     try:
         return await calls.catalog(table)
@@ -70,7 +72,7 @@ async def _listed(dp: str, table: str) -> Catalog:
         await calls.close()
 
 
-async def _explained(dp: str, question: question_pb2.Question) -> Explanation:
+async def _explained(dp: Address, question: question_pb2.Question) -> Explanation:
     calls = NoiseCalls(dp, Timeouts())
     try:
         return explanation_of(await calls.estimate(question))
@@ -79,9 +81,9 @@ async def _explained(dp: str, question: question_pb2.Question) -> Explanation:
 
 
 @contextmanager
-def _addresses(flags: ConnectionFlags) -> Iterator[tuple[str, str]]:
+def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
     if not flags.embedded:
-        yield flags.dp, flags.budget
+        yield line_to(flags.dp), line_to(flags.budget)
         return
     examples = find_examples(flags.examples)
     with EmbeddedServices(

@@ -11,6 +11,7 @@ from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import AsyncPrivateClient
+from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.guarantees import Guarantee
 from pinot_connector.questions import Between, In, Measure, NotIn, sql_question, structured_question
 from pinot_connector.results import Explanation, Mechanism, PrivateResult, Row
@@ -20,6 +21,8 @@ __all__ = [
     "Between",
     "Catalog",
     "Cost",
+    "Credentials",
+    "Endpoint",
     "Explanation",
     "Guarantee",
     "In",

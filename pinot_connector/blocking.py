@@ -16,6 +16,7 @@ from pinot_connector.budgets import Cost, Level
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS, AsyncPrivateClient
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.guarantees import Guarantee
 from pinot_connector.results import Explanation, PrivateResult
@@ -33,8 +34,8 @@ class PrivateClient(Asking[PrivateResult]):
     def __init__(
         self,
         *,
-        dp: str,
-        budget: str,
+        dp: Address,
+        budget: Address,
         account: str | Sequence[str],
         engine: Engine,
         confidence: float = DEFAULT_CONFIDENCE,

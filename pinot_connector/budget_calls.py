@@ -22,6 +22,7 @@ from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Charge, charge_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.circuit import Circuit
+from pinot_connector.endpoints import Address
 from pinot_connector.errors import (
     BudgetExhausted,
     GrisError,
@@ -47,7 +48,7 @@ _Response = TypeVar("_Response")
 class BudgetCalls:
     """budget_service, as one account sees it."""
 
-    def __init__(self, address: str, account: Sequence[str], timeouts: Timeouts) -> None:
+    def __init__(self, address: Address, account: Sequence[str], timeouts: Timeouts) -> None:
         self._channel = open_channel(address, _REPEATED_BY_GRPC)
         self._stub: budget_pb2_grpc.BudgetServiceAsyncStub = budget_pb2_grpc.BudgetServiceStub(self._channel)  # type: ignore[assignment]
         self._account = budget_pb2.Account(path=account)

@@ -12,6 +12,7 @@ from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.budgets import Cost, Level, level_of, questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.guarantees import Guarantee
@@ -31,7 +32,7 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
     loop, with any number of questions at a time. The engine stays the caller's, who closes it.
 
     Args:
-        dp: address of dp_service, "host:port".
+        dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
         budget: address of budget_service.
         account: whose budget pays, from the widest segment to the analyst; "a/b" is ("a", "b").
         engine: where the data are.
@@ -39,15 +40,16 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         timeouts: how long each part may take.
 
     Raises:
-        InvalidQuestion: the account is no text, or the confidence no number between 0.5 and 1.
+        InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
+            `Endpoint` cannot be used.
         RuntimeError: from every method but `close`, once the client is closed.
     """
 
     def __init__(
         self,
         *,
-        dp: str,
-        budget: str,
+        dp: Address,
+        budget: Address,
         account: str | Sequence[str],
         engine: Engine,
         confidence: float = DEFAULT_CONFIDENCE,

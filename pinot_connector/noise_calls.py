@@ -11,6 +11,7 @@ from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 from pinot_connector.boundary import Service, translated
 from pinot_connector.catalog import Catalog, catalog_of
 from pinot_connector.channels import Timeouts, open_channel
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import EngineAnswer, ExpectedColumn
 from pinot_connector.errors import (
     GrisError,
@@ -36,7 +37,7 @@ _Response = TypeVar("_Response")
 class NoiseCalls:
     """dp_service, as the connector sees it. It keeps no state, so nothing is repeated here: ask again instead."""
 
-    def __init__(self, address: str, timeouts: Timeouts) -> None:
+    def __init__(self, address: Address, timeouts: Timeouts) -> None:
         self._channel = open_channel(address)
         self._stub: dp_pb2_grpc.DpServiceAsyncStub = dp_pb2_grpc.DpServiceStub(self._channel)  # type: ignore[assignment]
         self._timeout = timeouts.dp

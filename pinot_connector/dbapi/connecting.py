@@ -13,6 +13,7 @@ from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS
 from pinot_connector.dbapi.connection import Connection
 from pinot_connector.dbapi.errors import InterfaceError, translated
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 
 QUERY_PATH = "/query/sql"
@@ -29,8 +30,8 @@ def connect(
     password: str | None = None,
     timeout: float = 30.0,
     engine: Engine | None = None,
-    dp: str,
-    budget: str,
+    dp: Address,
+    budget: Address,
     account: str | Sequence[str],
     intervals: bool = True,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -48,7 +49,7 @@ def connect(
         password: see `username`.
         timeout: how long one request to Pinot may take, in seconds; `timeouts.engine` bounds all of a question's.
         engine: instead of all these, an engine that is open; it stays the caller's, who closes it.
-        dp: address of dp_service, "host:port".
+        dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
         budget: address of budget_service.
         account: whose budget pays, from the widest segment to the analyst; "a/b" is ("a", "b").
         intervals: whether rows have the ends of each count's interval, in two more columns.
