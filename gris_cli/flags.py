@@ -14,6 +14,14 @@ import typer
 DEFAULT_DIRECTORY = Path(".gris")
 
 DpFlag = Annotated[str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="dp_service.")]
+GatewayFlag = Annotated[
+    str,
+    typer.Option(
+        envvar="GRIS_GATEWAY",
+        metavar="URL",
+        help="Ask a gateway instead, gris://HOST:PORT; it knows who pays.",
+    ),
+]
 DEFAULT_DP = "localhost:50051"
 EmbeddedFlag = Annotated[
     bool, typer.Option("--embedded", help="Run both services here, on the example data.")
@@ -72,6 +80,7 @@ class ConnectionFlags:
     budget: Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")] = (
         "localhost:50052"
     )
+    gateway: GatewayFlag = ""
     account: Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="Who pays.")] = ""
     engine: Annotated[EngineName, typer.Option(help="Where the data are.")] = EngineName.DUCKDB
     data: Annotated[list[str], typer.Option(metavar="TABLE=PATH", help="A file for DuckDB, repeatable.")] = (

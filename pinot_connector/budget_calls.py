@@ -8,6 +8,7 @@ look like one that had no effect.
 from __future__ import annotations
 
 import asyncio
+import copy
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -55,6 +56,12 @@ class BudgetCalls:
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio
         self._timeouts = timeouts
         self._circuit = Circuit(self._lives, timeouts.budget_silence)
+
+    def for_account(self, account: Sequence[str]) -> BudgetCalls:
+        """Returns the same connection as another account uses it."""
+        other = copy.copy(self)
+        other._account = budget_pb2.Account(path=account)
+        return other
 
     async def reserve(self, worst_case: cost_pb2.Cost, query_id: str) -> budget_pb2.ReserveBudgetResponse:
         """Holds the worst case of a question.
