@@ -24,7 +24,14 @@ from pathlib import Path
 import grpc
 
 from budget_service.configuration import Configuration, ConfigurationError
-from budget_service.hosting import METHODS, ListenError, administering, new_server, serving
+from budget_service.hosting import (
+    METHODS,
+    ListenError,
+    administering,
+    new_server,
+    serving,
+    spare_the_collector,
+)
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import confirm_restored, open_store
@@ -79,6 +86,7 @@ async def _run(options: argparse.Namespace, settings: LiveSettings, security: Se
         stop_with_supervisor(stop)
     allow_volatile = settings.current.configuration.allow_volatile
     store = await open_store(options.store, allow_volatile=allow_volatile)
+    spare_the_collector()
     following = asyncio.create_task(settings.follow(options.config))
     try:
         async with AsyncExitStack() as servers:

@@ -32,27 +32,27 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
         """Set or remove limits."""
-        return await self._calls.serve(self._set_limits(request), context)
+        return await self._calls.finish_and_answer(self._set_limits(request), context)
 
     async def ListCharges(self, request: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
         """List charges."""
-        return await self._calls.serve(self._list(request), context)
+        return await self._calls.finish_and_answer(self._list(request), context)
 
     async def GetUsageReport(
         self, request: pb.GetUsageReportRequest, context: Context
     ) -> pb.GetUsageReportResponse:
         """Tell how soon limits would have been exhausted."""
-        return await self._calls.serve(self._report(request), context)
+        return await self._calls.finish_and_answer(self._report(request), context)
 
     async def VerifyLedger(
         self, request: pb.VerifyLedgerRequest, context: Context
     ) -> pb.VerifyLedgerResponse:
         """Compare balances with the journal."""
-        return await self._calls.serve(self._verify(request), context)
+        return await self._calls.finish_and_answer(self._verify(request), context)
 
     async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
         """Seal a journal."""
-        return await self._calls.serve(self._seal(request), context)
+        return await self._calls.finish_and_answer(self._seal(request), context)
 
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -103,14 +104,18 @@ class AccountEntry(_Strict):
         return ANY in self.path
 
     def matches(self, level: Account) -> bool:
-        """Tell whether the entry limits this level."""
-        pairs = zip(self.path, level.path, strict=False)
-        return len(self.path) == level.depth and all(pattern in (ANY, segment) for pattern, segment in pairs)
+        """Tell whether the entry limits this level, which has as many segments as its path."""
+        return all(level.path[index] == segment for index, segment in self._written_out)
 
-    def to_limit(self) -> Limit:
-        """Return the limit as the rules know it."""
+    @cached_property
+    def made_limit(self) -> Limit:
+        """The limit as the rules know it."""
         rule = WindowRule(Period(self.window), self.zone, self.days or 0)
         return Limit(Cost(self.limit.information, self.limit.calls), Mode(self.mode), rule)
+
+    @cached_property
+    def _written_out(self) -> list[tuple[int, str]]:
+        return [(index, segment) for index, segment in enumerate(self.path) if segment != ANY]
 
 
 class ChargeTickets(_Strict):
@@ -147,24 +152,37 @@ class Configuration(_Strict):
         A limit that is `stored` in the ledger comes before those of this file, and makes its account.
         Raises AccountUnknownError.
         """
-        if account not in stored and not any(
-            entry.matches(account) and self._makes(entry) for entry in self.accounts
-        ):
+        if account not in stored and not self._makes(account):
             raise AccountUnknownError
-        levels = (account.level(depth) for depth in range(1, account.depth + 1))
-        found = ((level, stored.get(level) or self.limit_of(level)) for level in levels)
-        return tuple(LevelLimit(level, limit) for level, limit in found if limit is not None)
+        levels = [account.level(depth) for depth in range(1, account.depth + 1)]
+        found = [(level, stored.get(level) or self.limit_of(level)) for level in levels]
+        return tuple([LevelLimit(level, limit) for level, limit in found if limit is not None])
 
     def limit_of(self, level: Account) -> Limit | None:
         """Return the limit of one level by this file; None if it has none."""
-        return next((entry.to_limit() for entry in self.accounts if entry.matches(level)), None)
+        for entry in self._entries_of(level):
+            if entry.matches(level):
+                return entry.made_limit
+        return None
 
     def named_levels(self) -> list[Account]:
         """Return the levels whose paths are written out in full."""
         return [Account(tuple(entry.path)) for entry in self.accounts if not entry.has_wildcard]
 
-    def _makes(self, entry: AccountEntry) -> bool:
-        return self.create_at_first_use or not entry.has_wildcard
+    def _makes(self, account: Account) -> bool:
+        return any(
+            entry.matches(account) and (self.create_at_first_use or not entry.has_wildcard)
+            for entry in self._entries_of(account)
+        )
+
+    def _entries_of(self, level: Account) -> list[AccountEntry]:
+        """Return the entries for levels of this depth: the only ones that can match."""
+        return self._by_depth.get(level.depth, [])
+
+    @cached_property
+    def _by_depth(self) -> dict[int, list[AccountEntry]]:
+        depths = {len(entry.path) for entry in self.accounts}
+        return {depth: [entry for entry in self.accounts if len(entry.path) == depth] for depth in depths}
 
 
 def load_configuration(path: Path) -> Configuration:

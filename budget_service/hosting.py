@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +25,10 @@ from budget_service.stores.interface import Store
 from serving.authorisation import Methods, Role, methods_of
 from serving.followed import SecurityError
 from serving.security import Security, SecurityOptions
+
+# A call leaves no cycles behind, so that there is little to look for; as many new objects as this are looked at in
+# about a millisecond.
+OBJECTS_BEFORE_COLLECTION = 20_000
 
 GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
@@ -56,6 +61,16 @@ OPEN = Security(SecurityOptions(), METHODS)
 
 class ListenError(Exception):
     """The address cannot be listened on."""
+
+
+def spare_the_collector() -> None:
+    """Take what is loaded for good out of Python's garbage collection, and let it look at the rest less often.
+
+    It costs a charge a tenth of its time otherwise. Call it once for the process, when everything is imported.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
 
 
 def new_server(

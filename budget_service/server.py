@@ -49,29 +49,29 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
         """Tell whether a cost fits now."""
-        return await self._calls.serve(self._check(request), context)
+        return await self._calls.answer(self._check(request), context)
 
     async def ReserveBudget(
         self, request: pb.ReserveBudgetRequest, context: Context
     ) -> pb.ReserveBudgetResponse:
         """Hold a worst case."""
-        return await self._calls.serve(self._reserve(request), context)
+        return await self._calls.answer(self._reserve(request), context)
 
     async def UpdateBudget(
         self, request: pb.UpdateBudgetRequest, context: Context
     ) -> pb.UpdateBudgetResponse:
         """Charge what a release cost."""
-        return await self._calls.serve(self._update(request), context)
+        return await self._calls.answer(self._update(request), context)
 
     async def ReleaseReservation(
         self, request: pb.ReleaseReservationRequest, context: Context
     ) -> pb.ReleaseReservationResponse:
         """Give a reservation back."""
-        return await self._calls.serve(self._release(request), context)
+        return await self._calls.answer(self._release(request), context)
 
     async def GetBudget(self, request: pb.GetBudgetRequest, context: Context) -> pb.GetBudgetResponse:
         """Tell the state of a budget."""
-        return await self._calls.serve(self._get(request), context)
+        return await self._calls.answer(self._get(request), context)
 
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
         account = messages.parse_account(request.account)
@@ -103,14 +103,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             await self._demand_ticket(tickets, request)
         answer = await self._limits.apply(request)
         outcome = success(answer, Charged, request)
-        return pb.UpdateBudgetResponse(
-            charged=messages.cost_message(outcome.charged, request.unit_id),
-            already_paid=outcome.already_paid,
-            replayed=answer.replayed,
-            levels=[
-                messages.level_message(each, request.account, request.unit_id) for each in outcome.levels
-            ],
-        )
+        return messages.charged_message(outcome, request, replayed=answer.replayed)
 
     async def _release(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         request = messages.parse_release(message)
@@ -122,8 +115,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
         found = await self._limits.read(account)
-        levels = [messages.level_message(each, account, found.unit_id) for each in found.levels]
-        return pb.GetBudgetResponse(levels=levels)
+        response = pb.GetBudgetResponse()
+        for each in found.levels:
+            messages.fill_level(response.levels.add(), each, account, found.unit_id)
+        return response
 
     async def _demand_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:
         query_id: str | None = charge.query_id

@@ -78,6 +78,14 @@ class Balance:
         """Tell whether charges of the span that began at `start` count."""
         return start == self.window.start or any(day.start == start for day in self.earlier)
 
+    def has_room(self, cost: Cost, maximum: Cost) -> bool:
+        """Tell whether `cost` may be added without going above `maximum`."""
+        spent, reserved = self.spent, self.reserved
+        return (
+            spent.information + reserved.information + cost.information <= maximum.information
+            and spent.calls + reserved.calls + cost.calls <= maximum.calls
+        )
+
     def at(self, now: Microseconds, span: Span) -> Balance:
         """Return the balance at `now`, `span` being what today's configuration says of it.
 

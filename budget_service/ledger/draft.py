@@ -36,13 +36,19 @@ class Draft:
         """The balance of the account itself, in whose windows its payments count."""
         return self.balances[self._levels[-1].level]
 
+    def has_room(self, cost: Cost) -> bool:
+        """Tell whether `cost` may be added to every level without going above a limit, whatever its mode."""
+        return all(self.balances[each.level].has_room(cost, each.limit.maximum) for each in self._levels)
+
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest."""
-        return tuple(self._status(level) for level in self._levels)
+        return tuple([self._status(level) for level in self._levels])
 
     def holds(self) -> tuple[Hold, ...]:
         """Return the open windows of the account's levels."""
-        return tuple(Hold(each.level.depth, self.balances[each.level].window.start) for each in self._levels)
+        return tuple(
+            [Hold(each.level.depth, self.balances[each.level].window.start) for each in self._levels]
+        )
 
     def reserve(self, reservation: Reservation) -> None:
         """Open a reservation in the last spans of its levels."""

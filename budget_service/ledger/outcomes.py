@@ -42,14 +42,10 @@ class LevelStatus:
     @property
     def remaining(self) -> Cost:
         """What may still be reserved, never below 0."""
-        return self.used.left_of(self.maximum)
-
-    def has_room(self, cost: Cost) -> bool:
-        """Tell whether `cost` may be added without going above the limit, whatever the mode."""
-        spent, reserved, maximum = self.spent, self.reserved, self.maximum
-        return (
-            spent.information + reserved.information + cost.information <= maximum.information
-            and spent.calls + reserved.calls + cost.calls <= maximum.calls
+        maximum, spent, reserved = self.maximum, self.spent, self.reserved
+        return Cost(
+            max(0, maximum.information - spent.information - reserved.information),
+            max(0, maximum.calls - spent.calls - reserved.calls),
         )
 
     def shortfalls(self, cost: Cost) -> tuple[Shortfall, ...]:

@@ -177,9 +177,9 @@ def _release(snapshot: Snapshot, draft: Draft, request: Release) -> Outcome:
 
 def _admission(draft: Draft, cost: Cost) -> Exhausted | Refused | None:
     """Return why `cost` may not be added to every level, or None if it may."""
-    statuses = draft.statuses()
-    if all(status.has_room(cost) for status in statuses):
+    if draft.has_room(cost):
         return None
+    statuses = draft.statuses()
     if missing := shortfalls(statuses, cost):
         return Exhausted(draft.now, missing)
     # Only a level that tracks gets here with a sum that 64 bits cannot hold.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import Answer, Outcome
@@ -32,8 +33,7 @@ class RootRecord:
         return max(clock, self.last_time)
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(NamedTuple):
     """A span of a level that a reservation or a charge counts in: its window or, of a sliding one, its day.
 
     `depth` is the level's number of segments.

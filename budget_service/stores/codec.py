@@ -30,6 +30,8 @@ NEVER = ""
 
 def encode_outcome(outcome: Outcome) -> str:
     """Return the text of an outcome."""
+    if isinstance(outcome, Charged):
+        return _charged_text(outcome)
     return json.dumps(_outcome_parts(outcome), separators=(",", ":"))
 
 
@@ -78,7 +80,22 @@ def decode_days(text: str) -> tuple[Day, ...]:
     return tuple(Day(int(start), int(leaves_at), _cost(*spent)) for start, leaves_at, *spent in parts)
 
 
-def _outcome_parts(outcome: Outcome) -> list[Any]:
+def _charged_text(outcome: Charged) -> str:
+    """Write what every charge writes without the JSON library: nothing in it is a text that comes from outside."""
+    charged, levels = outcome.charged, ",".join([_level_text(each) for each in outcome.levels])
+    paid = _flag(outcome.already_paid)
+    return f'["charged","{charged.information}","{charged.calls}","{paid}",[{levels}]]'
+
+
+def _level_text(status: LevelStatus) -> str:
+    maximum, window, spent, reserved = status.maximum, status.window, status.spent, status.reserved
+    limit = f'"{status.depth}","{maximum.information}","{maximum.calls}","{status.mode.value}"'
+    bounds = f'"{window.start}","{encode_end(window.end)}"'
+    used = f'"{spent.information}","{spent.calls}","{reserved.information}","{reserved.calls}"'
+    return f"[{limit},{bounds},{used}]"
+
+
+def _outcome_parts(outcome: Reserved | Released | LimitsSet | Exhausted | Refused) -> list[Any]:
     match outcome:
         case Reserved():
             paid = _flag(outcome.already_paid)
@@ -89,9 +106,6 @@ def _outcome_parts(outcome: Outcome) -> list[Any]:
                 str(outcome.expires_at),
                 paid,
             ]
-        case Charged():
-            levels = [_level_parts(each) for each in outcome.levels]
-            return ["charged", *_amounts(outcome.charged), _flag(outcome.already_paid), levels]
         case Released():
             return ["released", *_amounts(outcome.returned), outcome.unit_id]
         case LimitsSet():
@@ -101,12 +115,6 @@ def _outcome_parts(outcome: Outcome) -> list[Any]:
             return ["exhausted", str(outcome.decided_at), missing]
         case Refused():
             return ["refused", outcome.reason.value]
-
-
-def _level_parts(status: LevelStatus) -> list[str]:
-    limit = [str(status.depth), *_amounts(status.maximum), status.mode.value]
-    window = [str(status.window.start), encode_end(status.window.end)]
-    return [*limit, *window, *_amounts(status.spent), *_amounts(status.reserved)]
 
 
 def _level(depth: str, *parts: str) -> LevelStatus:

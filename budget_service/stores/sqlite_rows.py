@@ -100,4 +100,4 @@ def read_entry(kind: str, account: str, *fields: Any) -> JournalEntry:
 
 
 def _holds_text(holds: Iterable[Hold]) -> str:
-    return json.dumps([[hold.depth, hold.window_start] for hold in holds], separators=(",", ":"))
+    return f"[{','.join([f'[{hold.depth},{hold.window_start}]' for hold in holds])}]"

@@ -29,7 +29,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("go")
     for name in ("go.mod", "go.sum", "main.go", "buf.gen.yaml"):
         shutil.copy(SOURCES / name, folder)
-    for command in ([BUF, "generate", ROOT / "protos"], ["go", "build", "-o", folder / "ask", "."]):
+    for command in ([str(BUF), "generate", str(ROOT / "protos")], ["go", "build", "-o", "ask", "."]):
         subprocess.run(command, cwd=folder, check=True, timeout=BUILD_SECONDS)
     return folder / "ask"
 
