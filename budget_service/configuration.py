@@ -34,6 +34,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from budget_service.faults import Fault, PlainError, faults_of
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule
+from serving.documents import UniqueKeyLoader
 
 ANY = "*"
 INTEGER_TAG = "tag:yaml.org,2002:int"
@@ -218,15 +219,10 @@ def load_configuration(path: Path) -> Configuration:
         raise ConfigurationError(f"{path}: {'; '.join(problems)}", faults_of(error)) from None
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """YAML lets a repeated key win silently and reads 0300 as 192 and 1:30 as 90; a limit must not be lost that way."""
+class _PlainLoader(UniqueKeyLoader):
+    """YAML reads 0300 as 192 and 1:30 as 90; a limit must not be lost that way."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        if repeated := next((key for key in keys if keys.count(key) > 1), None):
-            raise PlainError(
-                f"the key {repeated!r} stands there twice", node.start_mark.line + 1, "each key once"
-            )
         for key, value in node.value:
             if value.tag == INTEGER_TAG and not DECIMAL.fullmatch(value.value):
                 raise PlainError(

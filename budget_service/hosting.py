@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,13 +14,18 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health
 from grpc_reflection.v1alpha import reflection
 
+from budget_service.admin import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.admin import BudgetAdminService
 from budget_service.calls import Calls
 from budget_service.health import OVERALL, report, watch
 from budget_service.pulse import Pulse
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.settings import LiveSettings
+from budget_service.statuses import DOMAIN
 from budget_service.stores.interface import Store
+from serving.authorisation import Methods, Role, methods_of
+from serving.followed import SecurityError
+from serving.security import Security, SecurityOptions
 
 # A call leaves no cycles behind, so that there is little to look for; as many new objects as this are looked at in
 # about a millisecond.
@@ -42,6 +47,27 @@ OPTIONS = (
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
 )
 
+_SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation")
+_ADMIN = (
+    "SetLimits",
+    "ListCharges",
+    "GetUsageReport",
+    "VerifyLedger",
+    "SealJournal",
+    "BeginCurrency",
+    "WithdrawCurrency",
+    "GetStatus",
+)
+METHODS = Methods(
+    DOMAIN,
+    {
+        **methods_of(SERVICE_NAME, _SPEND, Role.SPEND),
+        **methods_of(SERVICE_NAME, ("CheckBudget", "GetBudget"), Role.READ),
+        **methods_of(ADMIN_SERVICE_NAME, _ADMIN, Role.ADMIN),
+    },
+)
+OPEN = Security(SecurityOptions(), METHODS)
+
 
 class ListenError(Exception):
     """The address cannot be listened on."""
@@ -57,12 +83,15 @@ def spare_the_collector() -> None:
     gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
 
 
-def new_server(*, shares_port: bool = False) -> grpc.aio.Server:
+def new_server(
+    *, shares_port: bool = False, interceptors: Sequence[grpc.aio.ServerInterceptor] = ()
+) -> grpc.aio.Server:
     """Return a server with nothing on it yet.
 
     Only workers of one service share a port: two services on one would share its calls by chance.
     """
-    return grpc.aio.server(options=(*OPTIONS, ("grpc.so_reuseport", int(shares_port))))
+    options = (*OPTIONS, ("grpc.so_reuseport", int(shares_port)))
+    return grpc.aio.server(interceptors=interceptors, options=options)
 
 
 @asynccontextmanager
@@ -73,10 +102,11 @@ async def serving(
     *,
     with_reflection: bool = False,
     server: grpc.aio.Server | None = None,
+    security: Security = OPEN,
 ) -> AsyncIterator[str]:
     """Serve `store` on `listen` (HOST:PORT, port 0: any free one) and give the address; raises ListenError.
 
-    `server` is one that has not been started, by default a `new_server`.
+    `server` is one that has not been started, by default a `new_server`; `security` says over what line it listens.
 
     On leaving, no new calls are taken, those that have begun get GRACE_SECONDS, and every commit is finished. The
     store stays open.
@@ -92,7 +122,7 @@ async def serving(
         reflection.enable_server_reflection(
             (SERVICE_NAME, HEALTH_SERVICE_NAME, reflection.SERVICE_NAME), server
         )
-    address = _bind(server, listen)
+    address = _bind(server, listen, security)
     await report(health_service, SERVICES, serving=False)
     await server.start()
     followers = (pulse.watch(), pulse.check_again_and_again(), watch(pulse, health_service, SERVICES))
@@ -115,6 +145,7 @@ async def administering(
     archive: Path | None = None,
     *,
     server: grpc.aio.Server | None = None,
+    security: Security = OPEN,
 ) -> AsyncIterator[str]:
     """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
 
@@ -124,7 +155,7 @@ async def administering(
     calls = Calls(None)
     service = BudgetAdminService(store, settings, calls, archive)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, server)
-    address = _bind(server, listen)
+    address = _bind(server, listen, security)
     await server.start()
     try:
         yield address
@@ -141,10 +172,12 @@ def split_address(listen: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _bind(server: grpc.aio.Server, listen: str) -> str:
+def _bind(server: grpc.aio.Server, listen: str, security: Security) -> str:
     host, _ = split_address(listen)
     try:
-        return f"{host}:{server.add_insecure_port(listen)}"
+        return f"{host}:{security.bind(server, listen)}"
+    except SecurityError as error:
+        raise ListenError(str(error)) from None
     except RuntimeError:
         raise ListenError(f"cannot listen on {listen}") from None
 

@@ -14,25 +14,32 @@ from gris.dp.v1 import question_pb2
 
 from gris_cli.examples import find_examples
 from gris_cli.flags import ConnectionFlags, EngineName
-from pinot_connector.blocking import PrivateClient
+from gris_cli.lines import credentials, line_to
+from pinot_connector.blocking import GatewayClient, PrivateClient
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.noise_calls import NoiseCalls
+from pinot_connector.remote import gateway_address
 from pinot_connector.results import Explanation, explanation_of
 
 EMBEDDED_ACCOUNT = "demo/analyst"
 
 
 @contextmanager
-def connected(flags: ConnectionFlags) -> Iterator[PrivateClient]:
+def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]:
     """Gives a client for the flags; with `--embedded` both services run as long as it is used.
 
     Raises:
         typer.BadParameter: flags that do not belong together.
         GrisError: a service or the engine is not available.
     """
+    if flags.gateway:
+        with GatewayClient(_gateway(flags), account=flags.account or None) as client:
+            yield client
+        return
     account = flags.account or (EMBEDDED_ACCOUNT if flags.embedded else "")
     if not account:
         raise typer.BadParameter("--account says whose budget pays")
@@ -48,6 +55,9 @@ def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explan
     Raises:
         GrisError: the question may not be asked, or dp_service is not available.
     """
+    if flags.gateway:
+        with GatewayClient(_gateway(flags)) as client:
+            return client.explain(question)
     with _addresses(flags) as (dp, _):
         return asyncio.run(_explained(dp, question))
 
@@ -58,11 +68,14 @@ def listed(flags: ConnectionFlags, table: str) -> Catalog:
     Raises:
         GrisError: the policy lists no such table, or dp_service is not available.
     """
+    if flags.gateway:
+        with GatewayClient(_gateway(flags)) as client:
+            return client.catalog(table)
     with _addresses(flags) as (dp, _):
         return asyncio.run(_listed(dp, table))
 
 
-async def _listed(dp: str, table: str) -> Catalog:
+async def _listed(dp: Address, table: str) -> Catalog:
     calls = NoiseCalls(dp, Timeouts())
     try:
         return await calls.catalog(table)
@@ -70,7 +83,7 @@ async def _listed(dp: str, table: str) -> Catalog:
         await calls.close()
 
 
-async def _explained(dp: str, question: question_pb2.Question) -> Explanation:
+async def _explained(dp: Address, question: question_pb2.Question) -> Explanation:
     calls = NoiseCalls(dp, Timeouts())
     try:
         return explanation_of(await calls.estimate(question))
@@ -78,10 +91,16 @@ async def _explained(dp: str, question: question_pb2.Question) -> Explanation:
         await calls.close()
 
 
+def _gateway(flags: ConnectionFlags) -> Address:
+    if flags.embedded:
+        raise typer.BadParameter("--gateway and --embedded: one of them says whom to ask")
+    return gateway_address(flags.gateway, credentials())
+
+
 @contextmanager
-def _addresses(flags: ConnectionFlags) -> Iterator[tuple[str, str]]:
+def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
     if not flags.embedded:
-        yield flags.dp, flags.budget
+        yield line_to(flags.dp), line_to(flags.budget)
         return
     examples = find_examples(flags.examples)
     with EmbeddedServices(

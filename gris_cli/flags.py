@@ -21,6 +21,14 @@ SparkFlag = Annotated[
     ),
 ]
 DEFAULT_SPARK = "local[*]"
+GatewayFlag = Annotated[
+    str,
+    typer.Option(
+        envvar="GRIS_GATEWAY",
+        metavar="URL",
+        help="Ask a gateway instead, gris://HOST:PORT; it knows who pays.",
+    ),
+]
 DEFAULT_DP = "localhost:50051"
 EmbeddedFlag = Annotated[
     bool, typer.Option("--embedded", help="Run both services here, on the example data.")
@@ -80,6 +88,7 @@ class ConnectionFlags:
     budget: Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")] = (
         "localhost:50052"
     )
+    gateway: GatewayFlag = ""
     account: Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="Who pays.")] = ""
     engine: Annotated[EngineName, typer.Option(help="Where the data are.")] = EngineName.DUCKDB
     data: Annotated[

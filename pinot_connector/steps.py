@@ -14,6 +14,7 @@ reservation back. True counts exist only in steps 2 and 3, in local variables.
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -73,6 +74,12 @@ class Steps:
         self._tables_of_texts: dict[str, str] = {}
         self._asking: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
+
+    def paid_by(self, budget: BudgetCalls) -> Steps:
+        """Returns steps that another account pays for; everything else, `close` too, is shared."""
+        other = copy.copy(self)
+        other._budget = budget
+        return other
 
     async def ask(self, question: question_pb2.Question) -> PrivateResult:
         """Returns the paid result of a question.

@@ -25,6 +25,7 @@ from google.protobuf.descriptor_pb2 import (
 ROOT = Path(__file__).resolve().parent
 EXAMPLES = ROOT.parent / "examples" / "rpc"
 OURS = ".gris."
+GATEWAY = ".gris.app.v1.PrivateQueryService"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ def write_pages(target: Path) -> None:
     contract = _contract()
     index = [
         "# The RPCs\n\nMade from the protos, which are the contract, and from programs that the tests run."
-        " Addresses come from the environment:\n`GRIS_DP`, `GRIS_BUDGET` and `GRIS_ADMIN`.\n"
+        " Addresses come from the environment:\n`GRIS_DP`, `GRIS_BUDGET` and `GRIS_ADMIN`; for the gateway"
+        " `GRIS_GATEWAY` and the PEM files `GRIS_CA_FILE`,\n`GRIS_CERTIFICATE_FILE` and `GRIS_KEY_FILE`.\n"
     ]
     for name, service in contract.services.items():
         index.append(
@@ -107,14 +109,15 @@ def _page(contract: Contract, service: str, method: MethodDescriptorProto) -> st
         f"## Answer\n\n{_table(contract, method.output_type)}",
         *_inner(contract, method),
         f"## Errors\n\n{_prose(contract.comments[service])}\n",
-        f"## Example\n\n```python\n{_example(method.name)}```\n",
+        f"## Example\n\n```python\n{_example(service, method.name)}```\n",
     ]
     return "\n".join(parts)
 
 
 def _inner(contract: Contract, method: MethodDescriptorProto) -> Iterator[str]:
     """Yield what the fields of a method's messages are made of, each once, in the order of their first use."""
-    ends = {method.input_type, method.output_type}
+    # Not a set: its order would change from run to run.
+    ends = (method.input_type, method.output_type)
     names = dict.fromkeys(name for end in ends for name in _used(contract, end))
     for name in names:
         if name not in ends:
@@ -165,5 +168,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _example(method: str) -> str:
-    return (EXAMPLES / f"{re.sub(r'(?<!^)(?=[A-Z])', '_', method).lower()}.py").read_text()
+def _example(service: str, method: str) -> str:
+    # The gateway's programs have a folder of their own: some of its methods are called like another service's.
+    folder = EXAMPLES / "gateway" if service == GATEWAY else EXAMPLES
+    return (folder / f"{re.sub(r'(?<!^)(?=[A-Z])', '_', method).lower()}.py").read_text()

@@ -15,6 +15,7 @@ from google.rpc import error_details_pb2
 from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 from grpc_status import rpc_status
 
+from gris_cli.lines import line_to
 from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.channels import open_channel
@@ -41,7 +42,7 @@ class Ledger:
     """A connection to one address of budget_service: the service's own, or the administrator's."""
 
     def __init__(self, address: str) -> None:
-        self._channel = open_channel(address)
+        self._channel = open_channel(line_to(address))
         self._budget: Any = budget_pb2_grpc.BudgetServiceStub(self._channel)
         self._admin: Any = admin_pb2_grpc.BudgetAdminServiceStub(self._channel)
 
