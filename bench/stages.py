@@ -40,10 +40,10 @@ class _TimedNoise(NoiseCalls):
         self._clock = clock
 
     async def translate(
-        self, question: question_pb2.Question, data_version: str
+        self, question: question_pb2.Question, data_version: str, dialect: str
     ) -> dp_pb2.TranslateQueryResponse:
         started = time.perf_counter()
-        response = await super().translate(question, data_version)
+        response = await super().translate(question, data_version, dialect)
         self._clock.note("translate", started)
         return response
 
