@@ -94,6 +94,7 @@ async def _run(options: argparse.Namespace, settings: LiveSettings, security: Se
             if options.admin_listen is not None:
                 administering_ = administering(
                     store,
+                    settings,
                     options.admin_listen,
                     options.archive,
                     server=server(),

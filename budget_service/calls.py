@@ -19,6 +19,7 @@ from google.rpc.status_pb2 import Status
 from budget_service import statuses
 from budget_service.configuration import AccountUnknownError
 from budget_service.ledger.values import InvalidFieldError
+from budget_service.pulse import Pulse
 from budget_service.stores.interface import OutcomeUnknownError, StoreError
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
@@ -31,9 +32,10 @@ log = logging.getLogger(__name__)
 
 
 class Calls:
-    """The calls that a server has begun."""
+    """The calls that a server has begun. Where there is a `pulse`, none is begun while the store does not answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, pulse: Pulse | None) -> None:
+        self._pulse = pulse
         self._answering = 0
         self._running: set[asyncio.Task[Any]] = set()
 
@@ -46,7 +48,7 @@ class Calls:
             await _refuse(work, context)
         self._answering += 1
         try:
-            return await work
+            return await self._followed(work)
         except Exception as error:
             await _abort(context, _status_of(error))
         finally:
@@ -56,7 +58,7 @@ class Calls:
         """Return the result of `work` as `answer` does, but finish it even if the caller leaves."""
         if len(self._running) >= MAX_RUNNING:
             await _refuse(work, context)
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(self._followed(work))
         self._running.add(task)
         task.add_done_callback(self._forget)
         try:
@@ -67,6 +69,29 @@ class Calls:
     async def finish(self) -> None:
         """Wait for the tasks that have begun; call it before the store is closed, which finishes its own work."""
         await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _followed(self, work: Coroutine[Any, Any, Result]) -> Result:
+        pulse = self._pulse
+        if pulse is None:
+            return await work
+        try:
+            pulse.demand()
+        except StoreError:
+            work.close()
+            raise
+        pulse.began()
+        try:
+            result = await work
+        except StoreError:
+            pulse.doubted()
+            raise
+        except statuses.RefusalError:
+            pulse.heard()
+            raise
+        finally:
+            pulse.ended()
+        pulse.heard()
+        return result
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)

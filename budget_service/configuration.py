@@ -31,6 +31,7 @@ from zoneinfo import ZoneInfo
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from budget_service.faults import Fault, PlainError, faults_of
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule
 from serving.documents import UniqueKeyLoader
@@ -41,7 +42,14 @@ DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 class ConfigurationError(Exception):
-    """The configuration cannot be used; the message is one line that names the file and the field."""
+    """The configuration cannot be used.
+
+    The message is one line that names the file and the field, and may quote it; `faults` quote nothing.
+    """
+
+    def __init__(self, message: str, faults: tuple[Fault, ...] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
 
 
 class AccountUnknownError(Exception):
@@ -165,6 +173,20 @@ class Configuration(_Strict):
                 return entry.made_limit
         return None
 
+    def rules_of(self, root: str, stored: Mapping[Account, Limit]) -> tuple[WindowRule, ...]:
+        """Return the windows of all limits that a root has by this file, or that are `stored` in the ledger for it.
+
+        Raises AccountUnknownError if it has none.
+        """
+        own = (entry for entry in self.accounts if entry.path[0] in (ANY, root))
+        shown = (entry for entry in own if entry.has_wildcard or Account(tuple(entry.path)) not in stored)
+        rules = dict.fromkeys(
+            [*(each.made_limit.window for each in shown), *(each.window for each in stored.values())]
+        )
+        if not rules:
+            raise AccountUnknownError
+        return tuple(rules)
+
     def named_levels(self) -> list[Account]:
         """Return the levels whose paths are written out in full."""
         return [Account(tuple(entry.path)) for entry in self.accounts if not entry.has_wildcard]
@@ -191,10 +213,10 @@ def load_configuration(path: Path) -> Configuration:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
         return Configuration.model_validate(content)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigurationError(f"{path}: {_one_line(str(error))}") from None
+        raise ConfigurationError(f"{path}: {_one_line(str(error))}", faults_of(error)) from None
     except ValidationError as error:
         problems = (_problem(each["loc"], each["msg"]) for each in error.errors())
-        raise ConfigurationError(f"{path}: {'; '.join(problems)}") from None
+        raise ConfigurationError(f"{path}: {'; '.join(problems)}", faults_of(error)) from None
 
 
 class _PlainLoader(UniqueKeyLoader):
@@ -203,10 +225,11 @@ class _PlainLoader(UniqueKeyLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         for key, value in node.value:
             if value.tag == INTEGER_TAG and not DECIMAL.fullmatch(value.value):
-                line = value.start_mark.line + 1
-                raise yaml.YAMLError(
+                raise PlainError(
                     f"{key.value}: {value.value} is not a plain decimal number (no leading zeros, "
-                    f"underscores, colons or other bases), line {line}"
+                    "underscores, colons or other bases)",
+                    value.start_mark.line + 1,
+                    "a plain decimal number",
                 )
         return super().construct_mapping(node, deep)
 

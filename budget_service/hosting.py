@@ -18,6 +18,7 @@ from budget_service.admin import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.admin import BudgetAdminService
 from budget_service.calls import Calls
 from budget_service.health import OVERALL, report, watch
+from budget_service.pulse import Pulse
 from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.settings import LiveSettings
 from budget_service.statuses import DOMAIN
@@ -47,7 +48,16 @@ OPTIONS = (
 )
 
 _SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation")
-_ADMIN = ("SetLimits", "ListCharges", "GetUsageReport", "VerifyLedger", "SealJournal")
+_ADMIN = (
+    "SetLimits",
+    "ListCharges",
+    "GetUsageReport",
+    "VerifyLedger",
+    "SealJournal",
+    "BeginCurrency",
+    "WithdrawCurrency",
+    "GetStatus",
+)
 METHODS = Methods(
     DOMAIN,
     {
@@ -102,7 +112,8 @@ async def serving(
     store stays open.
     """
     server = server or new_server()
-    calls = Calls()
+    pulse = Pulse(store)
+    calls = Calls(pulse)
     service = BudgetService(store, settings, calls)
     health_service = health.HealthServicer()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, server)
@@ -114,11 +125,13 @@ async def serving(
     address = _bind(server, listen, security)
     await report(health_service, SERVICES, serving=False)
     await server.start()
-    watching = asyncio.create_task(watch(store, health_service, SERVICES))
+    followers = (pulse.watch(), pulse.check_again_and_again(), watch(pulse, health_service, SERVICES))
+    following = [asyncio.create_task(each) for each in followers]
     try:
         yield address
     finally:
-        await _stop(watching)
+        for each in following:
+            await _stop(each)
         await health_service.enter_graceful_shutdown()
         await server.stop(GRACE_SECONDS)
         await calls.finish()
@@ -127,6 +140,7 @@ async def serving(
 @asynccontextmanager
 async def administering(
     store: Store,
+    settings: LiveSettings,
     listen: str,
     archive: Path | None = None,
     *,
@@ -138,8 +152,9 @@ async def administering(
     Sealed journals may be moved to the folder `archive`.
     """
     server = server or new_server()
-    calls = Calls()
-    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(BudgetAdminService(store, calls, archive), server)
+    calls = Calls(None)
+    service = BudgetAdminService(store, settings, calls, archive)
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, server)
     address = _bind(server, listen, security)
     await server.start()
     try:

@@ -11,9 +11,11 @@ from gris.budget.v1 import budget_pb2 as pb
 from gris.common.v1 import cost_pb2
 
 from budget_service.ledger.outcomes import Charged, LevelStatus, Shortfall
+from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Charge, Release, Reserve
 from budget_service.ledger.values import Account, Cost, InvalidFieldError, Mode
 from budget_service.ledger.windows import SECOND, Microseconds, Window
+from budget_service.limit_book import Found
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
 SHORTEST_TTL: Microseconds = SECOND
@@ -28,48 +30,50 @@ _MODES = {Mode.ENFORCE: pb.MODE_ENFORCE, Mode.TRACK: pb.MODE_TRACK}
 _KEPT_LEVELS = 10_000
 
 
-def parse_reserve(message: pb.ReserveBudgetRequest, reservation_id: str, *, forfeits: bool) -> Reserve:
-    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
-    account = parse_account(message.account)
+def parse_reserve(
+    message: pb.ReserveBudgetRequest, account: Account, limits: Found, reservation_id: str, *, forfeits: bool
+) -> Reserve:
+    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     return Reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
-        unit_id=parse_unit_id(message.max_cost, "max_cost"),
+        unit_id=parse_unit_id(message.max_cost.unit_id, "max_cost.unit_id"),
         query_id=parse_id(message.query_id, "query_id"),
         request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
         account=account,
-        levels=(),
+        levels=limits.levels,
+        limits_version=limits.version,
         reservation_id=reservation_id,
         forfeits=forfeits,
     )
 
 
-def parse_charge(message: pb.UpdateBudgetRequest) -> Charge:
-    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
-    account = parse_account(message.account)
+def parse_charge(message: pb.UpdateBudgetRequest, account: Account, limits: Found) -> Charge:
+    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     if len(message.charge_ticket) > MAX_TICKET_BYTES:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
     return Charge(
         cost=parse_cost(message.cost, "cost"),
-        unit_id=parse_unit_id(message.cost, "cost"),
+        unit_id=parse_unit_id(message.cost.unit_id, "cost.unit_id"),
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=_optional_id(message.reservation_id, "reservation_id"),
         release_id=_optional_id(message.release_id, "release_id"),
         query_id=_optional_id(message.query_id, "query_id"),
         charge_ticket=message.charge_ticket,
         account=account,
-        levels=(),
+        levels=limits.levels,
+        limits_version=limits.version,
     )
 
 
-def parse_release(message: pb.ReleaseReservationRequest) -> Release:
-    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
-    account = parse_account(message.account)
+def parse_release(message: pb.ReleaseReservationRequest, account: Account, limits: Found) -> Release:
+    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     return Release(
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=parse_id(message.reservation_id, "reservation_id"),
         account=account,
-        levels=(),
+        levels=limits.levels,
+        limits_version=limits.version,
     )
 
 
@@ -86,11 +90,11 @@ def parse_cost(message: cost_pb2.Cost, field: str) -> Cost:
         raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
 
 
-def parse_unit_id(message: cost_pb2.Cost, field: str) -> str:
-    """Return the currency of a cost, or raise InvalidFieldError."""
-    if not _UNIT_ID.fullmatch(message.unit_id):
-        raise InvalidFieldError(f"{field}.unit_id", "must be 32 lower-case hexadecimal characters")
-    return message.unit_id
+def parse_unit_id(unit_id: str, field: str) -> str:
+    """Return the name of a currency, or raise InvalidFieldError."""
+    if not _UNIT_ID.fullmatch(unit_id):
+        raise InvalidFieldError(field, "must be 32 lower-case hexadecimal characters")
+    return unit_id
 
 
 def parse_id(text: str, field: str) -> str:
@@ -114,6 +118,18 @@ def charged_message(outcome: Charged, request: Charge, *, replayed: bool) -> pb.
     _fill_amounts(message.charged, outcome.charged)
     for each in outcome.levels:
         fill_level(message.levels.add(), each, request.account, unit_id)
+    return message
+
+
+def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
+    """Return the state of an account as a message."""
+    currency = found.currency
+    message = pb.GetBudgetResponse(unit_id=currency.unit_id)
+    for each in found.levels:
+        fill_level(message.levels.add(), each, account, currency.unit_id)
+    if currency.next_unit_id:
+        message.next_unit_id = currency.next_unit_id
+        message.next_unit_begins_at.CopyFrom(timestamp(currency.next_since))
     return message
 
 

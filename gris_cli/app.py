@@ -8,6 +8,7 @@ import typer
 
 from gris_cli import ask, catalog, demo, explain, lines, policy, serve, ticket_key
 from gris_cli.budget import commands as budget
+from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("ticket-key")(ticket_key.ticket_key)
 app.add_typer(budget.app, name="budget")
+app.add_typer(domain.app, name="domain")
 app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,29 +171,47 @@ def pinot_engine(broker: str, controller: str, access: PinotAccess = PinotAccess
         raise typer.BadParameter(str(error)) from None
 
 
+def spark_engine(url: str, tables: Mapping[str, str]) -> Engine:
+    """Returns an engine over a Spark that is started, or connected to, for it."""
+    try:
+        from pinot_connector.engines.spark import SparkEngine  # noqa: PLC0415 - pyspark is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("this engine needs pip install 'gris-dp[spark]'") from None
+    return SparkEngine.at(url, tables)
+
+
 def _engine(flags: ConnectionFlags) -> Engine:
-    if flags.engine is EngineName.PINOT:
-        access = PinotAccess(
-            flags.pinot_authorization_file, flags.pinot_ca_file, flags.pinot_certificate_file
-        )
-        return pinot_engine(flags.pinot_broker, flags.pinot_controller, access)
-    return duckdb_engine(_files(flags))
+    match flags.engine:
+        case EngineName.PINOT:
+            access = PinotAccess(
+                flags.pinot_authorization_file, flags.pinot_ca_file, flags.pinot_certificate_file
+            )
+            return pinot_engine(flags.pinot_broker, flags.pinot_controller, access)
+        case EngineName.SPARK:
+            return spark_engine(flags.spark, _places(flags))
+        case EngineName.DUCKDB:
+            return duckdb_engine(_files(flags))
 
 
 def _files(flags: ConnectionFlags) -> dict[str, Path]:
-    if not flags.data:
-        if flags.embedded:
-            return find_examples(flags.examples).tables
-        raise typer.BadParameter("--data TABLE=PATH says where the data are")
-    files = dict(_file(text) for text in flags.data)
+    files = {table: Path(place) for table, place in _places(flags).items()}
     for path in files.values():
         if not path.is_file():
             raise typer.BadParameter(f"--data: there is no file {path}")
     return files
 
 
-def _file(text: str) -> tuple[str, Path]:
-    table, equals, path = text.partition("=")
-    if not equals or not table or not path:
+def _places(flags: ConnectionFlags) -> dict[str, str]:
+    """Returns where each table is, in the words of the engine."""
+    if not flags.data:
+        if flags.embedded:
+            return {table: str(path) for table, path in find_examples(flags.examples).tables.items()}
+        raise typer.BadParameter("--data TABLE=PATH says where the data are")
+    return dict(_place(text) for text in flags.data)
+
+
+def _place(text: str) -> tuple[str, str]:
+    table, equals, place = text.partition("=")
+    if not equals or not table or not place:
         raise typer.BadParameter("--data expects TABLE=PATH")
-    return table, Path(path)
+    return table, place

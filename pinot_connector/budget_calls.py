@@ -193,7 +193,9 @@ class BudgetCalls:
             answer = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=seconds)
         except grpc.aio.AioRpcError as error:
             return error.code() not in _DEAD
-        return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+        if answer.status == health_pb2.HealthCheckResponse.NOT_SERVING:
+            raise ServiceUnavailable(Service.BUDGET, "it says that it cannot serve")
+        return True
 
 
 def _new_id() -> str:

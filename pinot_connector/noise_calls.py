@@ -42,10 +42,10 @@ class NoiseCalls:
         self._timeout = timeouts.dp
 
     async def translate(
-        self, question: question_pb2.Question, data_version: str
+        self, question: question_pb2.Question, data_version: str, dialect: str
     ) -> dp_pb2.TranslateQueryResponse:
-        """Returns the query and the plan for a question on one version of the data."""
-        request = dp_pb2.TranslateQueryRequest(question=question, data_version=data_version)
+        """Returns one engine's query and the plan for a question on one version of the data."""
+        request = dp_pb2.TranslateQueryRequest(question=question, data_version=data_version, dialect=dialect)
         return await self._call(self._stub.TranslateQuery, request)
 
     async def estimate(self, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:

@@ -155,7 +155,7 @@ class Steps:
     async def _translate(self, question: question_pb2.Question) -> tuple[dp_pb2.TranslateQueryResponse, str]:
         table = await self._accepted_table(question)
         data_version = await self._on_engine(lambda: self._engine.data_version(table))
-        translation = await self._noise.translate(question, data_version)
+        translation = await self._noise.translate(question, data_version, self._engine.dialect)
         if translation.table != table:
             raise IntegrityError("dp_service translated a question about another table")
         return translation, data_version
@@ -168,7 +168,7 @@ class Steps:
         named = question.structured.table or self._tables_of_texts.get(question.sql, "")
         if named in self._accepted:
             return named
-        table = (await self._noise.translate(question, NO_VERSION_YET)).table
+        table = (await self._noise.translate(question, NO_VERSION_YET, self._engine.dialect)).table
         if named not in ("", table):
             raise IntegrityError("dp_service translated a question about another table")
         self._accepted.add(table)

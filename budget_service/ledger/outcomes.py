@@ -21,6 +21,10 @@ class Reason(Enum):
     SUM_OVERFLOW = "SUM_OVERFLOW"
     REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
     TOO_MANY_LIMITS = "TOO_MANY_LIMITS"
+    UNIT_UNCHANGED = "UNIT_UNCHANGED"
+    CURRENCY_PLANNED = "CURRENCY_PLANNED"
+    NO_CURRENCY_PLANNED = "NO_CURRENCY_PLANNED"
+    WINDOW_NEVER_ENDS = "WINDOW_NEVER_ENDS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,15 @@ class LimitsSet:
     version: int
 
 
-Outcome: TypeAlias = Reserved | Charged | Released | LimitsSet | Exhausted | Refused
+@dataclass(frozen=True, slots=True)
+class CurrencyChanged:
+    """Another currency is planned from `begins_at` on, or none any more if `unit_id` is empty."""
+
+    unit_id: str
+    begins_at: Microseconds
+
+
+Outcome: TypeAlias = Reserved | Charged | Released | LimitsSet | CurrencyChanged | Exhausted | Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,13 @@ from budget_service.stores.interface import (
     system_clock,
 )
 from budget_service.stores.postgres_address import parse_address
-from budget_service.stores.postgres_connections import FAULTS, Connections, Session, TooLongError
+from budget_service.stores.postgres_connections import (
+    FAULTS,
+    MAX_CONNECTIONS,
+    Connections,
+    Session,
+    TooLongError,
+)
 from budget_service.stores.postgres_schema import RULES, demand_promises, install
 
 # Two is what a window that ends between guess and decision takes.
@@ -48,6 +54,11 @@ _LIMITS = sql.SQL(
     "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
     "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s AND level = ANY(%s::text[])"
 )
+_ALL_LIMITS = sql.SQL(
+    "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
+    "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s"
+)
+_PING = sql.SQL("SELECT 1")
 _QUESTION = sql.SQL(
     "SELECT query_id FROM gris.reservations WHERE root = %s AND reservation_id = %s AND account = %s"
 )
@@ -65,7 +76,8 @@ class PostgresStore:
     """
 
     def __init__(self, address: str, *, allow_volatile: bool, clock: Clock | None) -> None:
-        self._connections = Connections(parse_address(address), self._prove)
+        self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS)
+        self._sign = Connections(parse_address(address), self._prove, 1)
         self._allow_volatile = allow_volatile
         self._clock = clock
         # By root account, in the order in which they came.
@@ -118,6 +130,11 @@ class PostgresStore:
         ((version, limits),) = await self._reading(_LIMITS, account.root, account.root, names)
         return text.parse_limits(version, limits)
 
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        ((version, limits),) = await self._reading(_ALL_LIMITS, root, root)
+        return text.parse_limits(version, limits)
+
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
         return [root for (root,) in await self._reading(audit.ROOTS)]
@@ -161,10 +178,16 @@ class PostgresStore:
         except OutcomeUnknownError as error:
             raise StoreUnavailableError(str(error)) from None
 
+    async def ping(self) -> None:
+        """Return as soon as PostgreSQL answers, on a connection that nothing else waits for; see `Store`."""
+        async with self._sign.session() as session:
+            await session.rows(_PING)
+
     async def close(self) -> None:
         """Finish what was begun and close every connection."""
         await asyncio.gather(*self._begun, return_exceptions=True)
         await self._connections.close()
+        await self._sign.close()
 
     async def _in_turn(self, root: str, told: str) -> tuple[str, str]:
         answered: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
