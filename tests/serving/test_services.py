@@ -38,6 +38,7 @@ class Guarded:
     authority: Authority
     issuer: Issuer
     app: Credentials
+    access: Path
 
 
 def access_file(folder: Path, issuer: Issuer) -> Path:
@@ -70,14 +71,17 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """Run both services behind mutual TLS."""
     folder = tmp_path_factory.mktemp("guarded")
     authority, issuer = Authority.new(folder), Issuer(folder)
-    words = security_words(authority, access_file(folder, issuer))
+    access = access_file(folder, issuer)
+    words = security_words(authority, access)
     admin = ["--admin-listen", "127.0.0.1:0"]
     with (
         process("dp_service", [*dp_words(folder), *words], folder / "dp.log") as dp,
         process("budget_service", [*budget_words(folder), *words, *admin], folder / "budget.log") as budget,
     ):
         app = authority.client(uri("spiffe://example.org/app"), file="app")
-        yield Guarded(dp["address"], budget["address"], budget["admin_address"], authority, issuer, app)
+        yield Guarded(
+            dp["address"], budget["address"], budget["admin_address"], authority, issuer, app, access
+        )
 
 
 async def outcome(address: str, credentials: Credentials, method: str) -> tuple[grpc.StatusCode, str]:
@@ -144,6 +148,28 @@ async def test_whoever_reaches_a_service_may_ask_whether_it_lives(guarded: Guard
         stub: Any = health_pb2_grpc.HealthStub(channel)
         answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=5)
     assert health_pb2.HealthCheckResponse.SERVING == answer.status
+
+
+async def test_a_role_is_given_and_taken_while_the_service_runs(guarded: Guarded) -> None:
+    """The access file counts from the next call on, also on a connection that is open; a spoilt one changes nothing."""
+    late = guarded.authority.client(dns("late.example.org"), file="late")
+    method, before = "/gris.budget.v1.BudgetService/GetBudget", guarded.access.read_text()
+    async with open_channel(Endpoint(guarded.budget, late)) as channel:
+        call: Any = channel.unary_unary(method)
+        codes = []
+        for content in (
+            before,
+            before.replace("certificates:", 'certificates:\n  "dns:late.example.org": [read]'),
+            "certificates: [spoilt",
+            before,
+        ):
+            guarded.access.write_text(content)
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await call(b"", timeout=5)
+            codes.append(error.value.code())
+    # An empty request is refused for what it lacks once its caller may ask.
+    denied, asked = grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT
+    assert [denied, asked, asked, denied] == codes
 
 
 @pytest.mark.parametrize(
