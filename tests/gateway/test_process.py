@@ -93,6 +93,31 @@ def test_a_wrong_configuration_is_named_in_one_line(
     assert 1 == said.count("\n")
 
 
+@pytest.mark.parametrize(
+    ("pinot", "code", "complaint"),
+    [
+        ("broker: 'http://b:1', controller: 'http://c:1'", 0, ""),
+        ("broker: 'http://b:1', controller: 'https://c:1'", 2, "engine.pinot: controller and broker"),
+        ("broker: 'https://b:1', controller: 'https://c:1', ca_file: absent", 2, "engine.pinot"),
+        (
+            "broker: 'https://b:1', controller: 'https://c:1', authorization_file: absent",
+            2,
+            "authorization_file",
+        ),
+        ("broker: 'http://b:1'", 2, "engine.pinot.controller"),
+    ],
+)
+def test_a_pinot_is_named_as_the_engine(
+    configuration: Path, capsys: pytest.CaptureFixture[str], pinot: str, code: int, complaint: str
+) -> None:
+    """Its URLs and files are checked; it is asked nothing yet."""
+    text = configuration.read_text()
+    engine = f"engine: {{pinot: {{{pinot}}}}}\n"
+    configuration.write_text(text[: text.index("engine:")] + engine + text[text.index("identity:") :])
+    assert code == main(["--config", str(configuration), "--validate"])
+    assert complaint in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0"])
 def test_plain_text_beyond_this_machine_must_be_asked_for(
     configuration: Path, capsys: pytest.CaptureFixture[str], listen: str
