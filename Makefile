@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 ENGINE ?= duckdb
+AGAINST ?= main
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit chaos pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget fuzz clean
+.PHONY: help demo test check format protos audit chaos pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget fuzz go-client clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -49,6 +50,8 @@ check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd protos && ../node_modules/.bin/buf lint
+# Nothing that clients are built on may be taken away; a checkout without the branch has nothing to compare with.
+	@! git show-ref --quiet refs/heads/$(AGAINST) || (cd protos && set -x && ../node_modules/.bin/buf breaking --against "$$(git rev-parse --git-common-dir)#branch=$(AGAINST),subdir=protos")
 	$(BIN)/python protos/generate.py --check
 
 format: $(VENV)/.dev ## format the code
@@ -84,6 +87,9 @@ bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf
 
 bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo on the same server; BENCH="--store sqlite"
 	$(BIN)/python -m bench.budget $(BENCH)
+
+go-client: node_modules/.bin/buf ## build examples/go/ask, the client in Go; needs Go 1.24 or newer
+	cd examples/go && ../../node_modules/.bin/buf generate ../../protos && go build -o ask .
 
 clean: ## remove what make has set up
 	rm -rf $(VENV) node_modules .gris
