@@ -111,9 +111,25 @@ class ChangeCurrency:
         return _fingerprint(self.account, ("change currency", self.unit_id))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeClock:
+    """Let the time of a root, the `account`, go on after its store's clock was wrong.
+
+    `told_time` is what the time is, by another clock.
+    """
+
+    account: Account
+    request_id: str
+    told_time: Microseconds
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of what the administrator wants; a repeat is sent later and says another time."""
+        return _fingerprint(self.account, ("resume clock",))
+
+
 BudgetRequest: TypeAlias = Reserve | Charge | Release
 # What an administrator asks of a root account.
-RootRequest: TypeAlias = SetLimits | ChangeCurrency
+RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
 Request: TypeAlias = BudgetRequest | RootRequest
 
 

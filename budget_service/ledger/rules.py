@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from budget_service.ledger.administration import REFUSAL_RETENTION, RETENTION, change_currency, set_limits
+from budget_service.ledger.administration import (
+    REFUSAL_RETENTION,
+    RETENTION,
+    change_currency,
+    resume_clock,
+    set_limits,
+)
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import (
@@ -30,6 +36,7 @@ from budget_service.ledger.requests import (
     Release,
     Request,
     Reserve,
+    ResumeClock,
     SetLimits,
 )
 from budget_service.ledger.state import (
@@ -59,6 +66,8 @@ def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
         return Decision(_recall(remembered, request), None)
     if isinstance(request, SetLimits):
         return set_limits(snapshot, request, now)
+    if isinstance(request, ResumeClock):
+        return resume_clock(snapshot, request, now)
     if request.limits_version != snapshot.root.limits_version:
         raise LimitsChangedError
     if isinstance(request, ChangeCurrency):

@@ -83,8 +83,8 @@ class PostgresStore:
         # By root account, in the order in which they came.
         self._waiting: dict[str, dict[asyncio.Future[tuple[str, str]], str]] = {}
         self._begun: set[asyncio.Task[Any]] = set()
-        # How far PostgreSQL's clock was ahead of ours when a guess of its time was wrong.
-        self._ahead: Microseconds = 0
+        # How far the time of a root was ahead of our clock when a guess of it was wrong.
+        self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
     async def open(
@@ -105,7 +105,7 @@ class PostgresStore:
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request and write the change in one transaction; see `Store`."""
-        guess = self._guess()
+        guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
             told = text.argument(request, guess, self._told_clock())
             kind, answer = await self._in_turn(request.account.root, told)
@@ -114,7 +114,7 @@ class PostgresStore:
             if kind != "clock":
                 return text.parse_answer(kind, answer)
             guess = int(answer)
-            self._ahead = guess - system_clock()
+            self._ahead[request.account.root] = guess - system_clock()
         raise StoreUnavailableError("the clock of PostgreSQL does not stand still")
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
@@ -265,8 +265,8 @@ class PostgresStore:
     async def _prove(self, session: Session) -> None:
         await demand_promises(session, allow_volatile=self._allow_volatile)
 
-    def _guess(self) -> Microseconds:
-        return system_clock() + self._ahead if self._clock is None else self._clock()
+    def _guess(self, root: str) -> Microseconds:
+        return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
 
     def _told_clock(self) -> Microseconds | None:
         return None if self._clock is None else self._clock()

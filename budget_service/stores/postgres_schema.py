@@ -21,7 +21,7 @@ TABLES = (SQL / "tables.sql").read_bytes()
 PLACEHOLDER = "gris_rules"
 _FUNCTIONS = "\n".join(
     (SQL / f"{name}.sql").read_text(encoding="utf-8")
-    for name in ("ledger", "balances", "reserve", "charge", "release", "limits", "currency", "apply")
+    for name in ("ledger", "balances", "reserve", "charge", "release", "limits", "currency", "clock", "apply")
 )
 # Every program calls the functions it brought: another one beside it, with other rules, changes nothing for it.
 RULES = f"{PLACEHOLDER}_{hashlib.sha256(_FUNCTIONS.encode()).hexdigest()[:16]}"

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from budget_service.ledger.administration import REFUSAL_RETENTION, RETENTION
+from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance, Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
@@ -19,6 +19,7 @@ from budget_service.ledger.requests import (
     Release,
     Request,
     Reserve,
+    ResumeClock,
     SetLimits,
     payer_of,
 )
@@ -60,7 +61,7 @@ def parse_answer(kind: str, text: str) -> Answer:
 def parse_reading(found: dict[str, Any]) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read` found, and its time."""
     snapshot = Snapshot(
-        root=RootRecord(read_currency(found), found["last_time"], found["limits_version"]),
+        root=RootRecord(read_currency(found), found["last_time"], found["limits_version"], found["ahead"]),
         balances={read_account(each["level"]): read_balance(each) for each in found["balances"] or ()},
         due=tuple(read_reservation(each) for each in found["due"] or ()),
     )
@@ -92,6 +93,9 @@ def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:
             return _limit_fields(request)
         case ChangeCurrency():
             return _currency_fields(request, guess)
+        case ResumeClock():
+            told = {"operation": "resume clock", "told_time": request.told_time}
+            return told | {"clock_tolerance": CLOCK_TOLERANCE}
         case _:
             return _budget_fields(request, guess)
 

@@ -22,7 +22,15 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits, parse_limit
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import ChangeCurrency, Charge, Release, Request, Reserve, SetLimits
+from budget_service.ledger.requests import (
+    ChangeCurrency,
+    Charge,
+    Release,
+    Request,
+    Reserve,
+    ResumeClock,
+    SetLimits,
+)
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
@@ -88,6 +96,7 @@ CHANGES: dict[type[Request], Script] = {
     Release: Script("ledger.lua", "release.lua"),
     SetLimits: Script("ledger.lua", "limits.lua"),
     ChangeCurrency: Script("ledger.lua", "currency.lua"),
+    ResumeClock: Script("ledger.lua", "clock.lua"),
 }
 
 
@@ -111,8 +120,8 @@ class RedisStore:
         self._sign = Redis(connection_pool=sign_pool)
         self._allow_volatile = allow_volatile
         self._clock = clock
-        # How far Redis' clock was ahead of ours when a guess of its time was wrong.
-        self._ahead: Microseconds = 0
+        # How far the time of a root was ahead of our clock when a guess of it was wrong.
+        self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
     async def open(address: str, *, allow_volatile: bool = False, clock: Clock | None = None) -> RedisStore:
@@ -132,7 +141,7 @@ class RedisStore:
     async def apply(self, request: Request) -> Answer:
         """Decide a request and write the change in one script; see `Store`."""
         script, keys = CHANGES[type(request)], text.request_keys(request)
-        guess = self._guess()
+        guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
             told = text.argument(request, guess, self._told_clock())
             kind, answer = await self._run(script, keys, told)
@@ -141,7 +150,7 @@ class RedisStore:
             if kind != "clock":
                 return text.parse_answer(kind, answer)
             guess = int(answer)
-            self._ahead = guess - system_clock()
+            self._ahead[request.account.root] = guess - system_clock()
         raise StoreUnavailableError("the clock of Redis does not stand still")
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
@@ -285,8 +294,8 @@ class RedisStore:
             # A reading has no outcome that could be unknown.
             raise StoreUnavailableError(str(error)) from error
 
-    def _guess(self) -> Microseconds:
-        return system_clock() + self._ahead if self._clock is None else self._clock()
+    def _guess(self, root: str) -> Microseconds:
+        return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
 
     def _told_clock(self) -> str:
         return "" if self._clock is None else str(self._clock())

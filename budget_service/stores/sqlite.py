@@ -255,9 +255,10 @@ class SqliteStore:
 
     def _decide_one(self, request: Request) -> Answer | Exception:
         root = self._view.root(request.account.root)
-        now = root.now(self._clock())
+        clock = self._clock()
+        now = root.now(clock)
         try:
-            decision = decide(self._view.snapshot(root, request, now), request, now)
+            decision = decide(self._view.snapshot(root, request, now, clock), request, now)
         except LimitsChangedError as error:
             return error
         if decision.change is not None:

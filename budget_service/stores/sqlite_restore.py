@@ -57,7 +57,7 @@ def _spend(connection: sqlite3.Connection, level: Account, limit: Limit, clock: 
 
 def _write(connection: sqlite3.Connection, level: Account, spent: Spent, root: RootRecord) -> None:
     write = connection.execute
-    write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?, ?, ?, ?)", rows.root_row(level.root, root))
+    write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows.root_row(level.root, root))
     balance = rows.balance_row(level, spent.balance)
     write("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", balance)
     entry = rows.journal_row(spent.entry)

@@ -35,6 +35,7 @@ class Budget:
     unit_id: str
     next_unit_id: str
     next_unit_begins_at: str
+    seconds_ahead: float
 
 
 class Ledger:
@@ -54,6 +55,7 @@ class Ledger:
             unit_id=response.unit_id,
             next_unit_id=response.next_unit_id,
             next_unit_begins_at=moment_text(response.next_unit_begins_at) if response.next_unit_id else "",
+            seconds_ahead=response.clock_ahead.ToTimedelta().total_seconds(),
         )
 
     async def set_limit(self, change: admin_pb2.LimitChange) -> int:
@@ -73,6 +75,15 @@ class Ledger:
         request = admin_pb2.BeginCurrencyRequest(account=account, unit_id=unit_id, request_id=request_id)
         response = await _called(self._admin.BeginCurrency, request, CALL_SECONDS)
         return moment_text(response.begins_at)
+
+    async def resume_clock(self, root: str, request_id: str) -> float:
+        """Lets the time of a root go on, by this machine's clock; returns how far ahead it is, in seconds."""
+        request = admin_pb2.ResumeClockRequest(
+            account=budget_pb2.Account(path=[root]), request_id=request_id or uuid.uuid4().hex
+        )
+        request.true_time.GetCurrentTime()
+        response = await _called(self._admin.ResumeClock, request, CALL_SECONDS)
+        return float(response.ahead.ToTimedelta().total_seconds())
 
     async def listed(self, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
         """Returns charges, oldest first, at most so many."""

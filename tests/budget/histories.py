@@ -13,6 +13,7 @@ from budget_service.ledger.requests import (
     Release,
     Request,
     Reserve,
+    ResumeClock,
     RootRequest,
     SetLimits,
 )
@@ -50,6 +51,7 @@ class Act(Enum):
     REWINDOW = "change a window"
     RELIMIT = "set or remove a stored limit"
     CURRENCY = "plan another currency, or withdraw it"
+    RESUME = "let time go on"
     EVENING = "wait until just before midnight"
     WAIT = "wait"
 
@@ -173,7 +175,7 @@ class Player:
         return None
 
     def _versioned(self, request: Request | None) -> Request | None:
-        if request is None or isinstance(request, SetLimits):
+        if request is None or isinstance(request, SetLimits | ResumeClock):
             return request
         return replace(request, limits_version=self.version)
 
@@ -188,9 +190,11 @@ class Player:
         self.version += 1
         return SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
 
-    def _change_currency(self, step: Step, id_: str) -> Request:
+    def _change_root(self, step: Step, id_: str) -> Request:
         unit_id = (OTHER_UNIT, UNIT, OTHER_UNIT, "")[step.pick % 4]
         root = Account((self.root,))
+        if step.act is Act.RESUME:
+            return ResumeClock(account=root, request_id=id_, told_time=self.clock.now)
         return ChangeCurrency(account=root, request_id=id_, unit_id=unit_id, rules=self.rules)
 
     def _request(self, step: Step) -> Request | None:
@@ -209,8 +213,8 @@ class Player:
                 return replace(asked, forfeits=forfeits)
             case Act.RELIMIT:
                 return self._set_limits(step, id_)
-            case Act.CURRENCY:
-                return self._change_currency(step, id_)
+            case Act.CURRENCY | Act.RESUME:
+                return self._change_root(step, id_)
             case Act.DEDUCT:
                 ids = {"release_id": release_id if step.name else "", "query_id": query_id}
                 return charge(id_, step.cost, account=account, on=levels, **ids)
@@ -256,6 +260,8 @@ def _with_other_content(request: Request) -> Request:
             return replace(request, reservation_id=request.reservation_id + "'")
         case SetLimits():
             return replace(request, changes=())
+        case ResumeClock():
+            return replace(request, account=Account((request.account.root, "x")))
         case ChangeCurrency():
             return replace(request, unit_id=request.unit_id + "0")
 

@@ -9,7 +9,6 @@ from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
-    ChangeCurrency,
     Charge,
     Request,
     Reserve,
@@ -145,8 +144,8 @@ class MemoryStore:
         if isinstance(request, SetLimits):
             count = sum(level.root == account.root for level in self.stored)
             return Snapshot(root=root, remembered=remembered, stored_limits=count)
-        if isinstance(request, ChangeCurrency):
-            return Snapshot(root=root, remembered=remembered)
+        if isinstance(request, RootRequest):
+            return Snapshot(root=root, remembered=remembered, clock=self.clock())
         named = None if isinstance(request, Reserve) else self.reservations.get(request.reservation_id)
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")

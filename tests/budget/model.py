@@ -10,6 +10,7 @@ from budget_service.ledger.requests import (
     Charge,
     Request,
     Reserve,
+    ResumeClock,
     SetLimits,
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
@@ -52,17 +53,25 @@ class Model:
     paid: dict[tuple[Account, Account, str, str], tuple[Microseconds, str]] = field(default_factory=dict)
     told: dict[str, tuple[str, Told, Microseconds]] = field(default_factory=dict)
     limits_version: int = 0
+    ahead: Microseconds = 0
 
     def tell(self, request: Request, clock: Microseconds) -> Told:
         """Answer a request."""
         content, told, forgotten_at = self.told.get(request.request_id, ("", (), 0))
-        if max(self.now, clock) < forgotten_at:
+        if max(self.now, clock + self.ahead) < forgotten_at:
             return told if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
         self.advance(clock)
         if isinstance(request, SetLimits):
             self.limits_version += 1
             told = ("limits", self.limits_version)
             self.told[request.request_id] = (request.fingerprint(), told, self.now + ANSWERS_LAST)
+            return told
+        if isinstance(request, ResumeClock):
+            is_behind = self.now - clock - self.ahead >= 60 * SECOND
+            self.ahead = self.now - clock if is_behind else self.ahead
+            told = ("clock", self.ahead) if is_behind else ("CLOCK_NOT_BEHIND",)
+            lasts = ANSWERS_LAST if is_behind else REFUSALS_LAST
+            self.told[request.request_id] = (request.fingerprint(), told, self.now + lasts)
             return told
         if isinstance(request, ChangeCurrency):
             told = self._change_currency(request)
@@ -87,7 +96,7 @@ class Model:
 
     def advance(self, clock: Microseconds) -> None:
         """Let time pass and reservations lapse."""
-        self.now = max(self.now, clock)
+        self.now = max(self.now, clock + self.ahead)
         if self.planned[0] and self.planned[1] <= self.now:
             self.currency, self.planned = self.planned, ("", 0)
         lapsed = [id_ for id_, hold in self.held.items() if hold.ends_at <= self.now]

@@ -20,7 +20,8 @@ CREATE TABLE gris.roots (
   limits_version bigint NOT NULL,
   currency_since bigint NOT NULL DEFAULT 0,
   next_unit_id text NOT NULL DEFAULT '',
-  next_since bigint NOT NULL DEFAULT 0
+  next_since bigint NOT NULL DEFAULT 0,
+  ahead bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
 -- The limits that an administrator has set, written as limits.limit_text.
