@@ -211,7 +211,7 @@ def _seen_findings(seen: Iterable[tuple[Path, Level]]) -> Iterator[Finding]:
     last: dict[Path, Level] = {}
     for path, level in seen:
         where = f"{'/'.join(path)}, under load"
-        before = last.get(path, Level(level.limit, NOTHING, NOTHING))
+        before = last.get(path, level)
         used = level.spent.plus(level.reserved)
         if path in LOWERED and not used.within(level.limit):
             # Its limit was lowered below what is used: that may only shrink, or turn from held to spent.
