@@ -21,6 +21,7 @@ from budget_service.ledger.requests import (
     Reserve,
     ResumeClock,
     SetLimits,
+    WriteOff,
     payer_of,
 )
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
@@ -124,7 +125,7 @@ def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any
         "payer": payer_of(request),
         "levels": [_level(each, guess) for each in request.levels],
         "limits_version": request.limits_version,
-        "reservation_id": escaped(request.reservation_id),
+        "reservation_id": "" if isinstance(request, WriteOff) else escaped(request.reservation_id),
         "expired_at_once": MAX_EXPIRED_AT_ONCE,
         **_own_fields(request),
     }
@@ -138,6 +139,8 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
         case Charge():
             own = {"operation": "charge", "release_id": escaped(request.release_id)}
             return own | _question(request.query_id) | _cost(request.cost, request.unit_id)
+        case WriteOff():
+            return {"operation": "write off"}
         case Release():
             return {"operation": "release"}
 

@@ -30,6 +30,7 @@ from budget_service.ledger.requests import (
     Reserve,
     ResumeClock,
     SetLimits,
+    WriteOff,
 )
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
@@ -46,6 +47,7 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.redis_line import Line
 from budget_service.stores.redis_schema import bring_up
+from budget_service.stores.remote_mark import Count, Keeper
 
 # One for the requests, the others for checks and listings.
 MAX_CONNECTIONS = 4
@@ -87,6 +89,7 @@ class Script:
 READ = Script("read.lua")
 BALANCES = Script("balances.lua")
 SEAL = Script("seal.lua")
+COUNT = Script("count.lua")
 DROP_SEALED = Script("drop_sealed.lua")
 STORED_LIMITS = Script("stored_limits.lua")
 ALL_LIMITS = Script("all_limits.lua")
@@ -94,6 +97,7 @@ CHANGES: dict[type[Request], Script] = {
     Reserve: Script("ledger.lua", "reserve.lua"),
     Charge: Script("ledger.lua", "charge.lua"),
     Release: Script("ledger.lua", "release.lua"),
+    WriteOff: Script("ledger.lua", "write_off.lua"),
     SetLimits: Script("ledger.lua", "limits.lua"),
     ChangeCurrency: Script("ledger.lua", "currency.lua"),
     ResumeClock: Script("ledger.lua", "clock.lua"),
@@ -119,13 +123,19 @@ class RedisStore:
         self._line = Line(pool)
         self._sign = Redis(connection_pool=sign_pool)
         self._allow_volatile = allow_volatile
+        self._keeper: Keeper | None = None
         self._clock = clock
         # How far the time of a root was ahead of our clock when a guess of it was wrong.
         self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
-    async def open(address: str, *, allow_volatile: bool = False, clock: Clock | None = None) -> RedisStore:
-        """Connect and check that Redis keeps what it is given. Raises StoreUnavailableError or StoreUnusableError."""
+    async def open(
+        address: str, *, allow_volatile: bool = False, clock: Clock | None = None, mark: Path | None = None
+    ) -> RedisStore:
+        """Connect and check that Redis keeps what it is given, and that it is not behind its `mark`.
+
+        Raises StoreUnavailableError or StoreUnusableError.
+        """
         store = RedisStore(
             _pool(address, MAX_CONNECTIONS), _pool(address, 1), allow_volatile=allow_volatile, clock=clock
         )
@@ -133,6 +143,10 @@ class RedisStore:
             await store.check()
             await bring_up(store._client)
             await store._warn_of_losses()
+            if mark is not None:
+                keeper = Keeper(mark, store._count)
+                await keeper.begin()
+                store._keeper = keeper
         except BaseException:
             await store.close()
             raise
@@ -140,6 +154,8 @@ class RedisStore:
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request and write the change in one script; see `Store`."""
+        if self._keeper is not None:
+            self._keeper.charged()
         script, keys = CHANGES[type(request)], text.request_keys(request)
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
@@ -236,6 +252,12 @@ class RedisStore:
             raise StoreUnusableError(
                 "this Redis forgets charges when it dies: start it with --appendonly yes"
             )
+        if self._keeper is not None:
+            await self._keeper.look()
+
+    async def confirm(self, mark: Path) -> None:
+        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        await Keeper(mark, self._count).confirm()
 
     async def ping(self) -> None:
         """Return as soon as Redis answers, on a connection that nothing else waits for; see `Store`."""
@@ -249,6 +271,10 @@ class RedisStore:
         await self._line.close()
         await self._sign.connection_pool.disconnect()
         await self._pool.disconnect()
+
+    async def _count(self, step: int) -> Count:
+        ledger_id, count = await self._ask(COUNT, [text.LEDGER_KEY], secrets.token_hex(16), str(step))
+        return Count(ledger_id, int(count))
 
     async def _warn_of_losses(self) -> None:
         loss = LOSSES.get(await self._setting("appendfsync"), "what a power failure loses is unknown")

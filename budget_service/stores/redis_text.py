@@ -3,6 +3,7 @@
 All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot.
 A script makes the keys of payments itself, since only it knows the question of a reservation; they share the slot too.
 
+    gris:ledger                hash     ledger_id, count
     gris:{ROOT}:root           hash     unit_id, currency_since, next_unit_id, next_since, last_time, limits_version,
                                         ahead
     gris:{ROOT}:limits         hash     level -> limits.limit_text
@@ -40,6 +41,7 @@ from budget_service.ledger.requests import (
     ResumeClock,
     RootRequest,
     SetLimits,
+    WriteOff,
     payer_of,
 )
 from budget_service.ledger.state import (
@@ -64,6 +66,7 @@ from budget_service.stores.codec import (
 )
 from budget_service.stores.interface import BalancePage
 
+LEDGER_KEY = "gris:ledger"
 ROOT_KEYS = "gris:{*}:root"
 FIELDS_AT_ONCE = 1000
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
@@ -297,7 +300,7 @@ def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any
         "levels": [_level(each, guess) for each in request.levels],
         "limits_version": str(request.limits_version),
         "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
-        "reservation_id": request.reservation_id,
+        "reservation_id": "" if isinstance(request, WriteOff) else request.reservation_id,
         **_own_fields(request),
     }
 
@@ -314,7 +317,7 @@ def _own_fields(request: BudgetRequest) -> dict[str, str]:
         case Charge():
             own = {"release_id": request.release_id, "query_id": request.query_id}
             return own | _cost_fields(request.cost, request.unit_id)
-        case Release():
+        case Release() | WriteOff():
             return {}
 
 

@@ -15,6 +15,7 @@ from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
 from budget_service.ledger.requests import (
     BudgetRequest,
     Charge,
+    Release,
     Request,
     Reserve,
     RootRequest,
@@ -95,7 +96,7 @@ class View:
         if isinstance(request, RootRequest):
             return Snapshot(root=root, clock=clock)
         reservation = None
-        if not isinstance(request, Reserve) and request.reservation_id:
+        if isinstance(request, Charge | Release) and request.reservation_id:
             reservation = self.reservation(request.account, request.reservation_id)
         due = self._due(request.account.root, now)
         named = due if reservation is None else (*due, reservation)

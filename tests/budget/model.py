@@ -12,6 +12,7 @@ from budget_service.ledger.requests import (
     Reserve,
     ResumeClock,
     SetLimits,
+    WriteOff,
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span
@@ -67,9 +68,11 @@ class Model:
             self.told[request.request_id] = (request.fingerprint(), told, self.now + ANSWERS_LAST)
             return told
         if isinstance(request, ResumeClock):
-            is_behind = self.now - clock - self.ahead >= 60 * SECOND
+            agrees = abs(clock - request.told_time) <= 60 * SECOND
+            is_behind = agrees and self.now - clock - self.ahead >= 60 * SECOND
             self.ahead = self.now - clock if is_behind else self.ahead
-            told = ("clock", self.ahead) if is_behind else ("CLOCK_NOT_BEHIND",)
+            refusal = "CLOCK_NOT_BEHIND" if agrees else "CLOCKS_DISAGREE"
+            told = ("clock", self.ahead) if is_behind else (refusal,)
             lasts = ANSWERS_LAST if is_behind else REFUSALS_LAST
             self.told[request.request_id] = (request.fingerprint(), told, self.now + lasts)
             return told
@@ -148,12 +151,23 @@ class Model:
             return ("UNIT_MISMATCH",)
         if isinstance(request, Reserve):
             return self._reserve(request)
+        if isinstance(request, WriteOff):
+            return self._write_off(request)
         hold = self.held.get(request.reservation_id)
         if isinstance(request, Charge) and (hold or not request.reservation_id):
             return self._charge(request, hold)
         if hold is None:
             return ("RESERVATION_OVER",)
         return ("released", self.held.pop(request.reservation_id).cost, hold.request.unit_id)
+
+    def _write_off(self, request: WriteOff) -> Told:
+        (each,) = request.levels
+        used = _sum([Cost(*sums) for sums in self.sums(each)])
+        left = [max(0, most - spent) for most, spent in zip(_sum([each.limit.maximum]), used, strict=True)]
+        rest = Cost(*left) if each.limit.mode is Mode.ENFORCE else Cost(0, 0)
+        if rest != Cost(0, 0):
+            self._spend(self._windows(request.levels), rest, self.currency[0])
+        return ("charged", rest, False)
 
     def _reserve(self, request: Reserve) -> Told:
         recorded = self._paid(request, "query", request.query_id)
