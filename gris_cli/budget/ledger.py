@@ -147,6 +147,9 @@ async def _called(call: Callable[..., Awaitable[_Response]], request: object, se
             raise typer.BadParameter(
                 "this address does not serve the administrator: see --admin-listen"
             ) from None
+        if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
+            # The ledger says in words what stands in the way.
+            raise typer.BadParameter(error.details() or "the ledger refuses") from None
         if problem := _violation(error):
             raise typer.BadParameter(problem) from None
         raise translated(Service.BUDGET, error) from None
