@@ -65,11 +65,12 @@ local function clock()
 end
 
 local root = redis.call('HMGET', root_key, 'unit_id', 'last_time', 'limits_version',
-  'currency_since', 'next_unit_id', 'next_since')
+  'currency_since', 'next_unit_id', 'next_since', 'ahead')
 local limits_version = root[3] or '0'
 local unit_id, currency_since = root[1] or '', tonumber(root[4] or '0')
 local next_unit_id, next_since = root[5] or '', tonumber(root[6] or '0')
-local now = math.max(clock(), tonumber(root[2] or '0'))
+local store_clock, ahead = clock(), tonumber(root[7] or '0')
+local now = math.max(store_clock + ahead, tonumber(root[2] or '0'))
 -- Currency.at
 if next_unit_id ~= '' and now >= next_since then
   unit_id, currency_since, next_unit_id, next_since = next_unit_id, next_since, '', 0
