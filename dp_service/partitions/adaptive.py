@@ -61,7 +61,8 @@ def first_weights(units: int, sizes: Integers) -> Integers:
 def returned_fractions(weights: Integers, enough: int) -> Floats:
     """Return r for elements with these first weights; shape as `weights`."""
     # Dividing an integer constant by larger and larger floats gives smaller and smaller floats: r is monotone.
-    return 1.0 - enough / np.maximum(weights, enough).astype(np.float64)
+    capped: Floats = np.maximum(weights, enough).astype(np.float64)
+    return 1.0 - enough / capped
 
 
 def returned(first: Integers, fractions: Floats) -> Integers:

@@ -133,4 +133,4 @@ def upper_tail(x: float) -> float:
 
 def _word(probability: float) -> int:
     """Return floor(2^64 p), at most the largest word; scaling by a power of two is exact."""
-    return min(int(probability * 2.0**WORD_BITS), 2**WORD_BITS - 1)
+    return min(int(math.ldexp(probability, WORD_BITS)), 2**WORD_BITS - 1)

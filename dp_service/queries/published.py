@@ -132,7 +132,7 @@ def integrity_of(content: bytes) -> str:
 
 def in_order(texts: Sequence[str], kind: ColumnType) -> tuple[Value, ...]:
     """Return the values that canonical texts denote, in element order."""
-    return tuple(sorted(_from_text(text, kind) for text in texts))  # type: ignore[type-var]  # they have one type
+    return tuple(sorted(_from_text(text, kind) for text in texts))
 
 
 def _validated(body: object) -> _Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from dp_service.queries.published import (
     written,
 )
 from gris_cli.domain.price import price_of
-from gris_cli.domain.publishing import Found, Publication, domain_of, found_on_this_machine, write_recorded
+from gris_cli.domain.publishing import Found, Publication, domain_of, write_recorded
 from gris_cli.domain.reading import SourceError
 from gris_cli.domain.recording import LedgerAccount, account_path, record
 from pinot_connector.budgets import Cost
@@ -28,9 +29,13 @@ from pinot_connector.budgets import Cost
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be published, the policy whose currency it costs, and where the price goes; "" account: nowhere."""
+    """What is to be published and what finds it, the policy whose currency it costs, and where the price goes.
+
+    `account` empty: the price goes nowhere. `discover` raises SourceError or TooManyError.
+    """
 
     publication: Publication
+    discover: Callable[[Publication], Found]
     policy: Path
     out: Path
     account: str
@@ -60,7 +65,7 @@ def published(request: Request) -> Made:
     policy = _policy(request.policy)
     price = price_of(publication.parameters.rho, publication.parameters.delta, policy.currency)
     try:
-        found = found_on_this_machine(publication)
+        found = request.discover(publication)
     except (SourceError, TooManyError) as error:
         raise typer.BadParameter(f"--data: {error}") from None
     _check_type(policy, publication, found)
