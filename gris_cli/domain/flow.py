@@ -14,8 +14,8 @@ from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.published import (
     LARGEST_FILE_BYTES,
+    DomainFile,
     DomainFileError,
-    PublishedDomain,
     integrity_of,
     read_published,
     written,
@@ -47,7 +47,7 @@ class Request:
 class Made:
     """A domain, its price in a currency (None: no policy was given), and the integrity by which a policy names it."""
 
-    domain: PublishedDomain
+    domain: DomainFile
     price: Cost | None
     integrity: str
 

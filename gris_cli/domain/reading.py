@@ -98,7 +98,10 @@ def read_pairs(source: Source, *, delta_0: int, salt: bytes, by_frequency: bool 
         connection.execute("SET preserve_insertion_order = false")
         relation = _relation(connection, source)
         kind = _checked_types(relation, source)
-        _load(connection, relation, source, kind)
+        try:
+            _load(connection, relation, source, kind)
+        except duckdb.Error:
+            raise SourceError("expected data that can be read to their end") from None
         yield _coded(connection, kind, delta_0, salt, by_frequency=by_frequency)
 
 

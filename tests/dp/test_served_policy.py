@@ -17,7 +17,7 @@ import pytest
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dp_service.queries.published import PublishedDomain, integrity_of, written
+from dp_service.queries.published import DomainFile, integrity_of, written
 from dp_service.queries.structured import ColumnType
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, ServedPolicy, usable_policy
@@ -288,7 +288,7 @@ def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The policy's text holds the domain's hash, so a new domain is a new policy; without its file nothing changes."""
-    domain = PublishedDomain(
+    domain = DomainFile(
         table="engagement",
         column="article",
         type=ColumnType.STRING,
