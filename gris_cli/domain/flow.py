@@ -20,10 +20,11 @@ from dp_service.queries.published import (
     read_published,
     written,
 )
+from gris_cli.budget.requests import path_of
 from gris_cli.domain.price import price_of
 from gris_cli.domain.publishing import Found, Publication, domain_of, write_recorded
 from gris_cli.domain.reading import SourceError
-from gris_cli.domain.recording import LedgerAccount, account_path, record
+from gris_cli.domain.recording import LedgerAccount, record
 from pinot_connector.budgets import Cost
 
 
@@ -109,4 +110,4 @@ def _check_type(policy: Policy, publication: Publication, found: Found) -> None:
 
 def _pay(request: Request, price: Cost) -> None:
     if request.account:
-        record(LedgerAccount(request.budget, tuple(account_path(request.account)), request.key_file), price)
+        record(LedgerAccount(request.budget, tuple(path_of(request.account)), request.key_file), price)

@@ -20,6 +20,8 @@ from dp_service.queries.structured import ColumnType
 from gris_cli.domain.price import guarantee_of
 from gris_cli.domain.reading import Source, read_pairs
 
+READABLE = 0o644
+
 
 @dataclass(frozen=True)
 class Publication:
@@ -91,6 +93,8 @@ def write_recorded(domain: DomainFile, out: Path, pay: Callable[[], object]) -> 
             stream.write(written(domain))
             stream.flush()
             os.fsync(stream.fileno())
+        # A temporary file is its owner's alone; dp_service may run as somebody else.
+        path.chmod(READABLE)
         pay()
         path.replace(out)
 
