@@ -55,7 +55,7 @@ format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-protos: $(VENV)/.dev ## write protos/generated
+protos: $(VENV)/.dev ## write protos/generated and docs/api
 	$(BIN)/python protos/generate.py
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss

@@ -21,13 +21,24 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import grpc
+
 from budget_service.configuration import Configuration, ConfigurationError
-from budget_service.hosting import ListenError, administering, new_server, serving
+from budget_service.hosting import (
+    METHODS,
+    ListenError,
+    administering,
+    new_server,
+    serving,
+    spare_the_collector,
+)
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.tickets import TicketKeyError
 from budget_service.workers import stop_with_supervisor, supervise
+from serving.followed import SecurityError
+from serving.security import Security, SecurityOptions, add_security_options
 
 EXIT_UNREACHABLE = 1
 EXIT_MISCONFIGURED = 2
@@ -42,6 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     try:
         settings = LiveSettings(load_settings(options.config))
+        security = Security(SecurityOptions.of(options), METHODS)
         if options.validate:
             return 0
         if options.archive is not None and not options.archive.is_dir():
@@ -50,8 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
             return _confirm_restored(options.store, settings.current.configuration)
         if options.workers > 1:
             return asyncio.run(_supervise(options))
-        asyncio.run(_run(options, settings))
-    except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError) as error:
+        asyncio.run(_run(options, settings, security))
+    except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError, SecurityError) as error:
         return _fail(error, EXIT_MISCONFIGURED)
     except StoreUnavailableError as error:
         return _fail(error, EXIT_UNREACHABLE)
@@ -64,12 +76,17 @@ def _confirm_restored(address: str, configuration: Configuration) -> int:
     return 0
 
 
-async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
+async def _run(options: argparse.Namespace, settings: LiveSettings, security: Security) -> None:
     stop = _stop_event()
+
+    def server() -> grpc.aio.Server:
+        return new_server(shares_port=options.worker, interceptors=security.interceptors)
+
     if options.worker:
         stop_with_supervisor(stop)
     allow_volatile = settings.current.configuration.allow_volatile
     store = await open_store(options.store, allow_volatile=allow_volatile)
+    spare_the_collector()
     following = asyncio.create_task(settings.follow(options.config))
     try:
         async with AsyncExitStack() as servers:
@@ -77,9 +94,11 @@ async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
             if options.admin_listen is not None:
                 administering_ = administering(
                     store,
+                    settings,
                     options.admin_listen,
                     options.archive,
-                    server=new_server(shares_port=options.worker),
+                    server=server(),
+                    security=security,
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(
@@ -87,7 +106,8 @@ async def _run(options: argparse.Namespace, settings: LiveSettings) -> None:
                 settings,
                 options.listen,
                 with_reflection=options.reflection,
-                server=new_server(shares_port=options.worker),
+                server=server(),
+                security=security,
             )
             started["address"] = await servers.enter_async_context(serving_)
             _say_ready(started)
@@ -104,6 +124,7 @@ async def _supervise(options: argparse.Namespace) -> int:
             "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
         )
     arguments = ["--config", str(options.config), "--store", options.store]
+    arguments += SecurityOptions.of(options).words()
     if options.reflection:
         arguments.append("--reflection")
     if options.archive is not None:
@@ -153,6 +174,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="put a restored SQLite ledger into use: what was left of every open budget counts as spent; then end",
     )
+    add_security_options(parser)
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
 
