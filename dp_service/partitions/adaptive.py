@@ -49,8 +49,8 @@ MAX_DEGREE = 50
 
 _ALPHA_BITS = 16
 # alpha = 1 - 1 / (2 sqrt d), rounded down.
-_ALPHA = 2**_ALPHA_BITS - isqrt(4 ** (_ALPHA_BITS - 1) // MAX_DEGREE) - 1
-_DIVISOR = MAX_DEGREE * 2**_ALPHA_BITS
+_ALPHA = (1 << _ALPHA_BITS) - isqrt((1 << 2 * (_ALPHA_BITS - 1)) // MAX_DEGREE) - 1
+_DIVISOR = MAX_DEGREE << _ALPHA_BITS
 
 
 def first_weights(units: int, sizes: Integers) -> Integers:
