@@ -6,7 +6,7 @@ AGAINST ?= main
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit chaos pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget fuzz go-client clean
+.PHONY: audit bench-budget bench-domains bench-mechanisms bench-noise bench-path bench-timing chaos check clean demo format fuzz go-client help pinot-stream protos test
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -84,6 +84,9 @@ bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere
 
 bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf and huge histograms, as ratios
 	$(BIN)/python -m bench.timing
+
+bench-domains: $(VENV)/.dev ## pairs per second and memory of private domain discovery; BENCH="--pairs 100000000"
+	$(BIN)/python -m bench.domains $(BENCH)
 
 bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo on the same server; BENCH="--store sqlite"
 	$(BIN)/python -m bench.budget $(BENCH)

@@ -49,8 +49,8 @@ MAX_DEGREE = 50
 
 _ALPHA_BITS = 16
 # alpha = 1 - 1 / (2 sqrt d), rounded down.
-_ALPHA = 2**_ALPHA_BITS - isqrt(4 ** (_ALPHA_BITS - 1) // MAX_DEGREE) - 1
-_DIVISOR = MAX_DEGREE * 2**_ALPHA_BITS
+_ALPHA = (1 << _ALPHA_BITS) - isqrt((1 << 2 * (_ALPHA_BITS - 1)) // MAX_DEGREE) - 1
+_DIVISOR = MAX_DEGREE << _ALPHA_BITS
 
 
 def first_weights(units: int, sizes: Integers) -> Integers:
@@ -61,7 +61,8 @@ def first_weights(units: int, sizes: Integers) -> Integers:
 def returned_fractions(weights: Integers, enough: int) -> Floats:
     """Return r for elements with these first weights; shape as `weights`."""
     # Dividing an integer constant by larger and larger floats gives smaller and smaller floats: r is monotone.
-    return 1.0 - enough / np.maximum(weights, enough).astype(np.float64)
+    capped: Floats = np.maximum(weights, enough).astype(np.float64)
+    return 1.0 - enough / capped
 
 
 def returned(first: Integers, fractions: Floats) -> Integers:

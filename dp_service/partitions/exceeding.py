@@ -33,6 +33,7 @@ _FLOAT_ERROR = 2.0**-40
 # Beyond 10 sigma a tail is below 2^-64.
 _TABLE_SIGMAS = 10
 _EXACT_WORDS = 2
+_LARGEST_WORD = (1 << WORD_BITS) - 1
 # Up to the second, tails are known to 70 digits; from the third on, to 40 bits and more.
 _LEAST_VARIANCE, _LARGEST_SMALL_VARIANCE, _LEAST_LARGE_VARIANCE = 4, 1024, 2**40
 _CONTEXT = interval_context(256)
@@ -120,7 +121,7 @@ def _tail_table(variance: Fraction) -> _TailTable:
     knots = range(-reach * step, (reach + 1) * step, step)
     low = [_word(upper_tail(knot / sigma) * (1 - _FLOAT_ERROR)) for knot in knots]
     high = [_word(upper_tail((knot - 1) / sigma) * (1 + _FLOAT_ERROR)) for knot in knots]
-    ends = (0, 2**WORD_BITS - 1)
+    ends = (0, _LARGEST_WORD)
     return _TailTable(
         step, -reach, np.array([*low, ends[0]], dtype=np.uint64), np.array([ends[1], *high], dtype=np.uint64)
     )
@@ -133,5 +134,4 @@ def upper_tail(x: float) -> float:
 
 def _word(probability: float) -> int:
     """Return floor(2^64 p), at most the largest word; scaling by a power of two is exact."""
-    word: int = min(int(probability * 2.0**WORD_BITS), 2**WORD_BITS - 1)
-    return word
+    return min(int(math.ldexp(probability, WORD_BITS)), _LARGEST_WORD)

@@ -32,7 +32,7 @@ class DomainFileError(ValueError):
 
 
 @dataclass(frozen=True)
-class PublishedDomain:
+class DomainFile:
     """The elements of a column that were published, in element order, and the guarantee of their publication.
 
     The publication is `delta`-approximate `rho`-zCDP for adding or removing one member, and so (epsilon, dp_delta)-DP.
@@ -74,7 +74,7 @@ class _Schema(BaseModel):
     integrity: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
-def written(domain: PublishedDomain) -> bytes:
+def written(domain: DomainFile) -> bytes:
     """Return the file's content."""
     body = {
         "format": FORMAT,
@@ -86,7 +86,7 @@ def written(domain: PublishedDomain) -> bytes:
     return _json({**body, "integrity": _integrity(body)}) + b"\n"
 
 
-def read_published(content: bytes) -> PublishedDomain:
+def read_published(content: bytes) -> DomainFile:
     """Read the file's content. Raises DomainFileError."""
     if len(content) > LARGEST_FILE_BYTES:
         raise DomainFileError(f"expected at most {LARGEST_FILE_BYTES} bytes")
@@ -101,9 +101,7 @@ def read_published(content: bytes) -> PublishedDomain:
     elements = tuple(_value(each, schema.type) for each in schema.elements)
     if any(one >= other for one, other in pairwise(elements)):  # type: ignore[operator]  # one type
         raise DomainFileError("elements: expected each once, in ascending order")
-    return PublishedDomain(
-        **fields, rho=Fraction(schema.rho), delta=Fraction(schema.delta), elements=elements
-    )
+    return DomainFile(**fields, rho=Fraction(schema.rho), delta=Fraction(schema.delta), elements=elements)
 
 
 _PLAIN = (

@@ -75,7 +75,7 @@ def publish(
 ) -> None:
     """Publish the elements of a column that are safe to name, and record what that costs everyone who sees them."""
     from gris_cli.domain.flow import Request, published  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.domain.publishing import Publication  # noqa: PLC0415
+    from gris_cli.domain.publishing import Publication, found_on_this_machine  # noqa: PLC0415
     from gris_cli.domain.reading import Source  # noqa: PLC0415
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
 
@@ -89,7 +89,7 @@ def publish(
             source=Source(data, member, column, table=source_table, drops_nulls=drop_nulls),
             parameters=_parameters(method, rho, delta, delta_0, iterations),
         )
-    made = published(Request(publication, policy, out, account, budget, key_file))
+    made = published(Request(publication, found_on_this_machine, policy, out, account, budget, key_file))
     print_domain(made.domain, made.price, made.integrity, as_json=as_json)
 
 

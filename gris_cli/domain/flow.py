@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,24 +14,29 @@ from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.published import (
     LARGEST_FILE_BYTES,
+    DomainFile,
     DomainFileError,
-    PublishedDomain,
     integrity_of,
     read_published,
     written,
 )
+from gris_cli.budget.requests import path_of
 from gris_cli.domain.price import price_of
-from gris_cli.domain.publishing import Found, Publication, domain_of, found_on_this_machine, write_recorded
+from gris_cli.domain.publishing import Found, Publication, domain_of, write_recorded
 from gris_cli.domain.reading import SourceError
-from gris_cli.domain.recording import LedgerAccount, account_path, record
+from gris_cli.domain.recording import LedgerAccount, record
 from pinot_connector.budgets import Cost
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be published, the policy whose currency it costs, and where the price goes; "" account: nowhere."""
+    """What is to be published and what finds it, the policy whose currency it costs, and where the price goes.
+
+    `account` empty: the price goes nowhere. `discover` raises SourceError or TooManyError.
+    """
 
     publication: Publication
+    discover: Callable[[Publication], Found]
     policy: Path
     out: Path
     account: str
@@ -42,7 +48,7 @@ class Request:
 class Made:
     """A domain, its price in a currency (None: no policy was given), and the integrity by which a policy names it."""
 
-    domain: PublishedDomain
+    domain: DomainFile
     price: Cost | None
     integrity: str
 
@@ -60,7 +66,7 @@ def published(request: Request) -> Made:
     policy = _policy(request.policy)
     price = price_of(publication.parameters.rho, publication.parameters.delta, policy.currency)
     try:
-        found = found_on_this_machine(publication)
+        found = request.discover(publication)
     except (SourceError, TooManyError) as error:
         raise typer.BadParameter(f"--data: {error}") from None
     _check_type(policy, publication, found)
@@ -104,4 +110,4 @@ def _check_type(policy: Policy, publication: Publication, found: Found) -> None:
 
 def _pay(request: Request, price: Cost) -> None:
     if request.account:
-        record(LedgerAccount(request.budget, tuple(account_path(request.account)), request.key_file), price)
+        record(LedgerAccount(request.budget, tuple(path_of(request.account)), request.key_file), price)

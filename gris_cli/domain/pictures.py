@@ -41,5 +41,8 @@ def _draw_by_iterations(axes: Any, result: Compared) -> None:
     for style, rho in zip(styles(), sorted({run.parameters.rho for run in sips}), strict=False):
         line = sorted((run.parameters.iterations, run.mean) for run in sips if run.parameters.rho == rho)
         axes.plot(*zip(*line, strict=True), label=f"rho = {float(rho):g}", **style)
-    axes.set(xlabel="rounds of sips", ylim=(0, None))
-    axes.legend()
+    axes.set(
+        xlabel="rounds of sips", ylim=(0, None), xticks=sorted({run.parameters.iterations for run in sips})
+    )
+    # The lines leave no corner free.
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -15,10 +15,12 @@ from pathlib import Path
 from dp_service.noise.encoding import length_prefixed
 from dp_service.noise.stream import SEED_BYTES
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover, rounds
-from dp_service.queries.published import PublishedDomain, in_order, written
+from dp_service.queries.published import DomainFile, in_order, written
 from dp_service.queries.structured import ColumnType
 from gris_cli.domain.price import guarantee_of
 from gris_cli.domain.reading import Source, read_pairs
+
+READABLE = 0o644
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,11 @@ def found_on_this_machine(publication: Publication) -> Found:
         return Found(pairs.named(discover(pairs.contributions, parameters, noise).elements), pairs.type)
 
 
-def domain_of(publication: Publication, found: Found, now: datetime.datetime) -> PublishedDomain:
+def domain_of(publication: Publication, found: Found, now: datetime.datetime) -> DomainFile:
     """Return what the file says."""
     parameters = publication.parameters
     guarantee = guarantee_of(parameters.rho, parameters.delta)
-    return PublishedDomain(
+    return DomainFile(
         table=publication.table,
         column=publication.column,
         type=found.type,
@@ -80,7 +82,7 @@ def domain_of(publication: Publication, found: Found, now: datetime.datetime) ->
     )
 
 
-def write_recorded(domain: PublishedDomain, out: Path, pay: Callable[[], object]) -> None:
+def write_recorded(domain: DomainFile, out: Path, pay: Callable[[], object]) -> None:
     """Write the file whole, and only once `pay` has returned.
 
     The content lies in a file beside it before anything is paid, so what may still fail after payment is a rename. If
@@ -91,6 +93,8 @@ def write_recorded(domain: PublishedDomain, out: Path, pay: Callable[[], object]
             stream.write(written(domain))
             stream.flush()
             os.fsync(stream.fileno())
+        # A temporary file is its owner's alone; dp_service may run as somebody else.
+        path.chmod(READABLE)
         pay()
         path.replace(out)
 

@@ -98,7 +98,10 @@ def read_pairs(source: Source, *, delta_0: int, salt: bytes, by_frequency: bool 
         connection.execute("SET preserve_insertion_order = false")
         relation = _relation(connection, source)
         kind = _checked_types(relation, source)
-        _load(connection, relation, source)
+        try:
+            _load(connection, relation, source, kind)
+        except duckdb.Error:
+            raise SourceError("expected data that can be read to their end") from None
         yield _coded(connection, kind, delta_0, salt, by_frequency=by_frequency)
 
 
@@ -147,7 +150,9 @@ def _checked_types(relation: duckdb.DuckDBPyRelation, source: Source) -> ColumnT
     return _TYPES[types[source.column]]
 
 
-def _load(connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, source: Source) -> None:
+def _load(
+    connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, source: Source, kind: ColumnType
+) -> None:
     """Make the table of distinct pairs as canonical texts, each with how often it was there."""
     member, column = _quoted(source.member), _quoted(source.column)
     relation.create_view("rows", replace=True)
@@ -155,11 +160,14 @@ def _load(connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelati
         found = connection.execute(f"SELECT 1 FROM rows WHERE {member} IS NULL OR {column} IS NULL LIMIT 1")  # noqa: S608 - both are quoted
         if found.fetchone():
             raise SourceError(f"expected no row without {source.member} or {source.column}, or --drop-nulls")
-    # No answer can carry a longer text, so no policy can list it.
+    # What no answer can carry, no policy can list: longer texts, and days outside the years 1 to 9999.
+    days = ""
+    if kind is ColumnType.DATE:
+        days = f"AND {column} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
     connection.execute(
         f"CREATE TEMP TABLE texts AS SELECT {member}::VARCHAR AS member, {column}::VARCHAR AS element, "  # noqa: S608
         f"count(*) AS frequency FROM rows WHERE {member} IS NOT NULL AND {column} IS NOT NULL "
-        f"AND length({column}::VARCHAR) <= {MAXIMUM_TEXT_LENGTH} AND NOT contains({column}::VARCHAR, chr(0)) "
+        f"AND length({column}::VARCHAR) <= {MAXIMUM_TEXT_LENGTH} AND NOT contains({column}::VARCHAR, chr(0)) {days} "
         "GROUP BY ALL"
     )
 

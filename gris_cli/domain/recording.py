@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,8 @@ from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.reservations import Reservation
 
 ATTEMPTS = 5
+# Nobody waits for a publication as an analyst waits for an answer, and its work would be lost.
+PATIENCE = Timeouts(budget_attempt=10.0, budget=60.0, budget_silence=5.0)
 ID_BYTES = 32
 
 
@@ -73,7 +74,7 @@ def _ticket(key_file: Path | None, release_id: str, query_id: str, price: Cost) 
 
 
 async def _recorded(account: LedgerAccount, release: dp_pb2.Release) -> Charge:
-    calls = BudgetCalls(account.address, account.path, Timeouts())
+    calls = BudgetCalls(account.address, account.path, PATIENCE)
     try:
         for _ in range(ATTEMPTS - 1):
             try:
@@ -89,8 +90,3 @@ async def _charged(calls: BudgetCalls, release: dp_pb2.Release) -> Charge:
     asked = dp_pb2.TranslateQueryResponse(worst_case_cost=release.cost, query_id=release.query_id)
     async with Reservation(calls, asked) as reservation:
         return await reservation.charge(release)
-
-
-def account_path(text: str) -> Sequence[str]:
-    """Return the segments of an account that is written with slashes."""
-    return tuple(text.split("/"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dp_service.queries.published import PublishedDomain, plain_value
+from dp_service.queries.published import DomainFile, plain_value
 from gris_cli.plan.sheets import upwards
 from gris_cli.printing import console_of_width, print_json, printable, say
 from gris_cli.words import cost_words
@@ -12,7 +12,7 @@ from pinot_connector.budgets import Cost
 
 
 def print_domain(
-    domain: PublishedDomain,
+    domain: DomainFile,
     price: Cost | None,
     integrity: str,
     *,
@@ -34,21 +34,19 @@ def print_domain(
     )
     say(console, "", f"{float(domain.delta):g}-approximate {float(domain.rho):g}-zCDP")
     say(console, "price", "" if price is None else cost_words(price))
-    say(console, "counts", f"for everyone who sees it: --domain {domain_flag(domain)} of gris plan budget")
+    say(console, "counts", f"for everyone who sees it: --domain {domain_flag(domain)} of gris plan guarantee")
     say(console, "policy", f"domain: {{published: FILE, integrity: {integrity}}}")
     if lists_elements:
         for value in domain.elements:
             console.print(printable(str(plain_value(value))), markup=False, highlight=False, soft_wrap=True)
 
 
-def domain_flag(domain: PublishedDomain) -> str:
+def domain_flag(domain: DomainFile) -> str:
     """Return what `gris plan` takes a published domain as."""
     return f"{domain.rho}:{domain.delta}"
 
 
-def _plain(
-    domain: PublishedDomain, price: Cost | None, integrity: str, *, lists_elements: bool
-) -> dict[str, Any]:
+def _plain(domain: DomainFile, price: Cost | None, integrity: str, *, lists_elements: bool) -> dict[str, Any]:
     listed = {"elements": [plain_value(value) for value in domain.elements]} if lists_elements else {}
     return {
         "table": domain.table,

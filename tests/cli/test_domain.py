@@ -88,6 +88,7 @@ def test_a_publication_is_recorded_and_names_what_many_have(
     assert (0, {"information": 36, "calls": 10}) == (code, told["price"])
     domain = read_published((folder / "page.json").read_bytes())
     assert ("/home",) == domain.elements
+    assert 0o644 == (folder / "page.json").stat().st_mode & 0o777
     assert [36, 10] == spent(ledger, "domains/pages", capsys)
 
 
@@ -247,3 +248,24 @@ def test_the_example_finds_all_fifty_articles_for_no_calls(tmp_path: Path) -> No
     assert len(found.before.rows) < 50 == len(found.after.rows)
     assert found.before.cost.calls > 0 == found.after.cost.calls
     assert found.size > 400
+
+
+def test_a_ledger_that_demands_tickets_gets_one_made_with_the_noise_key(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --key-file the price is proved; without it, or with a key of somebody else, there is no file."""
+    for name, content in (("noise.key", bytes(range(32))), ("other.key", bytes(32))):
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o400)
+    assert 0 == main(
+        ["ticket-key", "--key-file", str(folder / "noise.key"), "--out", str(folder / "ticket.key")]
+    )
+    demanding = f"{BUDGET}charge_tickets: {{key_file: {folder / 'ticket.key'}}}\n"
+    with service(folder, f"sqlite:{folder}/ledger.db", configuration=demanding) as running:
+        ledger = ("--account", "domains/pages", "--budget", running.address)
+        assert 0 != publish(folder, *ledger)
+        assert 0 != publish(folder, *ledger, "--key-file", str(folder / "other.key"))
+        assert 2 == publish(folder, *ledger, "--key-file", str(folder / "no.key"))
+        assert not (folder / "page.json").exists()
+        assert 0 == publish(folder, *ledger, "--key-file", str(folder / "noise.key"))
+        assert [36, 10] == spent(running, "domains/pages", capsys)

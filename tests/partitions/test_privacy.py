@@ -169,7 +169,8 @@ def test_noise_reused_between_rounds_breaks_the_promise(
                 [
                     law_of_one_element((count, count + more), parameters, is_reused=is_reused)
                     for more in (0, 1)
-                ]
+                ],
+                2,
             )
         )
     finally:

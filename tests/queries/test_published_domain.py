@@ -14,8 +14,8 @@ import pytest
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
 from dp_service.queries.published import (
+    DomainFile,
     DomainFileError,
-    PublishedDomain,
     in_order,
     integrity_of,
     read_published,
@@ -26,7 +26,7 @@ from dp_service.queries.resolution import MechanismKind, resolve
 from dp_service.queries.structured import ColumnType, HistogramQuery, Measure, Value
 from dp_service.queries.tables import Column
 
-DOMAIN = PublishedDomain(
+DOMAIN = DomainFile(
     table="t",
     column="c",
     type=ColumnType.STRING,
@@ -43,7 +43,7 @@ DOMAIN = PublishedDomain(
 )
 
 
-def policy_of(folder: Path, domain: PublishedDomain, *, column: str = "", integrity: str = "") -> Column:
+def policy_of(folder: Path, domain: DomainFile, *, column: str = "", integrity: str = "") -> Column:
     """Read a policy that names a domain file, and return its column."""
     (folder / "c.json").write_bytes(written(domain))
     named = f"{{published: c.json, integrity: '{integrity or integrity_of(written(domain))}'}}"
@@ -122,7 +122,7 @@ def test_a_member_has_at_most_all_published_elements(tmp_path: Path) -> None:
     ],
 )
 def test_a_domain_that_the_policy_cannot_use_is_refused_with_its_place(
-    tmp_path: Path, domain: PublishedDomain, said: str
+    tmp_path: Path, domain: DomainFile, said: str
 ) -> None:
     """Line, key and what was expected."""
     with pytest.raises(PolicyError, match=rf"policy.yaml:8: tables.t.columns.c.domain.published: .*{said}"):
