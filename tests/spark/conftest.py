@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -27,6 +28,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark, as an application would have set it up: with few partitions, for the tables are small."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Apache Spark needs Java 17 (Debian: openjdk-17-jre-headless)")
+    # Spark's Python is this one, which has what its functions import.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("gris-tests")
     settings = _HOSTILE | {
         "spark.ui.enabled": "false",
@@ -35,6 +38,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
     for name, value in settings.items():
