@@ -33,7 +33,8 @@ _FLOAT_ERROR = 2.0**-40
 # Beyond 10 sigma a tail is below 2^-64.
 _TABLE_SIGMAS = 10
 _EXACT_WORDS = 2
-_LEAST_VARIANCE = 4
+# Up to the second, tails are known to 70 digits; from the third on, to 40 bits and more.
+_LEAST_VARIANCE, _LARGEST_SMALL_VARIANCE, _LEAST_LARGE_VARIANCE = 4, 1024, 2**40
 _CONTEXT = interval_context(256)
 
 Integers = NDArray[np.int64]
@@ -41,13 +42,17 @@ Words = NDArray[np.uint64]
 
 
 class UndecidedError(ArithmeticError):
-    """128 bits did not settle one decision: an event of probability below 2^-40 in a whole publication."""
+    """128 bits and what is known of the tail did not settle one decision.
+
+    That befalls a publication with probability below 10^-6: at most 1 / variance for each element near its cut.
+    """
 
 
 class ExceedingLaw:
     """Decides how many cuts a weight with discrete Gaussian noise of parameter `variance` exceeds.
 
-    Raises ValueError if `variance` is below 4: such noise is too coarse to hide anything on a grid.
+    Raises ValueError unless `variance` is from 4 to 1024 or at least 2^40: below, the table's bounds do not hold, and
+    in between the tail is not known well enough. Noise for weights is far above.
     """
 
     def __init__(self, variance: Fraction) -> None:
@@ -107,8 +112,8 @@ class _TailTable:
 
 @lru_cache(maxsize=16)
 def _tail_table(variance: Fraction) -> _TailTable:
-    if variance < _LEAST_VARIANCE:
-        raise ValueError(f"variance must be at least {_LEAST_VARIANCE}, got {variance}")
+    if not (_LEAST_VARIANCE <= variance <= _LARGEST_SMALL_VARIANCE or variance >= _LEAST_LARGE_VARIANCE):
+        raise ValueError(f"variance must be from 4 to 1024 or at least 2^40, got {float(variance):g}")
     sigma = math.sqrt(variance)
     step = max(1, int(sigma) // _STEPS_PER_SIGMA)
     reach = int(_TABLE_SIGMAS * sigma) // step + 1

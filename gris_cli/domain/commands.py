@@ -10,10 +10,11 @@ import typer
 
 from gris_cli.budget.commands import BUDGET_ADDRESS, BudgetFlag
 from gris_cli.flags import JsonFlag
-from gris_cli.plan.flags import exact, named_errors
+from gris_cli.plan.flags import OutFlag, SeedFlag, exact, named_errors
 
 if TYPE_CHECKING:
-    from dp_service.partitions import Parameters
+    from dp_service.partitions import Method, Parameters
+    from gris_cli.domain.reading import Source
 
 app = typer.Typer(
     help="Publish which elements of a column are safe to name, and look at what was published.",
@@ -24,6 +25,12 @@ RHO = Fraction(1, 10)
 DELTA = Fraction(1, 10**9)
 DELTA_0 = 100
 ITERATIONS = 3
+# What is compared is compared with the paper's numbers.
+COMPARED_DELTA = Fraction(1, 10**5)
+METHODS = ["gaussian", "sips", "dpsu", "gw", "mad", "mad2r"]
+RHOS = [Fraction(1, 10)]
+ROUNDS = [1, 2, 3, 4, 5]
+MOST_SYNTHETIC = 10**7
 
 RhoFlag = Annotated[
     Fraction, typer.Option(parser=exact, metavar="NUMBER", show_default="0.1", help="Its zCDP.")
@@ -105,8 +112,88 @@ def inspect(
 
 
 def _parameters(method: str, rho: Fraction, delta: Fraction, delta_0: int, iterations: int) -> Parameters:
-    from dp_service.partitions import Method, Parameters  # noqa: PLC0415
+    from dp_service.partitions import Parameters  # noqa: PLC0415
 
-    if method not in list(Method):
+    return Parameters(_method(method), rho, delta, delta_0, iterations)
+
+
+@app.command()
+def compare(
+    *,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Parquet, CSV, or a DuckDB database.")
+    ] = None,
+    column: Annotated[str, typer.Option(help="The column of elements.")] = "",
+    member: Annotated[str, typer.Option(help="The column of members.")] = "",
+    source_table: Annotated[str, typer.Option(help="The table of a DuckDB database.")] = "",
+    drop_nulls: Annotated[
+        bool, typer.Option("--drop-nulls", help="Leave out rows without member or element.")
+    ] = False,
+    synthetic: Annotated[
+        int, typer.Option(metavar="MEMBERS", help="Instead of --data: made-up data of so many members.")
+    ] = 0,
+    methods: Annotated[
+        list[str], typer.Option("--method", help="A method; repeat it for several.")
+    ] = METHODS,
+    rhos: Annotated[
+        list[Fraction],
+        typer.Option("--rho", parser=exact, metavar="NUMBER", help="A zCDP; repeat it for several."),
+    ] = RHOS,
+    iterations: Annotated[
+        list[int], typer.Option(help="A number of rounds of sips; repeat it for several.")
+    ] = ROUNDS,
+    delta: DomainDeltaFlag = COMPARED_DELTA,
+    delta_0: Delta0Flag = DELTA_0,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each method.")] = 3,
+    seed: SeedFlag = None,
+    out: OutFlag = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell how many elements each method would release; for the owner of the data, never for analysts."""
+    from gris_cli.domain.comparing import compared, grid_of, iterations_sheet, methods_sheet  # noqa: PLC0415
+    from gris_cli.domain.pictures import draw_compared  # noqa: PLC0415
+    from gris_cli.domain.reading import SourceError  # noqa: PLC0415
+    from gris_cli.plan.pictures import check_picture  # noqa: PLC0415
+    from gris_cli.plan.progress import progress  # noqa: PLC0415
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+
+    check_picture(out, curves=max(len(methods), len(rhos)))
+    source = _compared_source(data, member, column, source_table, drops_nulls=drop_nulls, synthetic=synthetic)
+    with named_errors():
+        asked = grid_of([_method(each) for each in methods], rhos, delta, delta_0, iterations)
+    try:
+        with progress("comparing", len(asked) * runs) as advance:
+            result = compared(source, asked, runs=runs, seed=seed, advance=advance)
+    except SourceError as error:
+        raise typer.BadParameter(f"--data: {error}") from None
+    if out:
+        draw_compared(
+            result, out, iterations=ITERATIONS, title=f"delta = {float(delta):g}, {runs} runs a point"
+        )
+    sheets = {"methods": methods_sheet(result, ITERATIONS), "iterations": iterations_sheet(result)}
+    print_sheets(sheets, as_json=as_json)
+
+
+def _compared_source(
+    data: Path | None, member: str, column: str, table: str, *, drops_nulls: bool, synthetic: int
+) -> Source:
+    from gris_cli.domain.reading import Source  # noqa: PLC0415
+    from gris_cli.domain.samples import synthetic as made_up  # noqa: PLC0415
+
+    if (data is None) == (synthetic == 0):
+        raise typer.BadParameter("give either --data with --column and --member, or --synthetic")
+    if data is None:
+        if not 0 < synthetic <= MOST_SYNTHETIC:
+            raise typer.BadParameter(f"--synthetic expects 1 to {MOST_SYNTHETIC} members")
+        return Source(made_up(synthetic, seed=1), "member", "element")
+    if not member or not column:
+        raise typer.BadParameter("--data needs --column and --member")
+    return Source(data, member, column, table=table, drops_nulls=drops_nulls)
+
+
+def _method(name: str) -> Method:
+    from dp_service.partitions import Method  # noqa: PLC0415
+
+    if name not in list(Method):
         raise typer.BadParameter(f"--method expects one of {', '.join(Method)}")
-    return Parameters(Method(method), rho, delta, delta_0, iterations)
+    return Method(name)

@@ -44,8 +44,8 @@ class Source:
     """Where the pairs are.
 
     `data` is a Parquet or CSV file, a DuckDB database (then `table` names a table or view of it), or anything that
-    DuckDB reads in memory, such as an Arrow table. `drops_nulls`: rows without member or element are left out; else
-    they are refused.
+    DuckDB reads in memory, such as an Arrow table or NumPy arrays by name. `drops_nulls`: rows without member or
+    element are left out; else they are refused.
     """
 
     data: object
@@ -105,7 +105,7 @@ def read_pairs(source: Source, *, delta_0: int, salt: bytes, by_frequency: bool 
 def _relation(connection: duckdb.DuckDBPyConnection, source: Source) -> duckdb.DuckDBPyRelation:
     try:
         if not isinstance(source.data, Path):
-            return connection.from_arrow(source.data)
+            return connection.register("given", source.data).table("given")
         return _file(connection, source.data, source.table)
     except (duckdb.Error, OSError):
         # What DuckDB says may quote the file's content.

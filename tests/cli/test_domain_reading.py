@@ -1,8 +1,10 @@
 """Reading pairs: the arrays are those of the definitions, whatever the file."""
 
+# ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
@@ -32,7 +34,7 @@ def as_lists(pairs: Pairs) -> list[list[int]]:
     """Return each member's element codes."""
     bounds = pairs.contributions.offsets.tolist()
     codes = pairs.contributions.elements.tolist()
-    return [codes[start:stop] for start, stop in zip(bounds, bounds[1:], strict=False)]
+    return [codes[start:stop] for start, stop in pairwise(bounds)]
 
 
 ROWS = (
