@@ -28,7 +28,10 @@ from pinot_connector.budgets import Cost
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be published, the policy whose currency it costs, and where the price goes; "" account: nowhere."""
+    """What is to be published, the policy whose currency it costs, and where the price goes; "" account: nowhere.
+
+    `spark` is the URL of the Spark that does the work; None: this machine does.
+    """
 
     publication: Publication
     policy: Path
@@ -36,6 +39,7 @@ class Request:
     account: str
     budget: str
     key_file: Path | None
+    spark: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def published(request: Request) -> Made:
     policy = _policy(request.policy)
     price = price_of(publication.parameters.rho, publication.parameters.delta, policy.currency)
     try:
-        found = found_on_this_machine(publication)
+        found = _found(publication, request.spark)
     except (SourceError, TooManyError) as error:
         raise typer.BadParameter(f"--data: {error}") from None
     _check_type(policy, publication, found)
@@ -81,6 +85,16 @@ def inspected(file: Path, policy: Path | None) -> Made:
         raise typer.BadParameter(f"{file}: {error}") from None
     price = None if policy is None else price_of(domain.rho, domain.delta, _policy(policy).currency)
     return Made(domain, price, integrity_of(content))
+
+
+def _found(publication: Publication, spark: str | None) -> Found:
+    if spark is None:
+        return found_on_this_machine(publication)
+    try:
+        from gris_cli.domain.on_spark import found_on_spark  # noqa: PLC0415 - pyspark is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("--engine spark needs pip install 'gris-dp[spark]'") from None
+    return found_on_spark(publication, spark)
 
 
 def _policy(path: Path) -> Policy:

@@ -18,7 +18,7 @@ SALT = b"a public salt"
 DELTA_0 = 5
 
 # Popular and rare elements, members with one element and with sixty, odd texts, and pairs that repeat.
-_PAIRS = """
+PAIRS = """
     SELECT 'm' || (i % 700) AS member,
            CASE i % 11 WHEN 0 THEN 'é😀' || (i % 3) WHEN 1 THEN '' ELSE 'e' || floor(pow(random(), 3) * 400)::INT END
            AS element
@@ -34,11 +34,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pairs") / "pairs.parquet"
     with duckdb.connect() as connection:
         connection.execute("SELECT setseed(0.5)")
-        connection.execute(f"COPY ({_PAIRS}) TO '{path}' (FORMAT parquet)")
+        connection.execute(f"COPY ({PAIRS}) TO '{path}' (FORMAT parquet)")
     return path
 
 
-def _parameters(method: Method) -> Parameters:
+def parameters_of(method: Method) -> Parameters:
+    """Return parameters under which every round releases something."""
     return Parameters(method, rho=Fraction(1, 2), delta=Fraction(1, 10**5), delta_0=DELTA_0)
 
 
@@ -59,7 +60,7 @@ def _session(spark: SparkSession, partitions: int) -> SparkSession:
 @pytest.mark.parametrize("method", [Method.WEIGHTED_GAUSSIAN, Method.SIPS, Method.MAD, Method.MAD2R])
 def test_spark_releases_what_arrays_release(spark: SparkSession, path: Path, method: Method) -> None:
     """The same seed gives the same elements in the same rounds."""
-    parameters = _parameters(method)
+    parameters = parameters_of(method)
     expected = _on_arrays(path, parameters)
     assert all(expected)
     texts = _session(spark, 2).read.parquet(str(path))
@@ -69,6 +70,6 @@ def test_spark_releases_what_arrays_release(spark: SparkSession, path: Path, met
 @pytest.mark.parametrize("partitions", [1, 7, 50])
 def test_where_the_data_lie_has_no_part_in_it(spark: SparkSession, path: Path, partitions: int) -> None:
     """However many partitions the data come in and are shuffled to."""
-    parameters = _parameters(Method.SIPS)
+    parameters = parameters_of(Method.SIPS)
     texts = _session(spark, partitions).read.parquet(str(path)).repartition(partitions, "element")
     assert _on_arrays(path, parameters) == discover_on_spark(texts, parameters, seed=SEED, salt=SALT)

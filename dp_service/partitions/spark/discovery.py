@@ -7,27 +7,19 @@ section 4. What a round needs more than once is kept by Spark, in memory or on d
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TypeVar
 
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from dp_service.partitions.parameters import Parameters
 from dp_service.partitions.schedule import STANDARD_GRIDS, Grids, Round, rounds
+from dp_service.partitions.spark.failures import guarded
 from dp_service.partitions.spark.noise import LEVEL, judged
 from dp_service.partitions.spark.pairs import ELEMENT, bounded_pairs, member_count, ordered_pairs, without
-from dp_service.partitions.spark.weights import weighted
+from dp_service.partitions.spark.weights import require_parallel, weighted
 from dp_service.partitions.weighting import TooManyError
-
-_Found = TypeVar("_Found")
-
-
-class SparkFailedError(RuntimeError):
-    """Spark could not do the work. What it said may hold the data, and is not repeated."""
 
 
 def discover_on_spark(
@@ -48,7 +40,8 @@ def discover_on_spark(
         SparkFailedError: Spark could not do the work.
     """
     turns = rounds(parameters, grids)
-    return _guarded(lambda: _rounds(texts, parameters, turns, seed, salt))
+    require_parallel(turns)
+    return guarded(lambda: _rounds(texts, parameters, turns, seed, salt))
 
 
 def _rounds(
@@ -93,17 +86,3 @@ def _check_room(bounded: DataFrame, turn: Round) -> None:
         raise TooManyError(f"expected at most {turn.grid.most_members} members for {turn.weighting} weights")
     if turn.grid.adaptive_pairs and bounded.count() > turn.grid.adaptive_pairs:
         raise TooManyError(f"expected at most {turn.grid.adaptive_pairs} pairs for {turn.weighting} weights")
-
-
-def _guarded(work: Callable[[], _Found]) -> _Found:
-    """Do the work; Spark's own error would hang on ours as its context if it were raised where it is caught."""
-    try:
-        return work()
-    except PySparkException:
-        failed = True
-    except Exception as error:
-        if not type(error).__module__.startswith("py4j"):
-            raise
-        failed = True
-    assert failed  # noqa: S101 - for the reader
-    raise SparkFailedError("Spark could not complete the discovery")
