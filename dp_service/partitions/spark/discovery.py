@@ -1,8 +1,9 @@
 """Private domain discovery on DataFrames, round by round; the guarantee is that of `dp_service.partitions.discovery`.
 
-Shuffles of data, with I rounds of equal weights: one puts pairs by members, one per round sums by elements, and two
-between rounds take away what was left out and put the rest by members again: 3 (I - 1) + 2, as in Swanberg et al. 2023,
-section 4. What a round needs more than once is kept by Spark, in memory or on disk.
+Shuffles, with I rounds of equal weights: one puts pairs by members, one per round sums by elements, and two between
+rounds take away what was left out and put the rest by members again: 3 (I - 1) + 2, as in Swanberg et al. 2023, section
+4. Beside the pairs from which something is taken away move the elements that are, once between rounds. What a round
+needs more than once is kept by Spark, in memory or on disk.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _rounds(
         for turn in turns:
             bounded = kept.frame(bounded_pairs(pairs, turn.delta_0))
             _check_room(bounded, turn)
-            levels = kept.frame(judged(weighted(bounded, turn), turn, parameters.method, seed))
+            levels = kept.frame(judged(weighted(bounded, turn, kept.frame), turn, parameters.method, seed))
             released.append(_texts(levels.where(sf.col(LEVEL) == len(turn.cuts))))
             if turn is not turns[-1]:
                 pairs = kept.frame(without(pairs, _left_out(levels, turn)))

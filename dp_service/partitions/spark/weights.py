@@ -6,7 +6,7 @@ by the same functions of NumPy as on arrays, on whole Arrow batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,19 @@ from dp_service.partitions.spark.arrays import of_columns
 from dp_service.partitions.spark.pairs import ELEMENT, MEMBER, SIZE
 
 WEIGHT = "weight"
+
+Keep = Callable[[DataFrame], DataFrame]
 _FIRST, _BACK, _SUM = "first", "back", "first_sum"
 
 
-def weighted(bounded: DataFrame, turn: Round) -> DataFrame:
+def weighted(bounded: DataFrame, turn: Round, keep: Keep) -> DataFrame:
     """Return every element that somebody holds with its weight, by elements.
 
-    `bounded` are the pairs of `bounded_pairs`, by members. Equal weights take one shuffle, adaptive ones four.
+    `bounded` are the pairs of `bounded_pairs`, by members. `keep` makes Spark keep what is needed twice. Equal weights
+    take one shuffle, adaptive ones four.
     """
     if turn.weighting is Weighting.ADAPTIVE:
-        return _adaptive(bounded, turn)
+        return _adaptive(bounded, turn, keep)
     return _summed(bounded, _looked_up(turn.grid.equal_weights(turn.delta_0)))
 
 
@@ -44,11 +47,11 @@ def require_parallel(turns: Iterable[Round]) -> None:
             )
 
 
-def _adaptive(bounded: DataFrame, turn: Round) -> DataFrame:
+def _adaptive(bounded: DataFrame, turn: Round, keep: Keep) -> DataFrame:
     """Return the weights of MAD; the letters are those of `dp_service.partitions.adaptive`."""
     grid, sizes = turn.grid, np.arange(turn.delta_0 + 1, dtype=np.int64)
     a_k = first_weights(grid.units, sizes)
-    firsts = _summed(bounded, _looked_up(a_k)).withColumnRenamed(WEIGHT, _SUM)
+    firsts = keep(_summed(bounded, _looked_up(a_k)).withColumnRenamed(WEIGHT, _SUM))
     r = of_columns(lambda sums: returned_fractions(sums, turn.enough), "double")
     e_i = (
         bounded.join(firsts.withColumn("r", r(_SUM)), ELEMENT)
