@@ -5,7 +5,7 @@ ENGINE ?= duckdb
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit chaos pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget fuzz clean
+.PHONY: help demo demo-two-servers test check format protos audit chaos pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget fuzz clean
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -40,6 +40,9 @@ else
 	@$(BIN)/gris demo --engine $(ENGINE)
 endif
 
+demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on which two servers of Pinot are silently wrong
+	@$(BIN)/python -m examples.two_servers
+
 test: $(VENV)/.dev ## run the tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
 	$(BIN)/python -m pytest
 
@@ -61,7 +64,7 @@ protos: $(VENV)/.dev ## write protos/generated
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.audit
 
-pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions
+pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions, for about a quarter of an hour
 	$(BIN)/python -m tests.pinot.stream
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
