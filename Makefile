@@ -6,7 +6,7 @@ AGAINST ?= main
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: audit bench-budget bench-domains bench-mechanisms bench-noise bench-path bench-timing chaos check clean demo format fuzz go-client help pinot-stream protos test
+.PHONY: audit bench-budget bench-domains bench-mechanisms bench-noise bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help pinot-stream protos test
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -41,6 +41,9 @@ else
 	@$(BIN)/gris demo --engine $(ENGINE)
 endif
 
+demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on which two servers of Pinot are silently wrong
+	@$(BIN)/python -m examples.two_servers
+
 test: $(VENV)/.dev ## run the tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
 	$(BIN)/python -m pytest
 
@@ -64,7 +67,7 @@ protos: $(VENV)/.dev ## write protos/generated and docs/api
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.audit
 
-pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions
+pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions, for about a quarter of an hour
 	$(BIN)/python -m tests.pinot.stream
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
