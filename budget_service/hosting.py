@@ -56,6 +56,7 @@ _ADMIN = (
     "SealJournal",
     "BeginCurrency",
     "WithdrawCurrency",
+    "ResumeClock",
     "GetStatus",
 )
 METHODS = Methods(
