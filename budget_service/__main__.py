@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.confirm_restored:
-            return _confirm_restored(options.store, settings.current.configuration)
+            return asyncio.run(_confirm_restored(options, settings.current.configuration))
         if options.workers > 1:
             return asyncio.run(_supervise(options))
         asyncio.run(_run(options, settings, security))
@@ -70,8 +70,14 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _confirm_restored(address: str, configuration: Configuration) -> int:
-    count = confirm_restored(address, configuration.limit_of, configuration.named_levels())
+async def _confirm_restored(options: argparse.Namespace, configuration: Configuration) -> int:
+    count = await confirm_restored(
+        options.store,
+        configuration.limit_of,
+        configuration.named_levels(),
+        allow_volatile=configuration.allow_volatile,
+        mark=options.mark,
+    )
     sys.stderr.write(f"budget_service: what was left of {count} budgets counts as spent\n")
     return 0
 
@@ -85,7 +91,7 @@ async def _run(options: argparse.Namespace, settings: LiveSettings, security: Se
     if options.worker:
         stop_with_supervisor(stop)
     allow_volatile = settings.current.configuration.allow_volatile
-    store = await open_store(options.store, allow_volatile=allow_volatile)
+    store = await open_store(options.store, allow_volatile=allow_volatile, mark=options.mark)
     spare_the_collector()
     following = asyncio.create_task(settings.follow(options.config))
     try:
@@ -127,6 +133,8 @@ async def _supervise(options: argparse.Namespace) -> int:
     arguments += SecurityOptions.of(options).words()
     if options.reflection:
         arguments.append("--reflection")
+    if options.mark is not None:
+        arguments += ["--mark", str(options.mark)]
     if options.archive is not None:
         arguments += ["--archive", str(options.archive)]
     wanted = {"address": options.listen}
@@ -168,11 +176,16 @@ def _parser() -> argparse.ArgumentParser:
         "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
     )
     parser.add_argument("--archive", type=Path, help="the folder that sealed journals may be moved to")
+    parser.add_argument(
+        "--mark",
+        type=Path,
+        help="a file that is kept here, apart from Redis or PostgreSQL, to notice a backup of it that was restored",
+    )
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
     parser.add_argument(
         "--confirm-restored",
         action="store_true",
-        help="put a restored SQLite ledger into use: what was left of every open budget counts as spent; then end",
+        help="put a restored ledger into use: what was left of every open budget counts as spent; then end",
     )
     add_security_options(parser)
     parser.add_argument("--validate", action="store_true", help="only check the configuration")

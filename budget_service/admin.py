@@ -12,10 +12,10 @@ from gris.budget.v1 import admin_pb2_grpc
 from budget_service import admin_messages as messages
 from budget_service import audit, sealing, statuses
 from budget_service.calls import Calls, Context
-from budget_service.ledger.outcomes import CurrencyChanged, LimitsSet
+from budget_service.ledger.outcomes import ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.values import Unit
 from budget_service.limit_book import LimitBook
-from budget_service.messages import parse_account, timestamp
+from budget_service.messages import duration, parse_account, timestamp
 from budget_service.server import success
 from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
@@ -70,6 +70,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         """Take back a plan."""
         return await self._calls.finish_and_answer(self._withdraw_currency(request), context)
 
+    async def ResumeClock(self, request: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
+        """Let the time of a root go on."""
+        return await self._calls.finish_and_answer(self._resume_clock(request), context)
+
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Tell which configuration is in force."""
         return messages.status_message(self._settings)
@@ -91,6 +95,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         answer = await self._limits.change_currency(request)
         success(answer, CurrencyChanged, request)
         return pb.WithdrawCurrencyResponse(replayed=answer.replayed)
+
+    async def _resume_clock(self, message: pb.ResumeClockRequest) -> pb.ResumeClockResponse:
+        request = messages.parse_resume_clock(message)
+        answer = await self._store.apply(request)
+        outcome = success(answer, ClockResumed, request)
+        return pb.ResumeClockResponse(ahead=duration(outcome.ahead), replayed=answer.replayed)
 
     async def _list(self, message: pb.ListChargesRequest) -> pb.ListChargesResponse:
         listing = messages.parse_listing(message)

@@ -14,7 +14,7 @@ from gris.budget.v1 import budget_pb2
 
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
-from budget_service.ledger.requests import ChangeCurrency, SetLimits
+from budget_service.ledger.requests import ChangeCurrency, ResumeClock, SetLimits
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import Account, Cost, InvalidFieldError, Limit, Mode
@@ -48,6 +48,7 @@ _KINDS = {
     EntryKind.FORFEITED: pb.CHARGE_KIND_FORFEITED,
     EntryKind.LOST: pb.CHARGE_KIND_LOST,
     EntryKind.CURRENCY: pb.CHARGE_KIND_CURRENCY,
+    EntryKind.CLOCK: pb.CHARGE_KIND_CLOCK,
 }
 
 
@@ -104,6 +105,17 @@ def parse_withdraw_currency(message: pb.WithdrawCurrencyRequest) -> ChangeCurren
     """Return what is asked, its windows still to be found, or raise InvalidFieldError."""
     request_id = parse_id(message.request_id, "request_id")
     return ChangeCurrency(account=parse_root(message.account), request_id=request_id, unit_id="", rules=())
+
+
+def parse_resume_clock(message: pb.ResumeClockRequest) -> ResumeClock:
+    """Return what is asked, or raise InvalidFieldError."""
+    if not message.HasField("true_time"):
+        raise InvalidFieldError("true_time", "must say what the time is")
+    return ResumeClock(
+        account=parse_root(message.account),
+        request_id=parse_id(message.request_id, "request_id"),
+        told_time=_moment(message.true_time, "true_time"),
+    )
 
 
 def parse_root(message: budget_pb2.Account) -> Account:

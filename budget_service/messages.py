@@ -127,6 +127,8 @@ def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
     message = pb.GetBudgetResponse(unit_id=currency.unit_id)
     for each in found.levels:
         fill_level(message.levels.add(), each, account, currency.unit_id)
+    if found.ahead:
+        message.clock_ahead.CopyFrom(duration(found.ahead))
     if currency.next_unit_id:
         message.next_unit_id = currency.next_unit_id
         message.next_unit_begins_at.CopyFrom(timestamp(currency.next_since))
@@ -181,6 +183,11 @@ def _fill_amounts(message: cost_pb2.Cost, cost: Cost) -> None:
 def timestamp(moment: Microseconds) -> Timestamp:
     """Return a moment as a message, exactly."""
     return Timestamp(seconds=moment // SECOND, nanos=moment % SECOND * 1000)
+
+
+def duration(span: Microseconds) -> Duration:
+    """Return a span of time as a message, exactly."""
+    return Duration(seconds=span // SECOND, nanos=span % SECOND * 1000)
 
 
 def _optional_id(text: str, field: str) -> str:

@@ -16,6 +16,7 @@ from budget_service.configuration import Expired
 from budget_service.ledger.outcomes import (
     Answer,
     Charged,
+    ClockResumed,
     CurrencyChanged,
     Exhausted,
     LimitsSet,
@@ -34,7 +35,7 @@ from budget_service.tickets import Release, TicketVerifier
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
-Success = TypeVar("Success", Reserved, Charged, Released, LimitsSet, CurrencyChanged)
+Success = TypeVar("Success", Reserved, Charged, Released, LimitsSet, CurrencyChanged, ClockResumed)
 
 log = logging.getLogger(__name__)
 

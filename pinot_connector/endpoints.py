@@ -21,10 +21,10 @@ class Credentials:
     `token_file` goes with every call and is read for each, so it may be renewed at any time.
     """
 
-    ca_file: Path | None = None
-    certificate_file: Path | None = None
-    key_file: Path | None = None
-    token_file: Path | None = None
+    ca_file: Path | str | None = None
+    certificate_file: Path | str | None = None
+    key_file: Path | str | None = None
+    token_file: Path | str | None = None
 
     def for_channel(self) -> grpc.ChannelCredentials:
         """Returns credentials for a channel.
@@ -43,7 +43,7 @@ class Credentials:
             return line
         _content("token_file", self.token_file)
         return grpc.composite_channel_credentials(
-            line, grpc.metadata_call_credentials(_Token(self.token_file), "gris-token")
+            line, grpc.metadata_call_credentials(_Token(Path(self.token_file)), "gris-token")
         )
 
 
@@ -77,10 +77,10 @@ class _Token(grpc.AuthMetadataPlugin):
         callback((("authorization", f"Bearer {token}"),), None)
 
 
-def _content(field: str, path: Path | None) -> bytes | None:
+def _content(field: str, path: Path | str | None) -> bytes | None:
     if path is None:
         return None
     try:
-        return path.read_bytes()
+        return Path(path).read_bytes()
     except OSError:
         raise InvalidQuestion(field, f"expected a file that can be read, not {path}") from None

@@ -1,12 +1,20 @@
-"""The rules for what an administrator asks of a root account: its limits and its currency."""
+"""The rules for what an administrator asks of a root account: its limits, its currency and its time."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from budget_service.ledger.limits import MAX_STORED_LIMITS
-from budget_service.ledger.outcomes import Answer, CurrencyChanged, LimitsSet, Outcome, Reason, Refused
-from budget_service.ledger.requests import ChangeCurrency, RootRequest, SetLimits
+from budget_service.ledger.outcomes import (
+    Answer,
+    ClockResumed,
+    CurrencyChanged,
+    LimitsSet,
+    Outcome,
+    Reason,
+    Refused,
+)
+from budget_service.ledger.requests import ChangeCurrency, ResumeClock, RootRequest, SetLimits
 from budget_service.ledger.state import (
     Change,
     Decision,
@@ -25,6 +33,8 @@ RETENTION: Microseconds = 35 * DAY
 # A refusal changes nothing, so it is kept only for longer than any request is retried: whoever asks again and again
 # after the budget is spent must not fill the store.
 REFUSAL_RETENTION: Microseconds = 3600 * SECOND
+# So far two clocks may be apart that are both right, and so far behind a ledger waits without harm.
+CLOCK_TOLERANCE: Microseconds = 60 * SECOND
 
 
 def set_limits(snapshot: Snapshot, request: SetLimits, now: Microseconds) -> Decision:
@@ -44,7 +54,22 @@ def change_currency(snapshot: Snapshot, request: ChangeCurrency, now: Microsecon
     if isinstance(outcome, Refused):
         return _decision(root, request, outcome)
     root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
-    return _decision(root, request, outcome, journal=(_currency_entry(request, outcome, now),))
+    entry = _entry(EntryKind.CURRENCY, request, now, outcome.unit_id, outcome.begins_at)
+    return _decision(root, request, outcome, journal=(entry,))
+
+
+def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) -> Decision:
+    """Let the time of a root go on from the last one recorded, as fast as the store's clock goes from now on.
+
+    Time still never goes back, so that no window is opened again; each lasts as long as its rule says.
+    """
+    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
+    outcome = _clock_outcome(root, snapshot.clock, request.told_time)
+    if isinstance(outcome, Refused):
+        return _decision(root, request, outcome)
+    root = replace(root, ahead=outcome.ahead)
+    entry = _entry(EntryKind.CLOCK, request, now, "", outcome.ahead)
+    return _decision(root, request, outcome, journal=(entry,))
 
 
 def _limits_outcome(snapshot: Snapshot, request: SetLimits) -> LimitsSet | Refused:
@@ -72,17 +97,28 @@ def _currency_outcome(
     )
 
 
-def _currency_entry(request: ChangeCurrency, outcome: CurrencyChanged, now: Microseconds) -> JournalEntry:
+def _clock_outcome(root: RootRecord, clock: Microseconds, told_time: Microseconds) -> ClockResumed | Refused:
+    # A clock that is wrong now would be right later, and time would jump ahead by as much.
+    if abs(clock - told_time) > CLOCK_TOLERANCE:
+        return Refused(Reason.CLOCKS_DISAGREE)
+    if root.last_time - clock - root.ahead < CLOCK_TOLERANCE:
+        return Refused(Reason.CLOCK_NOT_BEHIND)
+    return ClockResumed(root.last_time - clock)
+
+
+def _entry(
+    kind: EntryKind, request: RootRequest, now: Microseconds, unit_id: str, start: Microseconds
+) -> JournalEntry:
     return JournalEntry(
-        kind=EntryKind.CURRENCY,
+        kind=kind,
         account=request.account,
         cost=NOTHING,
-        unit_id=outcome.unit_id,
+        unit_id=unit_id,
         request_id=request.request_id,
         release_id="",
         query_id="",
         time=now,
-        holds=(Hold(request.account.depth, outcome.begins_at),),
+        holds=(Hold(request.account.depth, start),),
     )
 
 

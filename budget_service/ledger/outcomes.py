@@ -25,6 +25,8 @@ class Reason(Enum):
     CURRENCY_PLANNED = "CURRENCY_PLANNED"
     NO_CURRENCY_PLANNED = "NO_CURRENCY_PLANNED"
     WINDOW_NEVER_ENDS = "WINDOW_NEVER_ENDS"
+    CLOCKS_DISAGREE = "CLOCKS_DISAGREE"
+    CLOCK_NOT_BEHIND = "CLOCK_NOT_BEHIND"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,15 @@ class CurrencyChanged:
     begins_at: Microseconds
 
 
-Outcome: TypeAlias = Reserved | Charged | Released | LimitsSet | CurrencyChanged | Exhausted | Refused
+@dataclass(frozen=True, slots=True)
+class ClockResumed:
+    """The time of a root goes on, ahead of its store's clock by so much."""
+
+    ahead: Microseconds
+
+
+RootOutcome: TypeAlias = LimitsSet | CurrencyChanged | ClockResumed
+Outcome: TypeAlias = Reserved | Charged | Released | RootOutcome | Exhausted | Refused
 
 
 @dataclass(frozen=True, slots=True)

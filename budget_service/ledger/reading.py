@@ -17,18 +17,21 @@ from budget_service.ledger.windows import Microseconds
 class Statement:
     """Every level of an account that has a limit, from the widest, and the currency of its root.
 
-    `limits_version` counts the changes of the root's stored limits, so that the reader can tell old ones.
+    `limits_version` counts the changes of the root's stored limits, so that the reader can tell old ones; `ahead` is
+    how far the root's time is ahead of the store's clock.
     """
 
     currency: Currency
     levels: tuple[LevelStatus, ...]
     limits_version: int = 0
+    ahead: Microseconds = 0
 
 
 def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:
     """Return the state of an account at `now`; the snapshot needs only `root`, `due` and the account's balances."""
     draft = Draft(snapshot, levels, now)
-    return Statement(draft.currency, draft.statuses(), snapshot.root.limits_version)
+    root = snapshot.root
+    return Statement(draft.currency, draft.statuses(), root.limits_version, root.ahead)
 
 
 def check(found: Statement, cost: Cost, unit_id: str) -> tuple[Shortfall, ...] | Refused:

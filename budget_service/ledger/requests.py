@@ -76,6 +76,20 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOff:
+    """Spend what is left of one level, the `account`, because charges were lost and nobody knows them."""
+
+    account: Account
+    levels: tuple[LevelLimit, ...]
+    request_id: str
+    limits_version: int = 0
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of what is asked."""
+        return _fingerprint(self.account, ("write off",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetLimits:
     """Set or remove (None) limits on levels of one root, which is the `account`; those levels need not be used yet."""
 
@@ -111,9 +125,25 @@ class ChangeCurrency:
         return _fingerprint(self.account, ("change currency", self.unit_id))
 
 
-BudgetRequest: TypeAlias = Reserve | Charge | Release
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeClock:
+    """Let the time of a root, the `account`, go on after its store's clock was wrong.
+
+    `told_time` is what the time is, by another clock.
+    """
+
+    account: Account
+    request_id: str
+    told_time: Microseconds
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of what the administrator wants; a repeat is sent later and says another time."""
+        return _fingerprint(self.account, ("resume clock",))
+
+
+BudgetRequest: TypeAlias = Reserve | Charge | Release | WriteOff
 # What an administrator asks of a root account.
-RootRequest: TypeAlias = SetLimits | ChangeCurrency
+RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
 Request: TypeAlias = BudgetRequest | RootRequest
 
 

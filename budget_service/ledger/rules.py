@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from budget_service.ledger.administration import REFUSAL_RETENTION, RETENTION, change_currency, set_limits
+from budget_service.ledger.administration import (
+    REFUSAL_RETENTION,
+    RETENTION,
+    change_currency,
+    resume_clock,
+    set_limits,
+)
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import (
@@ -30,7 +36,9 @@ from budget_service.ledger.requests import (
     Release,
     Request,
     Reserve,
+    ResumeClock,
     SetLimits,
+    WriteOff,
 )
 from budget_service.ledger.state import (
     Change,
@@ -44,7 +52,7 @@ from budget_service.ledger.state import (
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import NOTHING, Cost
+from budget_service.ledger.values import NOTHING, Cost, Mode
 from budget_service.ledger.windows import Microseconds
 
 
@@ -59,6 +67,8 @@ def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
         return Decision(_recall(remembered, request), None)
     if isinstance(request, SetLimits):
         return set_limits(snapshot, request, now)
+    if isinstance(request, ResumeClock):
+        return resume_clock(snapshot, request, now)
     if request.limits_version != snapshot.root.limits_version:
         raise LimitsChangedError
     if isinstance(request, ChangeCurrency):
@@ -77,6 +87,8 @@ def _recall(remembered: Remembered, request: Request) -> Answer:
 def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest) -> Outcome:
     if isinstance(request, Release):
         return _release(snapshot, draft, request)
+    if isinstance(request, WriteOff):
+        return _write_off(draft, request)
     if draft.currency.unit_id not in ("", request.unit_id):
         return Refused(Reason.UNIT_MISMATCH)
     if isinstance(request, Reserve):
@@ -155,6 +167,30 @@ def _release(snapshot: Snapshot, draft: Draft, request: Release) -> Outcome:
         return Refused(Reason.RESERVATION_OVER)
     draft.end(reservation)
     return Released(reservation.held, reservation.unit_id)
+
+
+def _write_off(draft: Draft, request: WriteOff) -> Outcome:
+    """Spend what the level has left in the window that is open; nothing if it only tracks.
+
+    With a sliding window it counts as charged today, so that it stays as long as any charge that was lost could.
+    """
+    (each,), (status,) = request.levels, draft.statuses()
+    rest = NOTHING if each.limit.mode is Mode.TRACK else status.remaining
+    if rest != NOTHING:
+        draft.spend(
+            JournalEntry(
+                kind=EntryKind.LOST,
+                account=request.account,
+                cost=rest,
+                unit_id=draft.currency.unit_id,
+                request_id=request.request_id,
+                release_id="",
+                query_id="",
+                time=draft.now,
+                holds=draft.holds(),
+            )
+        )
+    return Charged(rest, False, draft.statuses())
 
 
 def _admission(draft: Draft, cost: Cost) -> Exhausted | Refused | None:

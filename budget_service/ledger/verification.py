@@ -85,6 +85,8 @@ class Rebuilt:
         if entry.kind is EntryKind.CURRENCY:
             self.currency = currency.followed_by(entry.unit_id, entry.holds[0].window_start)
             return
+        if not entry.kind.is_charge:
+            return
         self.currency = currency.charged(entry.unit_id)
         for hold in entry.holds:
             spans = self.spent[entry.account.level(hold.depth)]

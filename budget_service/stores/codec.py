@@ -13,6 +13,7 @@ from budget_service.ledger.balances import Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
     Charged,
+    ClockResumed,
     CurrencyChanged,
     Exhausted,
     LevelStatus,
@@ -22,6 +23,7 @@ from budget_service.ledger.outcomes import (
     Refused,
     Released,
     Reserved,
+    RootOutcome,
     Shortfall,
 )
 from budget_service.ledger.values import Cost, Mode, Unit
@@ -60,12 +62,14 @@ def decode_outcome(text: str | bytes) -> Outcome:
     return _root_outcome(kind, *parts)
 
 
-def _root_outcome(kind: str, *parts: str) -> LimitsSet | CurrencyChanged:
+def _root_outcome(kind: str, *parts: str) -> RootOutcome:
     match kind, parts:
         case "limits", (version,):
             return LimitsSet(int(version))
         case "currency", (unit_id, begins_at):
             return CurrencyChanged(unit_id, int(begins_at))
+        case "clock", (ahead,):
+            return ClockResumed(int(ahead))
     raise ValueError("not an outcome of this version")
 
 
@@ -119,7 +123,7 @@ def _level_text(status: LevelStatus) -> str:
 
 
 def _outcome_parts(
-    outcome: Reserved | Released | LimitsSet | CurrencyChanged | Exhausted | Refused,
+    outcome: Reserved | Released | RootOutcome | Exhausted | Refused,
 ) -> list[Any]:
     match outcome:
         case Reserved():
@@ -142,9 +146,11 @@ def _outcome_parts(
             return _root_outcome_parts(outcome)
 
 
-def _root_outcome_parts(outcome: LimitsSet | CurrencyChanged) -> list[str]:
+def _root_outcome_parts(outcome: RootOutcome) -> list[str]:
     if isinstance(outcome, LimitsSet):
         return ["limits", str(outcome.version)]
+    if isinstance(outcome, ClockResumed):
+        return ["clock", str(outcome.ahead)]
     return ["currency", outcome.unit_id, str(outcome.begins_at)]
 
 

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from psycopg import sql
@@ -42,6 +43,7 @@ from budget_service.stores.postgres_connections import (
     TooLongError,
 )
 from budget_service.stores.postgres_schema import RULES, demand_promises, install
+from budget_service.stores.remote_mark import Count, Keeper
 
 # Two is what a window that ends between guess and decision takes.
 MAX_GUESSES = 4
@@ -58,6 +60,8 @@ _ALL_LIMITS = sql.SQL(
     "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
     "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s"
 )
+_COUNT = sql.SQL("SELECT ledger_id, count FROM gris.ledger")
+_COUNT_ON = sql.SQL("UPDATE gris.ledger SET count = count + %s RETURNING ledger_id, count")
 _PING = sql.SQL("SELECT 1")
 _QUESTION = sql.SQL(
     "SELECT query_id FROM gris.reservations WHERE root = %s AND reservation_id = %s AND account = %s"
@@ -79,18 +83,21 @@ class PostgresStore:
         self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS)
         self._sign = Connections(parse_address(address), self._prove, 1)
         self._allow_volatile = allow_volatile
+        self._keeper: Keeper | None = None
         self._clock = clock
         # By root account, in the order in which they came.
         self._waiting: dict[str, dict[asyncio.Future[tuple[str, str]], str]] = {}
         self._begun: set[asyncio.Task[Any]] = set()
-        # How far PostgreSQL's clock was ahead of ours when a guess of its time was wrong.
-        self._ahead: Microseconds = 0
+        # How far the time of a root was ahead of our clock when a guess of it was wrong.
+        self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
     async def open(
-        address: str, *, allow_volatile: bool = False, clock: Clock | None = None
+        address: str, *, allow_volatile: bool = False, clock: Clock | None = None, mark: Path | None = None
     ) -> PostgresStore:
         """Connect, check that PostgreSQL keeps what it is given, and make the tables if they are missing.
+
+        The ledger may not be behind its `mark`.
 
         Raises StoreUnavailableError or StoreUnusableError.
         """
@@ -98,6 +105,10 @@ class PostgresStore:
         try:
             async with store._connections.session() as session:
                 await install(session)
+            if mark is not None:
+                keeper = Keeper(mark, store._count)
+                await keeper.begin()
+                store._keeper = keeper
         except BaseException:
             await store.close()
             raise
@@ -105,7 +116,9 @@ class PostgresStore:
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request and write the change in one transaction; see `Store`."""
-        guess = self._guess()
+        if self._keeper is not None:
+            self._keeper.charged()
+        guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
             told = text.argument(request, guess, self._told_clock())
             kind, answer = await self._in_turn(request.account.root, told)
@@ -114,7 +127,7 @@ class PostgresStore:
             if kind != "clock":
                 return text.parse_answer(kind, answer)
             guess = int(answer)
-            self._ahead = guess - system_clock()
+            self._ahead[request.account.root] = guess - system_clock()
         raise StoreUnavailableError("the clock of PostgreSQL does not stand still")
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
@@ -177,6 +190,16 @@ class PostgresStore:
                 await self._prove(session)
         except OutcomeUnknownError as error:
             raise StoreUnavailableError(str(error)) from None
+        if self._keeper is not None:
+            await self._keeper.look()
+
+    async def confirm(self, mark: Path) -> None:
+        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        await Keeper(mark, self._count).confirm()
+
+    async def _count(self, step: int) -> Count:
+        ((ledger_id, count),) = await self._reading(_COUNT_ON, step) if step else await self._reading(_COUNT)
+        return Count(ledger_id, count)
 
     async def ping(self) -> None:
         """Return as soon as PostgreSQL answers, on a connection that nothing else waits for; see `Store`."""
@@ -265,8 +288,8 @@ class PostgresStore:
     async def _prove(self, session: Session) -> None:
         await demand_promises(session, allow_volatile=self._allow_volatile)
 
-    def _guess(self) -> Microseconds:
-        return system_clock() + self._ahead if self._clock is None else self._clock()
+    def _guess(self, root: str) -> Microseconds:
+        return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
 
     def _told_clock(self) -> Microseconds | None:
         return None if self._clock is None else self._clock()

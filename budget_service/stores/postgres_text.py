@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from budget_service.ledger.administration import REFUSAL_RETENTION, RETENTION
+from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance, Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
@@ -19,7 +19,9 @@ from budget_service.ledger.requests import (
     Release,
     Request,
     Reserve,
+    ResumeClock,
     SetLimits,
+    WriteOff,
     payer_of,
 )
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
@@ -61,7 +63,7 @@ def parse_answer(kind: str, text: str) -> Answer:
 def parse_reading(found: dict[str, Any]) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read` found, and its time."""
     snapshot = Snapshot(
-        root=RootRecord(read_currency(found), found["last_time"], found["limits_version"]),
+        root=RootRecord(read_currency(found), found["last_time"], found["limits_version"], found["ahead"]),
         balances={read_account(each["level"]): read_balance(each) for each in found["balances"] or ()},
         due=tuple(read_reservation(each) for each in found["due"] or ()),
     )
@@ -93,6 +95,9 @@ def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:
             return _limit_fields(request)
         case ChangeCurrency():
             return _currency_fields(request, guess)
+        case ResumeClock():
+            told = {"operation": "resume clock", "told_time": request.told_time}
+            return told | {"clock_tolerance": CLOCK_TOLERANCE}
         case _:
             return _budget_fields(request, guess)
 
@@ -121,7 +126,7 @@ def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any
         "payer": payer_of(request),
         "levels": [_level(each, guess) for each in request.levels],
         "limits_version": request.limits_version,
-        "reservation_id": escaped(request.reservation_id),
+        "reservation_id": "" if isinstance(request, WriteOff) else escaped(request.reservation_id),
         "expired_at_once": MAX_EXPIRED_AT_ONCE,
         **_own_fields(request),
     }
@@ -135,6 +140,8 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
         case Charge():
             own = {"operation": "charge", "release_id": escaped(request.release_id)}
             return own | _question(request.query_id) | _cost(request.cost, request.unit_id)
+        case WriteOff():
+            return {"operation": "write off"}
         case Release():
             return {"operation": "release"}
 

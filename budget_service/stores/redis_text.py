@@ -3,7 +3,9 @@
 All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot.
 A script makes the keys of payments itself, since only it knows the question of a reservation; they share the slot too.
 
-    gris:{ROOT}:root           hash     unit_id, currency_since, next_unit_id, next_since, last_time, limits_version
+    gris:ledger                hash     ledger_id, count
+    gris:{ROOT}:root           hash     unit_id, currency_since, next_unit_id, next_since, last_time, limits_version,
+                                        ahead
     gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
                                         reserved since:leaves at:earlier days
@@ -25,7 +27,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
-from budget_service.ledger.administration import REFUSAL_RETENTION, RETENTION
+from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
@@ -37,8 +39,10 @@ from budget_service.ledger.requests import (
     Release,
     Request,
     Reserve,
+    ResumeClock,
     RootRequest,
     SetLimits,
+    WriteOff,
     payer_of,
 )
 from budget_service.ledger.state import (
@@ -63,6 +67,7 @@ from budget_service.stores.codec import (
 )
 from budget_service.stores.interface import BalancePage
 
+LEDGER_KEY = "gris:ledger"
 ROOT_KEYS = "gris:{*}:root"
 _READ = ("root", "balances", "reservations", "ends")
 FIELDS_AT_ONCE = 1000
@@ -167,12 +172,15 @@ def parse_answer(kind: str, text: str) -> Answer:
 
 def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read.lua` found, and its time."""
-    now, unit_id, since, next_unit_id, next_since, last_time, limits_version, *rest = reply
+    now, unit_id, since, next_unit_id, next_since, ahead, last_time, limits_version, *rest = reply
     accounts = [each.level for each in levels]
     texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
     snapshot = Snapshot(
         root=RootRecord(
-            Currency(unit_id, int(since), next_unit_id, int(next_since)), int(last_time), int(limits_version)
+            Currency(unit_id, int(since), next_unit_id, int(next_since)),
+            int(last_time),
+            int(limits_version),
+            int(ahead),
         ),
         balances={level: _balance(text) for level, text in zip(accounts, texts, strict=True) if text},
         due=tuple(
@@ -256,6 +264,8 @@ def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:
             return _limit_fields(request)
         case ChangeCurrency():
             return _currency_fields(request, guess)
+        case ResumeClock():
+            return _clock_fields(request)
         case _:
             return _budget_fields(request, guess)
 
@@ -266,6 +276,16 @@ def _currency_fields(request: ChangeCurrency, guess: Microseconds) -> dict[str, 
         "unit_id": request.unit_id,
         "window": [str(window.start), encode_end(window.end)],
         "limits_version": str(request.limits_version),
+        "levels": [],
+        "expired_at_once": "0",
+    }
+
+
+def _clock_fields(request: ResumeClock) -> dict[str, Any]:
+    return {
+        "told_time": str(request.told_time),
+        "clock_tolerance": str(CLOCK_TOLERANCE),
+        "limits_version": "",
         "levels": [],
         "expired_at_once": "0",
     }
@@ -288,7 +308,7 @@ def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any
         "levels": [_level(each, guess) for each in request.levels],
         "limits_version": str(request.limits_version),
         "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
-        "reservation_id": request.reservation_id,
+        "reservation_id": "" if isinstance(request, WriteOff) else request.reservation_id,
         **_own_fields(request),
     }
 
@@ -305,7 +325,7 @@ def _own_fields(request: BudgetRequest) -> dict[str, str]:
         case Charge():
             own = {"release_id": request.release_id, "query_id": request.query_id}
             return own | _cost_fields(request.cost, request.unit_id)
-        case Release():
+        case Release() | WriteOff():
             return {}
 
 

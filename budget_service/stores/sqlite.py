@@ -38,7 +38,7 @@ from budget_service.stores.interface import (
     system_clock,
 )
 from budget_service.stores.sqlite_file import check_settings, connect, secure
-from budget_service.stores.sqlite_mark import Mark, check_mark, save, state_of
+from budget_service.stores.sqlite_mark import Mark, check_mark, save, state_of, write_mark
 from budget_service.stores.sqlite_view import View
 
 VOLATILE = Path(":memory:")
@@ -143,6 +143,21 @@ class SqliteStore:
         """Return the query_id of an open reservation; see `Store`."""
         found = await self._reading(lambda: self._view.reservation(account, reservation_id))
         return None if found is None else found.query_id
+
+    @staticmethod
+    def open_restored(path: Path, clock: Clock = system_clock) -> SqliteStore:
+        """Open a ledger that lost charges, whatever its mark says. Raises StoreUnusableError."""
+        if not path.exists():
+            raise StoreUnusableError(f"{path}: there is no ledger to confirm")
+        return SqliteStore(connect(path), clock, path)
+
+    async def confirm(self) -> None:
+        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        async with self._turn:
+            try:
+                write_mark(self._connection, self._path or VOLATILE)
+            except OSError as error:
+                raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
 
     async def check(self) -> None:
         """Return if the file is still there and commits are forced to it; then mark how far it has come."""
@@ -271,9 +286,10 @@ class SqliteStore:
 
     def _decide_one(self, request: Request) -> Answer | Exception:
         root = self._view.root(request.account.root)
-        now = root.now(self._clock())
+        clock = self._clock()
+        now = root.now(clock)
         try:
-            decision = decide(self._view.snapshot(root, request, now), request, now)
+            decision = decide(self._view.snapshot(root, request, now, clock), request, now)
         except LimitsChangedError as error:
             return error
         if decision.change is not None:

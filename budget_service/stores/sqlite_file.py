@@ -35,7 +35,7 @@ PAYMENTS = (
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
     "limits_version INTEGER NOT NULL, currency_since INTEGER NOT NULL, next_unit_id TEXT NOT NULL, "
-    "next_since INTEGER NOT NULL) WITHOUT ROWID",
+    "next_since INTEGER NOT NULL, ahead INTEGER NOT NULL) WITHOUT ROWID",
     # A limit is written as `limits.limit_text`.
     "CREATE TABLE limits (root TEXT NOT NULL, level TEXT NOT NULL, limit_text TEXT NOT NULL, "
     "PRIMARY KEY (root, level)) WITHOUT ROWID",
@@ -115,6 +115,7 @@ MIGRATIONS = {
         "ALTER TABLE roots ADD COLUMN currency_since INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE roots ADD COLUMN next_unit_id TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE roots ADD COLUMN next_since INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE roots ADD COLUMN ahead INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE checkpoints ADD COLUMN currency TEXT NOT NULL DEFAULT ''",
         # Each root had one currency from the beginning.
         "UPDATE checkpoints SET currency = "

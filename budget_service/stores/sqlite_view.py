@@ -14,8 +14,8 @@ from budget_service.ledger.balances import Balance
 from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
 from budget_service.ledger.requests import (
     BudgetRequest,
-    ChangeCurrency,
     Charge,
+    Release,
     Request,
     Reserve,
     RootRequest,
@@ -90,17 +90,19 @@ class View:
             record = self._roots[root] = rows.find_root(self._connection, root)
         return record
 
-    def snapshot(self, root: RootRecord, request: Request, now: Microseconds) -> Snapshot:
+    def snapshot(
+        self, root: RootRecord, request: Request, now: Microseconds, clock: Microseconds
+    ) -> Snapshot:
         """Return all that the rules need to decide a request."""
         remembered = self._remembered(request)
         if remembered is not None and now < remembered.keep_until:
             return Snapshot(root=root, remembered=remembered)
         if isinstance(request, SetLimits):
             return Snapshot(root=root, stored_limits=self._count_limits(request.account.root))
-        if isinstance(request, ChangeCurrency):
-            return Snapshot(root=root)
+        if isinstance(request, RootRequest):
+            return Snapshot(root=root, clock=clock)
         reservation = None
-        if not isinstance(request, Reserve) and request.reservation_id:
+        if isinstance(request, Charge | Release) and request.reservation_id:
             reservation = self.reservation(request.account, request.reservation_id)
         due = self._due(request.account.root, now)
         named = due if reservation is None else (*due, reservation)
@@ -171,7 +173,7 @@ class View:
     def flush(self) -> None:
         """Write all that was noted, in the transaction that is open."""
         root_rows = [rows.root_row(each, self._roots[each]) for each in self._new_roots]
-        self._write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?, ?, ?, ?)", root_rows)
+        self._write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?, ?, ?, ?, ?)", root_rows)
         balances = [rows.balance_row(each, self._balances[each]) for each in self._new_balances]
         self._write("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", balances)
         entries = [rows.journal_row(each) for each in self._journal]

@@ -72,4 +72,5 @@ def returned(first: Integers, fractions: Floats) -> Integers:
 
 def rerouted(returned_sums: Integers) -> Integers:
     """Return what a member that got back e adds to each of its elements; shape as `returned_sums`."""
-    return returned_sums * _ALPHA // _DIVISOR
+    added: Integers = returned_sums * _ALPHA // _DIVISOR
+    return added

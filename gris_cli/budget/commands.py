@@ -132,6 +132,25 @@ def new_currency(
         typer.echo(f"{root} counts in {unit_id} from {begins_at} (UTC) on, and in the last one until then")
 
 
+@app.command("resume-clock")
+def resume_clock(
+    *,
+    root: RootFlag,
+    request_id: RequestFlag = "",
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Let the time of a root account go on after its store's clock had jumped ahead; this machine's must be right."""
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.printing import print_json  # noqa: PLC0415
+
+    seconds = on_ledger(admin, lambda ledger: ledger.resume_clock(root, request_id))
+    if as_json:
+        print_json({"root": root, "seconds_ahead": seconds})
+    else:
+        typer.echo(f"the time of {root} goes on, {seconds:.0f} seconds ahead of its store's clock")
+
+
 @app.command()
 def charges(
     *,

@@ -36,6 +36,7 @@ class Budget:
     unit_id: str
     next_unit_id: str
     next_unit_begins_at: str
+    seconds_ahead: float
 
 
 class Ledger:
@@ -55,6 +56,7 @@ class Ledger:
             unit_id=response.unit_id,
             next_unit_id=response.next_unit_id,
             next_unit_begins_at=moment_text(response.next_unit_begins_at) if response.next_unit_id else "",
+            seconds_ahead=response.clock_ahead.ToTimedelta().total_seconds(),
         )
 
     async def set_limit(self, change: admin_pb2.LimitChange) -> int:
@@ -74,6 +76,15 @@ class Ledger:
         request = admin_pb2.BeginCurrencyRequest(account=account, unit_id=unit_id, request_id=request_id)
         response = await _called(self._admin.BeginCurrency, request, CALL_SECONDS)
         return moment_text(response.begins_at)
+
+    async def resume_clock(self, root: str, request_id: str) -> float:
+        """Lets the time of a root go on, by this machine's clock; returns how far ahead it is, in seconds."""
+        request = admin_pb2.ResumeClockRequest(
+            account=budget_pb2.Account(path=[root]), request_id=request_id or uuid.uuid4().hex
+        )
+        request.true_time.GetCurrentTime()
+        response = await _called(self._admin.ResumeClock, request, CALL_SECONDS)
+        return float(response.ahead.ToTimedelta().total_seconds())
 
     async def listed(self, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
         """Returns charges, oldest first, at most so many."""
@@ -137,6 +148,9 @@ async def _called(call: Callable[..., Awaitable[_Response]], request: object, se
             raise typer.BadParameter(
                 "this address does not serve the administrator: see --admin-listen"
             ) from None
+        if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
+            # The ledger says in words what stands in the way.
+            raise typer.BadParameter(error.details() or "the ledger refuses") from None
         if problem := _violation(error):
             raise typer.BadParameter(problem) from None
         raise translated(Service.BUDGET, error) from None

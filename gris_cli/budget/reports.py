@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,11 @@ _KINDS = {
     admin_pb2.CHARGE_KIND_FORFEITED: "forfeited",
     admin_pb2.CHARGE_KIND_LOST: "lost",
     admin_pb2.CHARGE_KIND_CURRENCY: "new currency",
+    admin_pb2.CHARGE_KIND_CLOCK: "clock resumed",
 }
+
+
+NO_CHARGES = (admin_pb2.CHARGE_KIND_CURRENCY, admin_pb2.CHARGE_KIND_CLOCK)
 
 
 def _text(key: str, heading: str) -> Column:
@@ -32,6 +37,9 @@ def currency_notes(found: Budget) -> tuple[tuple[str, str], ...]:
     notes = [("currency", found.unit_id or "none yet: the first charge decides")]
     if found.next_unit_id:
         notes.append(("next currency", f"{found.next_unit_id} from {found.next_unit_begins_at} (UTC) on"))
+    if found.seconds_ahead:
+        ahead = timedelta(seconds=round(found.seconds_ahead))
+        notes.append(("clock", f"all moments are those of the ledger, {ahead} ahead of its store's clock"))
     return tuple(notes)
 
 
@@ -56,7 +64,7 @@ def levels_sheet(levels: Sequence[Level], notes: Sequence[tuple[str, str]]) -> S
 
 def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> Sheet:
     """Return what the account's charges of this window cost on average, and for how many more that lasts."""
-    charges = [each for each in charges if each.kind != admin_pb2.CHARGE_KIND_CURRENCY]
+    charges = [each for each in charges if each.kind not in NO_CHARGES]
     number = len(charges)
     information = sum(each.cost.information for each in charges)
     calls = sum(each.cost.calls for each in charges)

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gris_cli.budget.commands import BUDGET_ADDRESS, BudgetFlag
-from gris_cli.flags import JsonFlag
+from gris_cli.flags import DEFAULT_SPARK, JsonFlag, SparkFlag
 from gris_cli.plan.flags import OutFlag, SeedFlag, exact, named_errors
 
 if TYPE_CHECKING:
     from dp_service.partitions import Method, Parameters
+    from gris_cli.domain.publishing import Found, Publication
     from gris_cli.domain.reading import Source
 
 app = typer.Typer(
     help="Publish which elements of a column are safe to name, and look at what was published.",
     no_args_is_help=True,
 )
+
+
+class PublishingEngine(StrEnum):
+    """Where the work is done: on this machine, or on Spark."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+
 
 RHO = Fraction(1, 10)
 DELTA = Fraction(1, 10**9)
@@ -47,7 +59,13 @@ Delta0Flag = Annotated[
 @app.command()
 def publish(
     *,
-    data: Annotated[Path, typer.Option(metavar="FILE", help="Parquet, CSV, or a DuckDB database.")],
+    data: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Parquet, CSV, or a DuckDB database; on Spark Parquet, CSV, or catalog:NAME.",
+        ),
+    ],
     table: Annotated[str, typer.Option(help="The table's name in the policy.")],
     column: Annotated[str, typer.Option(help="The column whose elements are to be named.")],
     member: Annotated[str, typer.Option(help="The column of members.")],
@@ -62,6 +80,10 @@ def publish(
     unrecorded: Annotated[
         bool, typer.Option("--unrecorded", help="Record no price: for trials whose result nobody sees.")
     ] = False,
+    engine: Annotated[
+        PublishingEngine, typer.Option(help="Where the work is done.")
+    ] = PublishingEngine.DUCKDB,
+    spark: SparkFlag = DEFAULT_SPARK,
     source_table: Annotated[str, typer.Option(help="The table of a DuckDB database.")] = "",
     method: Annotated[str, typer.Option(help="gaussian, sips, dpsu, gw, mad or mad2r.")] = "sips",
     rho: RhoFlag = RHO,
@@ -76,22 +98,39 @@ def publish(
     """Publish the elements of a column that are safe to name, and record what that costs everyone who sees them."""
     _require_duckdb()
     from gris_cli.domain.flow import Request, published  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.domain.publishing import Publication, found_on_this_machine  # noqa: PLC0415
+    from gris_cli.domain.publishing import Publication  # noqa: PLC0415
     from gris_cli.domain.reading import Source  # noqa: PLC0415
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
 
     if bool(account) == unrecorded:
         raise typer.BadParameter("--account says where the price is recorded; --unrecorded that it is not")
+    on_spark = engine is PublishingEngine.SPARK
     with named_errors():
         publication = Publication(
             table=table,
             column=column,
             data_version=data_version,
-            source=Source(data, member, column, table=source_table, drops_nulls=drop_nulls),
+            source=Source(
+                data if on_spark else Path(data), member, column, table=source_table, drops_nulls=drop_nulls
+            ),
             parameters=_parameters(method, rho, delta, delta_0, iterations),
         )
-    made = published(Request(publication, found_on_this_machine, policy, out, account, budget, key_file))
+    discover = _discovery(spark if on_spark else None)
+    made = published(Request(publication, discover, policy, out, account, budget, key_file))
     print_domain(made.domain, made.price, made.integrity, as_json=as_json)
+
+
+def _discovery(spark: str | None) -> Callable[[Publication], Found]:
+    """Return what finds elements: Spark at a URL, or, without one, this machine."""
+    from gris_cli.domain.publishing import found_on_this_machine  # noqa: PLC0415
+
+    if spark is None:
+        return found_on_this_machine
+    try:
+        from gris_cli.domain.on_spark import found_on_spark  # noqa: PLC0415 - pyspark is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("--engine spark needs pip install 'gris-dp[spark]'") from None
+    return partial(found_on_spark, url=spark)
 
 
 @app.command()
@@ -134,6 +173,10 @@ def compare(
     ] = None,
     column: Annotated[str, typer.Option(help="The column of elements.")] = "",
     member: Annotated[str, typer.Option(help="The column of members.")] = "",
+    engine: Annotated[
+        PublishingEngine, typer.Option(help="Where the work is done.")
+    ] = PublishingEngine.DUCKDB,
+    spark: SparkFlag = DEFAULT_SPARK,
     source_table: Annotated[str, typer.Option(help="The table of a DuckDB database.")] = "",
     drop_nulls: Annotated[
         bool, typer.Option("--drop-nulls", help="Leave out rows without member or element.")

@@ -80,7 +80,7 @@ class Service(Strict):
         files = (self.ca_file, self.certificate_file, self.key_file, self.token_file)
         if not self.tls and not any(files):
             return self.address
-        return Endpoint(self.address, Credentials(*(None if file is None else Path(file) for file in files)))
+        return Endpoint(self.address, Credentials(*files))
 
     def require_readable(self) -> None:
         """Look at the files; raises InvalidQuestion that names the one that cannot be used."""

@@ -13,8 +13,10 @@ from budget_service.ledger.requests import (
     Release,
     Request,
     Reserve,
+    ResumeClock,
     RootRequest,
     SetLimits,
+    WriteOff,
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Period, WindowRule
@@ -50,6 +52,8 @@ class Act(Enum):
     REWINDOW = "change a window"
     RELIMIT = "set or remove a stored limit"
     CURRENCY = "plan another currency, or withdraw it"
+    RESUME = "let time go on"
+    LOSE = "write off what is left"
     EVENING = "wait until just before midnight"
     WAIT = "wait"
 
@@ -173,7 +177,7 @@ class Player:
         return None
 
     def _versioned(self, request: Request | None) -> Request | None:
-        if request is None or isinstance(request, SetLimits):
+        if request is None or isinstance(request, SetLimits | ResumeClock):
             return request
         return replace(request, limits_version=self.version)
 
@@ -188,9 +192,14 @@ class Player:
         self.version += 1
         return SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
 
-    def _change_currency(self, step: Step, id_: str) -> Request:
+    def _administer(self, step: Step, id_: str) -> Request:
+        if step.act is Act.LOSE:
+            last = self.levels(self.accounts()[step.who])[-1]
+            return WriteOff(account=last.level, levels=(last,), request_id=id_)
         unit_id = (OTHER_UNIT, UNIT, OTHER_UNIT, "")[step.pick % 4]
         root = Account((self.root,))
+        if step.act is Act.RESUME:
+            return ResumeClock(account=root, request_id=id_, told_time=self.clock.now)
         return ChangeCurrency(account=root, request_id=id_, unit_id=unit_id, rules=self.rules)
 
     def _request(self, step: Step) -> Request | None:
@@ -209,8 +218,8 @@ class Player:
                 return replace(asked, forfeits=forfeits)
             case Act.RELIMIT:
                 return self._set_limits(step, id_)
-            case Act.CURRENCY:
-                return self._change_currency(step, id_)
+            case Act.CURRENCY | Act.RESUME | Act.LOSE:
+                return self._administer(step, id_)
             case Act.DEDUCT:
                 ids = {"release_id": release_id if step.name else "", "query_id": query_id}
                 return charge(id_, step.cost, account=account, on=levels, **ids)
@@ -229,7 +238,7 @@ class Player:
     def _about_an_earlier_one(self, step: Step, id_: str, release_id: str) -> Request | None:
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
             earlier = self.made[-1 - step.pick % len(self.made)]
-            if not isinstance(earlier, RootRequest):
+            if not isinstance(earlier, RootRequest | WriteOff):
                 earlier = replace(earlier, levels=self.levels(earlier.account))
             return earlier if step.act is Act.REPEAT else _with_other_content(earlier)
         holds = [each for each in self.made if isinstance(each, Reserve)]
@@ -256,6 +265,9 @@ def _with_other_content(request: Request) -> Request:
             return replace(request, reservation_id=request.reservation_id + "'")
         case SetLimits():
             return replace(request, changes=())
+        case WriteOff() | ResumeClock():
+            # They say nothing else.
+            return replace(request, account=Account((*request.account.path, "x")))
         case ChangeCurrency():
             return replace(request, unit_id=request.unit_id + "0")
 

@@ -9,10 +9,9 @@ from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
-    ChangeCurrency,
     Charge,
+    Release,
     Request,
-    Reserve,
     RootRequest,
     SetLimits,
     payer_of,
@@ -145,9 +144,11 @@ class MemoryStore:
         if isinstance(request, SetLimits):
             count = sum(level.root == account.root for level in self.stored)
             return Snapshot(root=root, remembered=remembered, stored_limits=count)
-        if isinstance(request, ChangeCurrency):
-            return Snapshot(root=root, remembered=remembered)
-        named = None if isinstance(request, Reserve) else self.reservations.get(request.reservation_id)
+        if isinstance(request, RootRequest):
+            return Snapshot(root=root, remembered=remembered, clock=self.clock())
+        named = None
+        if isinstance(request, Charge | Release):
+            named = self.reservations.get(request.reservation_id)
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
         release_id = request.release_id if isinstance(request, Charge) else ""

@@ -10,7 +10,9 @@ from budget_service.ledger.requests import (
     Charge,
     Request,
     Reserve,
+    ResumeClock,
     SetLimits,
+    WriteOff,
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span
@@ -52,17 +54,27 @@ class Model:
     paid: dict[tuple[Account, Account, str, str], tuple[Microseconds, str]] = field(default_factory=dict)
     told: dict[str, tuple[str, Told, Microseconds]] = field(default_factory=dict)
     limits_version: int = 0
+    ahead: Microseconds = 0
 
     def tell(self, request: Request, clock: Microseconds) -> Told:
         """Answer a request."""
         content, told, forgotten_at = self.told.get(request.request_id, ("", (), 0))
-        if max(self.now, clock) < forgotten_at:
+        if max(self.now, clock + self.ahead) < forgotten_at:
             return told if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
         self.advance(clock)
         if isinstance(request, SetLimits):
             self.limits_version += 1
             told = ("limits", self.limits_version)
             self.told[request.request_id] = (request.fingerprint(), told, self.now + ANSWERS_LAST)
+            return told
+        if isinstance(request, ResumeClock):
+            agrees = abs(clock - request.told_time) <= 60 * SECOND
+            is_behind = agrees and self.now - clock - self.ahead >= 60 * SECOND
+            self.ahead = self.now - clock if is_behind else self.ahead
+            refusal = "CLOCK_NOT_BEHIND" if agrees else "CLOCKS_DISAGREE"
+            told = ("clock", self.ahead) if is_behind else (refusal,)
+            lasts = ANSWERS_LAST if is_behind else REFUSALS_LAST
+            self.told[request.request_id] = (request.fingerprint(), told, self.now + lasts)
             return told
         if isinstance(request, ChangeCurrency):
             told = self._change_currency(request)
@@ -87,7 +99,7 @@ class Model:
 
     def advance(self, clock: Microseconds) -> None:
         """Let time pass and reservations lapse."""
-        self.now = max(self.now, clock)
+        self.now = max(self.now, clock + self.ahead)
         if self.planned[0] and self.planned[1] <= self.now:
             self.currency, self.planned = self.planned, ("", 0)
         lapsed = [id_ for id_, hold in self.held.items() if hold.ends_at <= self.now]
@@ -139,12 +151,23 @@ class Model:
             return ("UNIT_MISMATCH",)
         if isinstance(request, Reserve):
             return self._reserve(request)
+        if isinstance(request, WriteOff):
+            return self._write_off(request)
         hold = self.held.get(request.reservation_id)
         if isinstance(request, Charge) and (hold or not request.reservation_id):
             return self._charge(request, hold)
         if hold is None:
             return ("RESERVATION_OVER",)
         return ("released", self.held.pop(request.reservation_id).cost, hold.request.unit_id)
+
+    def _write_off(self, request: WriteOff) -> Told:
+        (each,) = request.levels
+        used = _sum([Cost(*sums) for sums in self.sums(each)])
+        left = [max(0, most - spent) for most, spent in zip(_sum([each.limit.maximum]), used, strict=True)]
+        rest = Cost(*left) if each.limit.mode is Mode.ENFORCE else Cost(0, 0)
+        if rest != Cost(0, 0):
+            self._spend(self._windows(request.levels), rest, self.currency[0])
+        return ("charged", rest, False)
 
     def _reserve(self, request: Reserve) -> Told:
         recorded = self._paid(request, "query", request.query_id)

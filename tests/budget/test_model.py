@@ -9,13 +9,14 @@ from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
     Answer,
     Charged,
-    CurrencyChanged,
+    ClockResumed,
     Exhausted,
     LimitsSet,
     Outcome,
     Refused,
     Released,
     Reserved,
+    RootOutcome,
 )
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import NOTHING, Account, Cost, Mode, Unit
@@ -43,10 +44,12 @@ def told(answer: Answer) -> Told:
             return told_of_a_root(found)
 
 
-def told_of_a_root(found: LimitsSet | CurrencyChanged) -> Told:
+def told_of_a_root(found: RootOutcome) -> Told:
     """Say an answer to an administrator in the model's words."""
     if isinstance(found, LimitsSet):
         return ("limits", found.version)
+    if isinstance(found, ClockResumed):
+        return ("clock", found.ahead)
     return ("currency", found.unit_id, found.begins_at)
 
 

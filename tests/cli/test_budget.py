@@ -70,25 +70,34 @@ def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.Capt
 
 
 def test_another_currency_is_planned_shown_and_withdrawn(
-    ledger: Service, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """For people and for programs; `show` says what follows and when, and again nothing after the withdrawal."""
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
+        asyncio.run(_charge_all(running.address))
+        assert running.admin_address is not None
+        arguments = ("new-currency", "--root", "acme", "--admin", running.admin_address)
+        planned = told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
+        assert planned["begins_at"][8:] == "01 00:00:00"
+        assert planned == told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
+        show = ["budget", "show", "--account", "acme/ann", "--budget", running.address]
+        assert main(show) == 0
+        assert f"{'e' * 32} from {planned['begins_at']}" in capsys.readouterr().out
+        assert main(["budget", *arguments, "--withdraw"]) == 0
+        assert "keeps its currency" in capsys.readouterr().out
+        assert main(show) == 0
+        shown = capsys.readouterr().out
+        assert UNIT in shown
+        assert "e" * 32 not in shown
+        assert main(["budget", *arguments]) == 2
+        assert "--withdraw" in capsys.readouterr().err
+
+
+def test_a_clock_that_is_right_needs_no_help(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """The refusal says why, and nothing is changed."""
     assert ledger.admin_address is not None
-    arguments = ("new-currency", "--root", "acme", "--admin", ledger.admin_address)
-    planned = told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
-    assert planned["begins_at"][8:] == "01 00:00:00"
-    assert planned == told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
-    show = ["budget", "show", "--account", "acme/ann", "--budget", ledger.address]
-    assert main(show) == 0
-    assert f"{'e' * 32} from {planned['begins_at']}" in capsys.readouterr().out
-    assert main(["budget", *arguments, "--withdraw"]) == 0
-    assert "keeps its currency" in capsys.readouterr().out
-    assert main(show) == 0
-    shown = capsys.readouterr().out
-    assert UNIT in shown
-    assert "e" * 32 not in shown
-    assert main(["budget", *arguments]) == 2
-    assert "--withdraw" in capsys.readouterr().err
+    assert main(["budget", "resume-clock", "--root", "acme", "--admin", ledger.admin_address]) != 0
+    assert "goes on already" in "".join(capsys.readouterr())
 
 
 def test_a_refused_configuration_is_told_without_what_stands_in_it(

@@ -142,7 +142,8 @@ async def test_only_one_request_of_an_id_is_answered_at_a_time(gateway: GatewayW
         stub = stub_of(channel)
         outcomes = await asyncio.gather(*(ended(stub.Ask(request, timeout=30)) for _ in range(8)))
         levels = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=5)).levels
-    assert {grpc.StatusCode.OK} <= set(outcomes) <= {grpc.StatusCode.OK, grpc.StatusCode.ABORTED}
+    # All of them are there long before the first has been through engine and services.
+    assert {grpc.StatusCode.OK, grpc.StatusCode.ABORTED} == set(outcomes)
     assert 21 == levels[-1].spent.information
 
 

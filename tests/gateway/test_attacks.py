@@ -249,6 +249,19 @@ async def test_the_limit_holds_for_calls_that_come_at_once(gateway: GatewayWorld
     assert "app/acme/calm" == await reason_of(gateway, gateway.analyst("calm"))
 
 
+async def test_a_client_comes_back_when_it_is_told_to(gateway: GatewayWorld) -> None:
+    """Calls that change nothing are repeated by gRPC itself, after the pause that the gateway names."""
+    credentials = gateway.analyst()
+    async with AsyncGatewayClient(Endpoint(gateway.address, credentials)) as client:
+
+        async def several() -> int:
+            return sum([len(await client.remaining()) for _ in range(25)])
+
+        answered = await asyncio.gather(*(several() for _ in range(20)))
+    # 500 calls are more than the burst of 400.
+    assert [75] * 20 == answered
+
+
 async def test_errors_say_what_a_program_does_about_them(gateway: GatewayWorld) -> None:
     """The connector's client raises its own errors for the gateway's reasons."""
     client = AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst()), account="app/globex")

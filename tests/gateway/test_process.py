@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,6 +93,31 @@ def test_a_wrong_configuration_is_named_in_one_line(
     assert 1 == said.count("\n")
 
 
+@pytest.mark.parametrize(
+    ("pinot", "code", "complaint"),
+    [
+        ("broker: 'http://b:1', controller: 'http://c:1'", 0, ""),
+        ("broker: 'http://b:1', controller: 'https://c:1'", 2, "engine.pinot: controller and broker"),
+        ("broker: 'https://b:1', controller: 'https://c:1', ca_file: absent", 2, "engine.pinot"),
+        (
+            "broker: 'https://b:1', controller: 'https://c:1', authorization_file: absent",
+            2,
+            "authorization_file",
+        ),
+        ("broker: 'http://b:1'", 2, "engine.pinot.controller"),
+    ],
+)
+def test_a_pinot_is_named_as_the_engine(
+    configuration: Path, capsys: pytest.CaptureFixture[str], pinot: str, code: int, complaint: str
+) -> None:
+    """Its URLs and files are checked; it is asked nothing yet."""
+    text = configuration.read_text()
+    engine = f"engine: {{pinot: {{{pinot}}}}}\n"
+    configuration.write_text(text[: text.index("engine:")] + engine + text[text.index("identity:") :])
+    assert code == main(["--config", str(configuration), "--validate"])
+    assert complaint in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0"])
 def test_plain_text_beyond_this_machine_must_be_asked_for(
     configuration: Path, capsys: pytest.CaptureFixture[str], listen: str
@@ -120,6 +147,29 @@ async def test_dead_services_are_told_without_their_names(
                 await client.ask(structured_question("small", "element", k=3))
     assert "gateway: the question cannot be answered now; nothing was charged" == str(refused.value)
     assert "dp_service" in log.read_text()
+
+
+async def test_a_question_that_has_begun_is_answered_before_the_gateway_ends(
+    gateway: GatewayWorld, authority: Authority, tmp_path: Path
+) -> None:
+    """SIGTERM comes in the middle of a large question: its result arrives whole, and is in the history."""
+    for name in ("wide.parquet", "small.parquet"):
+        (tmp_path / name).symlink_to(gateway.folder / name)
+    config = write_configuration(tmp_path, authority, Issuer(tmp_path), gateway.dp, gateway.budget)
+    ana = authority.client(uri("spiffe://example.org/acme"), file="acme")
+    running = process("pinot_connector.gateway", ["--config", config], tmp_path / "log")
+    ready = running.__enter__()
+    async with AsyncGatewayClient(Endpoint(ready["address"], ana), account="app/acme/drained") as client:
+        await client.remaining()
+        asking = asyncio.create_task(client.ask(structured_question("wide", "element", k=None)))
+        await asyncio.sleep(0.1)
+        assert not asking.done()
+        await asyncio.to_thread(running.__exit__, None, None, None)
+        result = await asking
+    assert len(result.rows) > 40_000
+    with sqlite3.connect(tmp_path / "history.sqlite") as db:
+        assert [(1,)] == db.execute("SELECT count(*) FROM releases").fetchall()
+    db.close()
 
 
 async def test_a_refusal_of_a_service_is_the_operators(gateway: GatewayWorld) -> None:

@@ -162,10 +162,10 @@ def test_noise_reused_between_rounds_breaks_the_promise(
     schedule.rounds.cache_clear()
     try:
         worst = max(
-            hockey_stick(*pair, epsilon) - promised(parameters, epsilon)
+            hockey_stick(left, right, epsilon) - promised(parameters, epsilon)
             for count in range(1, 12)
             for epsilon in EPSILONS
-            for pair in permutations(
+            for left, right in permutations(
                 [
                     law_of_one_element((count, count + more), parameters, is_reused=is_reused)
                     for more in (0, 1)

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
-from gris.dp.v1 import dp_pb2
+from gris.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from budget_service.__main__ import main as budget_main
@@ -21,7 +21,9 @@ from pinot_connector import AsyncPrivateClient, Credentials, Endpoint
 from pinot_connector.channels import open_channel
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused
-from tests.connector.world import COFACTS, new_account
+from serving.security import Security, SecurityOptions
+from tests.connector.world import COFACTS, POLICY, new_account
+from tests.dp.serving import servicer_of
 from tests.serving.pki import ISSUER, Authority, Issuer, dns, email, uri
 from tests.serving.processes import budget_words, dp_words, process
 
@@ -38,6 +40,7 @@ class Guarded:
     authority: Authority
     issuer: Issuer
     app: Credentials
+    access: Path
 
 
 def access_file(folder: Path, issuer: Issuer) -> Path:
@@ -70,14 +73,17 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """Run both services behind mutual TLS."""
     folder = tmp_path_factory.mktemp("guarded")
     authority, issuer = Authority.new(folder), Issuer(folder)
-    words = security_words(authority, access_file(folder, issuer))
+    access = access_file(folder, issuer)
+    words = security_words(authority, access)
     admin = ["--admin-listen", "127.0.0.1:0"]
     with (
         process("dp_service", [*dp_words(folder), *words], folder / "dp.log") as dp,
         process("budget_service", [*budget_words(folder), *words, *admin], folder / "budget.log") as budget,
     ):
         app = authority.client(uri("spiffe://example.org/app"), file="app")
-        yield Guarded(dp["address"], budget["address"], budget["admin_address"], authority, issuer, app)
+        yield Guarded(
+            dp["address"], budget["address"], budget["admin_address"], authority, issuer, app, access
+        )
 
 
 async def outcome(address: str, credentials: Credentials, method: str) -> tuple[grpc.StatusCode, str]:
@@ -146,6 +152,28 @@ async def test_whoever_reaches_a_service_may_ask_whether_it_lives(guarded: Guard
     assert health_pb2.HealthCheckResponse.SERVING == answer.status
 
 
+async def test_a_role_is_given_and_taken_while_the_service_runs(guarded: Guarded) -> None:
+    """The access file counts from the next call on, also on a connection that is open; a spoilt one changes nothing."""
+    late = guarded.authority.client(dns("late.example.org"), file="late")
+    method, before = "/gris.budget.v1.BudgetService/GetBudget", guarded.access.read_text()
+    async with open_channel(Endpoint(guarded.budget, late)) as channel:
+        call: Any = channel.unary_unary(method)
+        codes = []
+        for content in (
+            before,
+            before.replace("certificates:", 'certificates:\n  "dns:late.example.org": [read]'),
+            "certificates: [spoilt",
+            before,
+        ):
+            guarded.access.write_text(content)
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await call(b"", timeout=5)
+            codes.append(error.value.code())
+    # An empty request is refused for what it lacks once its caller may ask.
+    denied, asked = grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT
+    assert [denied, asked, asked, denied] == codes
+
+
 @pytest.mark.parametrize(
     ("claims", "expected"),
     [
@@ -173,6 +201,32 @@ async def test_a_token_gives_the_roles_that_it_lists(
         except grpc.aio.AioRpcError as error:
             code = error.code()
     assert expected is code
+
+
+async def test_tokens_alone_open_a_service_that_asks_for_no_certificates(tmp_path: Path) -> None:
+    """TLS of the server's side only: a token with the role is let in, and a call without one is nobody's."""
+    authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
+    certificate, key = authority.server()
+    access = tmp_path / "access.yaml"
+    access.write_text(
+        f"jwt: {{key_file: {issuer.key_file}, algorithms: [ES256], issuer: {ISSUER}, audience: {AUDIENCE}}}"
+    )
+    options = SecurityOptions(tls_certificate=certificate, tls_key=key, access=access)
+    security = Security(options, DP_METHODS)
+    server = grpc.aio.server(interceptors=security.interceptors)
+    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer_of(POLICY), server)
+    address = f"127.0.0.1:{security.bind(server, '127.0.0.1:0')}"
+    await server.start()
+    method = "/gris.dp.v1.DpService/GetCatalog"
+    token = issuer.token_file(AUDIENCE, gris_roles=["read"])
+    with_token = await outcome(address, Credentials(authority.ca_file, token_file=token), method)
+    without = await outcome(address, Credentials(authority.ca_file), method)
+    await server.stop(None)
+    assert grpc.StatusCode.OK is with_token[0]
+    assert (
+        grpc.StatusCode.UNAUTHENTICATED,
+        "expected a certificate or a token that says who calls",
+    ) == without
 
 
 async def test_the_application_asks_its_questions(guarded: Guarded) -> None:

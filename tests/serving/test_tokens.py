@@ -141,6 +141,18 @@ def test_garbage_is_refused(issuer: Issuer, token: str) -> None:
         verifier(issuer).claims(token)
 
 
+def test_a_key_is_used_only_as_configured(tmp_path: Path) -> None:
+    """An RSA key could verify RS256 too; only the algorithm that the configuration names is tried."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    path = tmp_path / "rsa.pem"
+    path.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    issuer = Issuer(tmp_path)
+    checking = verifier(issuer, ["PS256"], path)
+    assert checking.claims(issuer.token(AUDIENCE, key=key, algorithm="PS256"))
+    with pytest.raises(TokenError):
+        checking.claims(issuer.token(AUDIENCE, key=key, algorithm="RS256"))
+
+
 def test_unknown_critical_extensions_are_refused(issuer: Issuer) -> None:
     """RFC 7515 4.1.11: what must be understood and is not makes the token invalid."""
     now = int(time.time())

@@ -65,11 +65,12 @@ local function clock()
 end
 
 local root = redis.call('HMGET', root_key, 'unit_id', 'last_time', 'limits_version',
-  'currency_since', 'next_unit_id', 'next_since')
+  'currency_since', 'next_unit_id', 'next_since', 'ahead')
 local limits_version = root[3] or '0'
 local unit_id, currency_since = root[1] or '', tonumber(root[4] or '0')
 local next_unit_id, next_since = root[5] or '', tonumber(root[6] or '0')
-local now = math.max(clock(), tonumber(root[2] or '0'))
+local store_clock, ahead = clock(), tonumber(root[7] or '0')
+local now = math.max(store_clock + ahead, tonumber(root[2] or '0'))
 -- Currency.at
 if next_unit_id ~= '' and now >= next_since then
   unit_id, currency_since, next_unit_id, next_since = next_unit_id, next_since, '', 0
@@ -380,6 +381,7 @@ local function payment_key(kind, id)
 end
 
 local function paid_in(kind, id)
+  if id == '' then return nil end
   local first, release_id = string.match(redis.call('GET', payment_key(kind, id)) or '', '^(%d+):(.*)$')
   local is_free = first and tonumber(first) >= currency_since and counts(leaf, tonumber(first))
   return is_free and release_id or nil
@@ -410,6 +412,24 @@ local function write_payment(payment, expires_in)
   end
   write('release', payment.release_id)
   if payment.query_id ~= '' then write('query', payment.query_id) end
+end
+
+-- Each command costs more than what it writes, and Lua cannot pass on any number of arguments.
+local FIELDS_AT_ONCE = 200
+
+local function write_balances()
+  local fields = {}
+  for level, balance in pairs(balances) do
+    if balance then
+      table.insert(fields, level)
+      table.insert(fields, balance_text(balance))
+    end
+    if #fields == FIELDS_AT_ONCE then
+      redis.call('HSET', balances_key, unpack(fields))
+      fields = {}
+    end
+  end
+  if #fields > 0 then redis.call('HSET', balances_key, unpack(fields)) end
 end
 
 local function write_reservations()
@@ -443,13 +463,10 @@ local function finish(outcome, payment)
     redis.call('HSET', root_key, 'currency_since', time_text(currency_since), 'next_unit_id', next_unit_id,
       'next_since', time_text(next_since))
   end
-  for level, balance in pairs(balances) do
-    if balance then redis.call('HSET', balances_key, level, balance_text(balance)) end
-  end
+  write_balances()
   write_reservations()
   write_journal()
   if payment then write_payment(payment, ends and milliseconds(keep_paid)) end
-  redis.call('DEL', outcome_key)
   redis.call('HSET', outcome_key, 'keep_until', time_text(keep_until), 'fingerprint', request.fingerprint,
     'outcome', text)
   redis.call('PEXPIRE', outcome_key, milliseconds(keep_until))

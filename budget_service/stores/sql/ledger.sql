@@ -20,21 +20,22 @@ CREATE TYPE gris_rules.request AS (
   request_id text, reservation_id text, query_id text, release_id text, information bigint, calls bigint, unit_id text,
   ttl bigint, forfeits boolean, expired_at_once integer, purged_at_once integer, retention bigint,
   refusal_retention bigint, limits_version bigint,
-  window_start bigint, window_end bigint, changes gris_rules.limit_change[], most_limits bigint
+  window_start bigint, window_end bigint, told_time bigint, clock_tolerance bigint,
+  changes gris_rules.limit_change[], most_limits bigint
 );
 
--- `unit_id`, `since`, `next_unit_id` and `next_since` are the currency of the root at `now`.
+-- `unit_id`, `since`, `next_unit_id` and `next_since` are the currency of the root at `now`, which is `ahead` of `clock`.
 -- `leaf` is the balance of the last level; a release that is now paid for is so in the leaf's span that began at
 -- `paid_in`, as the answer to `paid_query_id`.
 CREATE TYPE gris_rules.draft AS (
-  asked gris_rules.request, now bigint, unit_id text, since bigint, next_unit_id text, next_since bigint,
+  asked gris_rules.request, clock bigint, ahead bigint, now bigint, unit_id text, since bigint, next_unit_id text, next_since bigint,
   leaf gris.balances, outcome json, paid_in bigint, paid_query_id text
 );
 
 CREATE TYPE gris_rules.answer AS (kind text, outcome text);
 
-CREATE FUNCTION gris_rules.now(told_clock bigint, last_time bigint) RETURNS bigint LANGUAGE sql AS $$
-  SELECT greatest(coalesce(told_clock, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint), last_time)
+CREATE FUNCTION gris_rules.clock(told_clock bigint) RETURNS bigint LANGUAGE sql AS $$
+  SELECT coalesce(told_clock, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 $$;
 
 -- Lock before anything is read, also for a repeat: the commit of a lock waits for the standbys as that of a charge does,
@@ -293,7 +294,7 @@ DECLARE
 BEGIN
   UPDATE gris.roots SET
     unit_id = draft.unit_id, currency_since = draft.since, next_unit_id = draft.next_unit_id,
-    next_since = draft.next_since, last_time = draft.now
+    next_since = draft.next_since, last_time = draft.now, ahead = draft.ahead
   WHERE root = asked.root;
   IF draft.paid_in IS NOT NULL AND asked.release_id <> '' THEN
     PERFORM gris_rules.write_payment(draft);

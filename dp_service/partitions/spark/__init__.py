@@ -8,6 +8,7 @@ that must not be exceeded.
 Needs PySpark on this machine, and this package on the executors.
 """
 
-from dp_service.partitions.spark.discovery import SparkFailedError, discover_on_spark
+from dp_service.partitions.spark.discovery import discover_on_spark
+from dp_service.partitions.spark.failures import SparkFailedError, guarded
 
-__all__ = ["SparkFailedError", "discover_on_spark"]
+__all__ = ["SparkFailedError", "discover_on_spark", "guarded"]

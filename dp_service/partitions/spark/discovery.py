@@ -1,33 +1,26 @@
 """Private domain discovery on DataFrames, round by round; the guarantee is that of `dp_service.partitions.discovery`.
 
-Shuffles of data, with I rounds of equal weights: one puts pairs by members, one per round sums by elements, and two
-between rounds take away what was left out and put the rest by members again: 3 (I - 1) + 2, as in Swanberg et al. 2023,
-section 4. What a round needs more than once is kept by Spark, in memory or on disk.
+Shuffles, with I rounds of equal weights: one puts pairs by members, one per round sums by elements, and two between
+rounds take away what was left out and put the rest by members again: 3 (I - 1) + 2, as in Swanberg et al. 2023, section
+4. Beside the pairs from which something is taken away move the elements that are, once between rounds. What a round
+needs more than once is kept by Spark, in memory or on disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TypeVar
 
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from dp_service.partitions.parameters import Parameters
 from dp_service.partitions.schedule import STANDARD_GRIDS, Grids, Round, rounds
+from dp_service.partitions.spark.failures import guarded
 from dp_service.partitions.spark.noise import LEVEL, judged
 from dp_service.partitions.spark.pairs import ELEMENT, bounded_pairs, member_count, ordered_pairs, without
-from dp_service.partitions.spark.weights import weighted
+from dp_service.partitions.spark.weights import require_parallel, weighted
 from dp_service.partitions.weighting import TooManyError
-
-_Found = TypeVar("_Found")
-
-
-class SparkFailedError(RuntimeError):
-    """Spark could not do the work. What it said may hold the data, and is not repeated."""
 
 
 def discover_on_spark(
@@ -48,7 +41,8 @@ def discover_on_spark(
         SparkFailedError: Spark could not do the work.
     """
     turns = rounds(parameters, grids)
-    return _guarded(lambda: _rounds(texts, parameters, turns, seed, salt))
+    require_parallel(turns)
+    return guarded(lambda: _rounds(texts, parameters, turns, seed, salt))
 
 
 def _rounds(
@@ -60,7 +54,7 @@ def _rounds(
         for turn in turns:
             bounded = kept.frame(bounded_pairs(pairs, turn.delta_0))
             _check_room(bounded, turn)
-            levels = kept.frame(judged(weighted(bounded, turn), turn, parameters.method, seed))
+            levels = kept.frame(judged(weighted(bounded, turn, kept.frame), turn, parameters.method, seed))
             released.append(_texts(levels.where(sf.col(LEVEL) == len(turn.cuts))))
             if turn is not turns[-1]:
                 pairs = kept.frame(without(pairs, _left_out(levels, turn)))
@@ -93,17 +87,3 @@ def _check_room(bounded: DataFrame, turn: Round) -> None:
         raise TooManyError(f"expected at most {turn.grid.most_members} members for {turn.weighting} weights")
     if turn.grid.adaptive_pairs and bounded.count() > turn.grid.adaptive_pairs:
         raise TooManyError(f"expected at most {turn.grid.adaptive_pairs} pairs for {turn.weighting} weights")
-
-
-def _guarded(work: Callable[[], _Found]) -> _Found:
-    """Do the work; Spark's own error would hang on ours as its context if it were raised where it is caught."""
-    try:
-        return work()
-    except PySparkException:
-        failed = True
-    except Exception as error:
-        if not type(error).__module__.startswith("py4j"):
-            raise
-        failed = True
-    assert failed  # noqa: S101 - for the reader
-    raise SparkFailedError("Spark could not complete the discovery")

@@ -6,6 +6,8 @@ by the same functions of NumPy as on arrays, on whole Arrow batches.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
@@ -17,28 +19,39 @@ from dp_service.partitions.spark.arrays import of_columns
 from dp_service.partitions.spark.pairs import ELEMENT, MEMBER, SIZE
 
 WEIGHT = "weight"
+
+Keep = Callable[[DataFrame], DataFrame]
 _FIRST, _BACK, _SUM = "first", "back", "first_sum"
 
 
-def weighted(bounded: DataFrame, turn: Round) -> DataFrame:
+def weighted(bounded: DataFrame, turn: Round, keep: Keep) -> DataFrame:
     """Return every element that somebody holds with its weight, by elements.
 
-    `bounded` are the pairs of `bounded_pairs`, by members. Equal weights take one shuffle, adaptive ones four. Raises
-    ValueError for weightings that read members one after the other.
+    `bounded` are the pairs of `bounded_pairs`, by members. `keep` makes Spark keep what is needed twice. Equal weights
+    take one shuffle, adaptive ones four.
     """
-    match turn.weighting:
-        case Weighting.EQUAL:
-            return _summed(bounded, _looked_up(turn.grid.equal_weights(turn.delta_0)))
-        case Weighting.ADAPTIVE:
-            return _adaptive(bounded, turn)
-    raise ValueError(f"method: {turn.weighting} weights are for one machine only")
+    if turn.weighting is Weighting.ADAPTIVE:
+        return _adaptive(bounded, turn, keep)
+    return _summed(bounded, _looked_up(turn.grid.equal_weights(turn.delta_0)))
 
 
-def _adaptive(bounded: DataFrame, turn: Round) -> DataFrame:
+def require_parallel(turns: Iterable[Round]) -> None:
+    """Make sure that no round reads members one after the other.
+
+    Raises ValueError, naming the method's kind of weights.
+    """
+    for turn in turns:
+        if turn.weighting not in (Weighting.EQUAL, Weighting.ADAPTIVE):
+            raise ValueError(
+                f"method: {turn.weighting} weights are for one machine only; use sips, mad or mad2r"
+            )
+
+
+def _adaptive(bounded: DataFrame, turn: Round, keep: Keep) -> DataFrame:
     """Return the weights of MAD; the letters are those of `dp_service.partitions.adaptive`."""
     grid, sizes = turn.grid, np.arange(turn.delta_0 + 1, dtype=np.int64)
     a_k = first_weights(grid.units, sizes)
-    firsts = _summed(bounded, _looked_up(a_k)).withColumnRenamed(WEIGHT, _SUM)
+    firsts = keep(_summed(bounded, _looked_up(a_k)).withColumnRenamed(WEIGHT, _SUM))
     r = of_columns(lambda sums: returned_fractions(sums, turn.enough), "double")
     e_i = (
         bounded.join(firsts.withColumn("r", r(_SUM)), ELEMENT)

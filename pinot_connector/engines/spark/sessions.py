@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +42,12 @@ _MEANING = {
 
 # Spark's own page and event log hold exact numbers of rows. A session that is started here has neither, and writes no
 # log, in which an error would repeat values of the data.
-_SILENT = {"spark.ui.enabled": "false", "spark.eventLog.enabled": "false", "spark.log.level": "OFF"}
+_SILENT = {
+    "spark.ui.enabled": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.log.level": "OFF",
+    "spark.ui.showConsoleProgress": "false",
+}
 _LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
@@ -51,18 +57,24 @@ def started(url: str) -> SparkSession:
     Raises:
         EngineUnavailable: there is no Java, or Spark cannot be reached.
     """
-    if url.startswith(_CONNECT):
-        builder = SparkSession.builder.remote(url)
-    else:
-        _require_java()
-        builder = SparkSession.builder.master(url).appName("gris")
-        for name, value in (_SILENT | (_LOCAL if url.startswith("local") else {})).items():
-            builder = builder.config(name, value)
+    builder = SparkSession.builder.remote(url) if url.startswith(_CONNECT) else _classic(url)
     try:
         return builder.getOrCreate()
     except Exception:
         problem = f"Spark did not start at {_place(url)}; it needs Java 17, by JAVA_HOME or in PATH"
     raise EngineUnavailable(problem)
+
+
+def _classic(url: str) -> SparkSession.Builder:
+    _require_java()
+    is_local = url.startswith("local")
+    if is_local:
+        # On this machine Spark's Python is this one, which has what its functions import.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(url).appName("gris")
+    for name, value in (_SILENT | (_LOCAL if is_local else {})).items():
+        builder = builder.config(name, value)
+    return builder
 
 
 def require_session(session: object) -> None:

@@ -71,6 +71,11 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyResponse.FromString,
                 _registered_method=True)
+        self.ResumeClock = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/ResumeClock',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockResponse.FromString,
+                _registered_method=True)
         self.GetStatus = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/GetStatus',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.SerializeToString,
@@ -136,6 +141,15 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ResumeClock(self, request, context):
+        """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
+        time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
+        more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetStatus(self, request, context):
         """Tells which configuration is in force, and why a newer one is not.
         """
@@ -180,6 +194,11 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.WithdrawCurrency,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyResponse.SerializeToString,
+            ),
+            'ResumeClock': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeClock,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockResponse.SerializeToString,
             ),
             'GetStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatus,
@@ -378,6 +397,33 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/WithdrawCurrency',
             gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeClock(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/ResumeClock',
+            gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockResponse.FromString,
             options,
             channel_credentials,
             insecure,

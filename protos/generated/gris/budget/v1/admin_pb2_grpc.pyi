@@ -72,6 +72,15 @@ class BudgetAdminServiceStub:
     ]
     """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
 
+    ResumeClock: grpc.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.ResumeClockRequest,
+        gris.budget.v1.admin_pb2.ResumeClockResponse,
+    ]
+    """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
+    time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
+    more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
+    """
+
     GetStatus: grpc.UnaryUnaryMultiCallable[
         gris.budget.v1.admin_pb2.GetStatusRequest,
         gris.budget.v1.admin_pb2.GetStatusResponse,
@@ -131,6 +140,15 @@ class BudgetAdminServiceAsyncStub:
         gris.budget.v1.admin_pb2.WithdrawCurrencyResponse,
     ]
     """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+
+    ResumeClock: grpc.aio.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.ResumeClockRequest,
+        gris.budget.v1.admin_pb2.ResumeClockResponse,
+    ]
+    """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
+    time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
+    more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
+    """
 
     GetStatus: grpc.aio.UnaryUnaryMultiCallable[
         gris.budget.v1.admin_pb2.GetStatusRequest,
@@ -205,6 +223,17 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris.budget.v1.admin_pb2.WithdrawCurrencyResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.WithdrawCurrencyResponse]]:
         """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+
+    @abc.abstractmethod
+    def ResumeClock(
+        self,
+        request: gris.budget.v1.admin_pb2.ResumeClockRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.budget.v1.admin_pb2.ResumeClockResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.ResumeClockResponse]]:
+        """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
+        time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
+        more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
+        """
 
     @abc.abstractmethod
     def GetStatus(
