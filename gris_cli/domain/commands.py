@@ -96,6 +96,7 @@ def publish(
     as_json: JsonFlag = False,
 ) -> None:
     """Publish the elements of a column that are safe to name, and record what that costs everyone who sees them."""
+    _require_duckdb()
     from gris_cli.domain.flow import Request, published  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.domain.publishing import Publication  # noqa: PLC0415
     from gris_cli.domain.reading import Source  # noqa: PLC0415
@@ -143,11 +144,19 @@ def inspect(
     as_json: JsonFlag = False,
 ) -> None:
     """Tell what a domain file holds, what it cost, and whether it is whole."""
+    _require_duckdb()
     from gris_cli.domain.flow import inspected  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
 
     made = inspected(file, policy)
     print_domain(made.domain, made.price, made.integrity, as_json=as_json, lists_elements=elements)
+
+
+def _require_duckdb() -> None:
+    try:
+        import duckdb  # noqa: F401, PLC0415 - an extra of its own
+    except ModuleNotFoundError:
+        raise typer.BadParameter("gris domain needs pip install 'gris-dp[dp,duckdb,cli]'") from None
 
 
 def _parameters(method: str, rho: Fraction, delta: Fraction, delta_0: int, iterations: int) -> Parameters:
@@ -193,6 +202,7 @@ def compare(
     as_json: JsonFlag = False,
 ) -> None:
     """Tell how many elements each method would release; for the owner of the data, never for analysts."""
+    _require_duckdb()
     from gris_cli.domain.comparing import compared, grid_of, iterations_sheet, methods_sheet  # noqa: PLC0415
     from gris_cli.domain.pictures import draw_compared  # noqa: PLC0415
     from gris_cli.domain.reading import SourceError  # noqa: PLC0415
