@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 ENGINE ?= duckdb
+AGAINST ?= main
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check format protos audit chaos rolling pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget fuzz clean
+.PHONY: audit bench-budget bench-domains bench-mechanisms bench-noise bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help pinot-stream protos rolling test
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -40,6 +41,9 @@ else
 	@$(BIN)/gris demo --engine $(ENGINE)
 endif
 
+demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on which two servers of Pinot are silently wrong
+	@$(BIN)/python -m examples.two_servers
+
 test: $(VENV)/.dev ## run the tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
 	$(BIN)/python -m pytest
 
@@ -49,19 +53,21 @@ check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd protos && ../node_modules/.bin/buf lint
+# Nothing that clients are built on may be taken away; a checkout without the branch has nothing to compare with.
+	@! git show-ref --quiet refs/heads/$(AGAINST) || (cd protos && set -x && ../node_modules/.bin/buf breaking --against "$$(git rev-parse --git-common-dir)#branch=$(AGAINST),subdir=protos")
 	$(BIN)/python protos/generate.py --check
 
 format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-protos: $(VENV)/.dev ## write protos/generated
+protos: $(VENV)/.dev ## write protos/generated and docs/api
 	$(BIN)/python protos/generate.py
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.audit
 
-pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions
+pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions, for about a quarter of an hour
 	$(BIN)/python -m tests.pinot.stream
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
@@ -85,8 +91,14 @@ bench-mechanisms: $(VENV)/.dev ## every mechanism, served or published elsewhere
 bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf and huge histograms, as ratios
 	$(BIN)/python -m bench.timing
 
+bench-domains: $(VENV)/.dev ## pairs per second and memory of private domain discovery; BENCH="--pairs 100000000"
+	$(BIN)/python -m bench.domains $(BENCH)
+
 bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo on the same server; BENCH="--store sqlite"
 	$(BIN)/python -m bench.budget $(BENCH)
+
+go-client: node_modules/.bin/buf ## build examples/go/ask, the client in Go; needs Go 1.24 or newer
+	cd examples/go && ../../node_modules/.bin/buf generate ../../protos && go build -o ask .
 
 clean: ## remove what make has set up
 	rm -rf $(VENV) node_modules .gris

@@ -22,6 +22,8 @@ from pinot_connector.results import PrivateResult
 from pinot_connector.steps import Steps
 
 CONFIDENCE = 0.95
+# Many callers keep a small machine busy; a busy ledger is not a dead one.
+_TIMEOUTS = Timeouts(budget_silence=10)
 
 _Value = TypeVar("_Value")
 
@@ -36,14 +38,14 @@ class _Clock:
 
 class _TimedNoise(NoiseCalls):
     def __init__(self, address: str, clock: _Clock) -> None:
-        super().__init__(address, Timeouts())
+        super().__init__(address, _TIMEOUTS)
         self._clock = clock
 
     async def translate(
-        self, question: question_pb2.Question, data_version: str
+        self, question: question_pb2.Question, data_version: str, dialect: str
     ) -> dp_pb2.TranslateQueryResponse:
         started = time.perf_counter()
-        response = await super().translate(question, data_version)
+        response = await super().translate(question, data_version, dialect)
         self._clock.note("translate", started)
         return response
 
@@ -58,7 +60,7 @@ class _TimedNoise(NoiseCalls):
 
 class _TimedBudget(BudgetCalls):
     def __init__(self, address: str, account: Sequence[str], clock: _Clock) -> None:
-        super().__init__(address, account, Timeouts())
+        super().__init__(address, account, _TIMEOUTS)
         self._clock = clock
 
     async def reserve(self, worst_case: cost_pb2.Cost, query_id: str) -> budget_pb2.ReserveBudgetResponse:
@@ -124,7 +126,7 @@ class TimedSteps:
         self._noise = _TimedNoise(dp, self._clock)
         self._budget = _TimedBudget(budget, ("bench", "analyst"), self._clock)
         timed = _TimedEngine(engine, self._clock)
-        self._steps = Steps(self._noise, self._budget, timed, Timeouts(), CONFIDENCE)
+        self._steps = Steps(self._noise, self._budget, timed, _TIMEOUTS, CONFIDENCE)
 
     async def ask(self, question: question_pb2.Question) -> PrivateResult:
         """Returns the paid result of a question."""

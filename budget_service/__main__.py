@@ -22,15 +22,26 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import grpc
+
 from budget_service.configuration import Configuration, ConfigurationError
-from budget_service.hosting import ListenError, administering, new_server, serving
+from budget_service.hosting import (
+    METHODS,
+    ListenError,
+    administering,
+    new_server,
+    serving,
+    spare_the_collector,
+)
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError, uncounted
 from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.tickets import TicketKeyError
 from budget_service.workers import stop_with_supervisor, supervise
 from serving import logs
+from serving.followed import SecurityError
 from serving.options import OperatingError, add_operating_options, operating_of
+from serving.security import Security, SecurityOptions, add_security_options
 from serving.watching import Watched, watched, watched_workers
 
 if TYPE_CHECKING:
@@ -50,51 +61,78 @@ def main(arguments: list[str] | None = None) -> int:
     logs.configure(options.operating.log_format, options.operating.log_level)
     try:
         settings = LiveSettings(load_settings(options.config))
+        security = Security(SecurityOptions.of(options), METHODS)
         if options.validate:
             return 0
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.confirm_restored:
-            return _confirm_restored(options.store, settings.current.configuration)
+            return asyncio.run(_confirm_restored(options, settings.current.configuration))
         if options.workers > 1:
             with watched_workers(options.operating) as (environment, addresses):
                 return asyncio.run(_supervise(options, environment, addresses))
         with watched("budget_service", options.operating) as seen:
-            asyncio.run(_run(options, settings, seen))
-    except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError, OperatingError) as error:
+            asyncio.run(_run(options, settings, security, seen))
+    except (
+        ConfigurationError,
+        TicketKeyError,
+        StoreUnusableError,
+        ListenError,
+        OperatingError,
+        SecurityError,
+    ) as error:
         return _fail(error, EXIT_MISCONFIGURED)
     except StoreUnavailableError as error:
         return _fail(error, EXIT_UNREACHABLE)
     return 0
 
 
-def _confirm_restored(address: str, configuration: Configuration) -> int:
-    count = confirm_restored(address, configuration.limit_of, configuration.named_levels())
+async def _confirm_restored(options: argparse.Namespace, configuration: Configuration) -> int:
+    count = await confirm_restored(
+        options.store,
+        configuration.limit_of,
+        configuration.named_levels(),
+        allow_volatile=configuration.allow_volatile,
+        mark=options.mark,
+    )
     sys.stderr.write(f"budget_service: what was left of {count} budgets counts as spent\n")
     return 0
 
 
-async def _run(options: argparse.Namespace, settings: LiveSettings, seen: Watched) -> None:
+async def _run(
+    options: argparse.Namespace, settings: LiveSettings, security: Security, seen: Watched
+) -> None:
     stop = _stop_event()
+    drain_seconds = options.operating.drain_seconds
+
+    def server(drain_seconds: float = 0.0) -> grpc.aio.Server:
+        return new_server(
+            shares_port=options.worker, interceptors=security.interceptors, drain_seconds=drain_seconds
+        )
+
     if options.worker:
         stop_with_supervisor(stop)
     allow_volatile = settings.current.configuration.allow_volatile
     metrics = ledger_metrics(seen.registry)
     committed = uncounted if metrics is None else metrics.committed
-    store = await open_store(options.store, allow_volatile=allow_volatile, committed=committed)
+    store = await open_store(
+        options.store, allow_volatile=allow_volatile, mark=options.mark, committed=committed
+    )
+    spare_the_collector()
     following = [asyncio.create_task(settings.follow(options.config))]
     if metrics is not None:
         following.append(asyncio.create_task(metrics.follow(store)))
-    drain_seconds = options.operating.drain_seconds
     try:
         async with AsyncExitStack() as servers:
             started = dict(seen.addresses)
             if options.admin_listen is not None:
                 administering_ = administering(
                     store,
+                    settings,
                     options.admin_listen,
                     options.archive,
-                    server=new_server(shares_port=options.worker),
+                    server=server(),
+                    security=security,
                     sight=seen.sight,
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
@@ -103,7 +141,8 @@ async def _run(options: argparse.Namespace, settings: LiveSettings, seen: Watche
                 settings,
                 options.listen,
                 with_reflection=options.reflection,
-                server=new_server(shares_port=options.worker, drain_seconds=drain_seconds),
+                server=server(drain_seconds),
+                security=security,
                 sight=seen.sight,
                 effects={} if metrics is None else metrics.effects(),
                 drain_seconds=drain_seconds,
@@ -135,9 +174,11 @@ async def _supervise(
             "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
         )
     arguments = ["--config", str(options.config), "--store", options.store]
-    arguments += options.operating.arguments()
+    arguments += [*options.operating.arguments(), *SecurityOptions.of(options).words()]
     if options.reflection:
         arguments.append("--reflection")
+    if options.mark is not None:
+        arguments += ["--mark", str(options.mark)]
     if options.archive is not None:
         arguments += ["--archive", str(options.archive)]
     wanted = {"address": options.listen}
@@ -183,13 +224,19 @@ def _parser() -> argparse.ArgumentParser:
         "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
     )
     parser.add_argument("--archive", type=Path, help="the folder that sealed journals may be moved to")
+    parser.add_argument(
+        "--mark",
+        type=Path,
+        help="a file that is kept here, apart from Redis or PostgreSQL, to notice a backup of it that was restored",
+    )
     parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
     parser.add_argument(
         "--confirm-restored",
         action="store_true",
-        help="put a restored SQLite ledger into use: what was left of every open budget counts as spent; then end",
+        help="put a restored ledger into use: what was left of every open budget counts as spent; then end",
     )
     add_operating_options(parser)
+    add_security_options(parser)
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
 

@@ -36,6 +36,8 @@ _FIELDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "BOOLEAN": ("dimensionFieldSpecs", {"dataType": "BOOLEAN"}),
     "DATE": ("dateTimeFieldSpecs", {"dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}),
 }
+# By itself Pinot gives up after ten seconds, too few for ten million rows on a small machine.
+QUERY_TIMEOUT_MS = 30_000
 FEW_SEGMENTS = 8
 _READY_SECONDS = 120.0
 _RESET_SECONDS = 20.0
@@ -135,6 +137,7 @@ class _Pinot:
             "segmentsConfig": {"schemaName": table, "replication": "1"},
             "tenants": {},
             "tableIndexConfig": {"loadMode": "MMAP"},
+            "query": {"timeoutMs": QUERY_TIMEOUT_MS},
             "metadata": {"customConfigs": {VERSION_KEY: version}},
         }
         _check(self.http.post(f"{self.controller}/schemas", json={"schemaName": table, **fields}))

@@ -9,6 +9,8 @@ from typing import Any
 
 import grpc
 
+from pinot_connector.endpoints import Address
+
 MAX_MESSAGE_BYTES = 16 * 2**20
 
 _OPTIONS = (
@@ -39,8 +41,8 @@ class Timeouts:
     reservation: int = 60
 
 
-def open_channel(address: str, service: str, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
-    """Opens a channel to a service on the trusted network; it belongs to the running event loop.
+def open_channel(address: Address, service: str, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
+    """Opens a channel to a service; it belongs to the running event loop.
 
     An address in one of gRPC's own forms, "dns:///name:port" or "ipv4:host:port,host:port", is one of replicas, which
     are used in turn, but for those whose health check says that `service` is not served there: one that is about to
@@ -48,14 +50,19 @@ def open_channel(address: str, service: str, repeated: Sequence[str] = ()) -> gr
 
     Calls of the methods that are `repeated` ("package.Service/Method") are sent again by gRPC itself, as they are,
     where they end in UNAVAILABLE.
+
+    Raises:
+        InvalidQuestion: a file of the address's credentials cannot be used.
     """
     config: dict[str, Any] = {"methodConfig": _repeating(repeated)}
-    if address.startswith(_REPLICATED):
+    target = address if isinstance(address, str) else address.address
+    if target.startswith(_REPLICATED):
         config["loadBalancingConfig"] = [{"round_robin": {}}]
         config["healthCheckConfig"] = {"serviceName": service}
-    return grpc.aio.insecure_channel(
-        address, options=(*_OPTIONS, ("grpc.service_config", json.dumps(config)))
-    )
+    options = (*_OPTIONS, ("grpc.service_config", json.dumps(config)))
+    if isinstance(address, str):
+        return grpc.aio.insecure_channel(target, options=options)
+    return grpc.aio.secure_channel(target, address.credentials.for_channel(), options=options)
 
 
 def _repeating(methods: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What every server of the project needs besides its own work: sight, health and a graceful end.
+"""What every server of Gris needs besides its own work: who may call and over what line, sight, health, a graceful end.
 
-It knows nothing of the services that use it, and imports nothing of the project.
+Services and the gateway may import this room; it knows nothing of them, and imports nothing of theirs.
 """

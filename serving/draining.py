@@ -37,7 +37,7 @@ async def drain_and_stop(
     grace_seconds: float,
 ) -> None:
     """End a server that has reported `names` as serving, and that was made with `connection_options`."""
-    health.report(names, serving=False)
+    health.withdraw(names)
     await asyncio.sleep(drain_seconds)
     health.end()
     await server.stop(grace_seconds)

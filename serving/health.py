@@ -27,12 +27,19 @@ class Health(health_pb2_grpc.HealthServicer):
 
     def __init__(self) -> None:
         self._serving: dict[str, bool] = {}
+        self._withdrawn: frozenset[str] = frozenset()
         self._changed = asyncio.Event()
         self._ended = False
 
     def report(self, names: Iterable[str], *, serving: bool) -> None:
-        """Say of each name whether it can serve."""
-        self._serving |= dict.fromkeys(names, serving)
+        """Say of each name whether it can serve; of those that are withdrawn nothing is said any more."""
+        self._serving |= dict.fromkeys(set(names) - self._withdrawn, serving)
+        self._tell()
+
+    def withdraw(self, names: Iterable[str]) -> None:
+        """Say for good that each name does not serve, whatever is reported later."""
+        self._withdrawn |= frozenset(names)
+        self._serving |= dict.fromkeys(self._withdrawn, False)
         self._tell()
 
     def end(self) -> None:

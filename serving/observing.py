@@ -84,8 +84,8 @@ NOTHING = Sight()
 class ObservedServer:
     """Stands before a server while a service is added to it, so that the calls of that service are looked at.
 
-    The generated `add_..._to_server` takes it for the server. Not an interceptor: those cost every call several times
-    as much, and see neither request nor answer without wrapping the method all the same.
+    The generated `add_..._to_server` takes it for the server. Not an interceptor: those are asked anew at every call,
+    and see neither request nor answer without wrapping the method all the same.
     """
 
     def __init__(self, server: grpc.aio.Server, sight: Sight, effects: Mapping[str, Effect]) -> None:

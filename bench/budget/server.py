@@ -20,7 +20,7 @@ import grpc
 from google.protobuf.empty_pb2 import Empty
 
 from budget_service.__main__ import ledger_metrics
-from budget_service.hosting import new_server, serving
+from budget_service.hosting import new_server, serving, spare_the_collector
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
 from serving.options import Operating
@@ -47,6 +47,7 @@ async def _run(options: argparse.Namespace, seen: Watched) -> None:
     if metrics is None:
         raise RuntimeError("nothing is counted")
     store = await open_store(options.store, allow_volatile=False, committed=metrics.committed)
+    spare_the_collector()
     server = new_server()
     _add_echo(seen.sight.before(server))
     serving_ = serving(

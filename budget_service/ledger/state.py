@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
 from budget_service.ledger.values import Account, Cost, Fingerprint, Limit
 from budget_service.ledger.windows import Microseconds
@@ -20,20 +22,21 @@ MAX_EXPIRED_AT_ONCE = 1000
 class RootRecord:
     """What is kept once for a root account.
 
-    Its currency (empty: nothing is charged yet), the last time recorded, and how often its stored limits have changed.
+    Its currency, the last time recorded, how often its stored limits have changed, and how far its time is ahead of the
+    store's clock since an administrator let it go on.
     """
 
-    unit_id: str = ""
+    currency: Currency = UNUSED
     last_time: Microseconds = 0
     limits_version: int = 0
+    ahead: Microseconds = 0
 
     def now(self, clock: Microseconds) -> Microseconds:
-        """Return the ledger's time: the store's clock, or the last time recorded if the clock went back."""
-        return max(clock, self.last_time)
+        """Return the ledger's time by the store's clock, or the last time recorded if the clock went back."""
+        return max(clock + self.ahead, self.last_time)
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(NamedTuple):
     """A span of a level that a reservation or a charge counts in: its window or, of a sliding one, its day.
 
     `depth` is the level's number of segments.
@@ -60,12 +63,24 @@ class Reservation:
 
 
 class EntryKind(Enum):
-    """How a charge came about."""
+    """How a charge came about, or what else the journal tells.
+
+    CURRENCY: another currency is planned for the root account, or none any more if the entry has no `unit_id`. It
+    takes nothing, and its one hold begins with the new currency. CLOCK: the root's time goes on, ahead of the store's
+    clock by the beginning of its one hold.
+    """
 
     SETTLED = "settled"
     DIRECT = "direct"
     FORFEITED = "forfeited"
     LOST = "lost"
+    CURRENCY = "currency"
+    CLOCK = "clock"
+
+    @property
+    def is_charge(self) -> bool:
+        """Tell whether the entry says what somebody was charged."""
+        return self not in (EntryKind.CURRENCY, EntryKind.CLOCK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +123,8 @@ class Snapshot:
     `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them; `reservation` is the one
     that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
     span in which the request's release was last paid for, are those of the request's payer (`requests.payer_of`);
-    `stored_limits` is how many limits the root has stored, needed only to set some.
+    `stored_limits` is how many limits the root has stored, needed only to set some; `clock` is the store's, needed only
+    to let the time of the root go on.
     """
 
     root: RootRecord = RootRecord()
@@ -119,6 +135,7 @@ class Snapshot:
     query_paid: PaidQuery | None = None
     release_paid_in: Microseconds | None = None
     stored_limits: int = 0
+    clock: Microseconds = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,16 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits, parse_limit
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import Charge, Release, Request, Reserve, SetLimits
+from budget_service.ledger.requests import (
+    ChangeCurrency,
+    Charge,
+    Release,
+    Request,
+    Reserve,
+    ResumeClock,
+    SetLimits,
+    WriteOff,
+)
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
@@ -41,6 +50,7 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.redis_line import Line
 from budget_service.stores.redis_schema import bring_up
+from budget_service.stores.remote_mark import Count, Keeper
 
 # One for the requests, the others for checks and listings.
 MAX_CONNECTIONS = 4
@@ -82,13 +92,18 @@ class Script:
 READ = Script("read.lua")
 BALANCES = Script("balances.lua")
 SEAL = Script("seal.lua")
+COUNT = Script("count.lua")
 DROP_SEALED = Script("drop_sealed.lua")
 STORED_LIMITS = Script("stored_limits.lua")
+ALL_LIMITS = Script("all_limits.lua")
 CHANGES: dict[type[Request], Script] = {
     Reserve: Script("ledger.lua", "reserve.lua"),
     Charge: Script("ledger.lua", "charge.lua"),
     Release: Script("ledger.lua", "release.lua"),
+    WriteOff: Script("ledger.lua", "write_off.lua"),
     SetLimits: Script("ledger.lua", "limits.lua"),
+    ChangeCurrency: Script("ledger.lua", "currency.lua"),
+    ResumeClock: Script("ledger.lua", "clock.lua"),
 }
 
 
@@ -101,6 +116,7 @@ class RedisStore:
     def __init__(
         self,
         pool: BlockingConnectionPool,
+        sign_pool: BlockingConnectionPool,
         *,
         allow_volatile: bool,
         clock: Clock | None,
@@ -109,10 +125,12 @@ class RedisStore:
         self._pool = pool
         self._client = Redis(connection_pool=pool)
         self._line = Line(pool, committed)
+        self._sign = Redis(connection_pool=sign_pool)
         self._allow_volatile = allow_volatile
+        self._keeper: Keeper | None = None
         self._clock = clock
-        # How far Redis' clock was ahead of ours when a guess of its time was wrong.
-        self._ahead: Microseconds = 0
+        # How far the time of a root was ahead of our clock when a guess of it was wrong.
+        self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
     async def open(
@@ -120,14 +138,28 @@ class RedisStore:
         *,
         allow_volatile: bool = False,
         clock: Clock | None = None,
+        mark: Path | None = None,
         committed: Committed = uncounted,
     ) -> RedisStore:
-        """Connect and check that Redis keeps what it is given. Raises StoreUnavailableError or StoreUnusableError."""
-        store = RedisStore(_pool(address), allow_volatile=allow_volatile, clock=clock, committed=committed)
+        """Connect and check that Redis keeps what it is given, and that it is not behind its `mark`.
+
+        Raises StoreUnavailableError or StoreUnusableError.
+        """
+        store = RedisStore(
+            _pool(address, MAX_CONNECTIONS),
+            _pool(address, 1),
+            allow_volatile=allow_volatile,
+            clock=clock,
+            committed=committed,
+        )
         try:
             await store.check()
             await bring_up(store._client)
             await store._warn_of_losses()
+            if mark is not None:
+                keeper = Keeper(mark, store._count)
+                await keeper.begin()
+                store._keeper = keeper
         except BaseException:
             await store.close()
             raise
@@ -135,8 +167,10 @@ class RedisStore:
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request and write the change in one script; see `Store`."""
+        if self._keeper is not None:
+            self._keeper.charged()
         script, keys = CHANGES[type(request)], text.request_keys(request)
-        guess = self._guess()
+        guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
             told = text.argument(request, guess, self._told_clock())
             kind, answer = await self._run(script, keys, told)
@@ -145,7 +179,7 @@ class RedisStore:
             if kind != "clock":
                 return text.parse_answer(kind, answer)
             guess = int(answer)
-            self._ahead = guess - system_clock()
+            self._ahead[request.account.root] = guess - system_clock()
         raise StoreUnavailableError("the clock of Redis does not stand still")
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
@@ -163,6 +197,11 @@ class RedisStore:
         version, *limits = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
         found = {level: parse_limit(each) for level, each in zip(levels, limits, strict=True) if each}
         return StoredLimits(int(version), found)
+
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        version, found = await self._ask(ALL_LIMITS, text.limits_keys(root))
+        return text.parse_all_limits(version, found)
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
@@ -214,8 +253,9 @@ class RedisStore:
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Return how many reservations are open; see `Store`."""
-        since = f"({self._guess()}"
-        asked = [self._line.ask("ZCOUNT", text.ends_key(root), since, "+inf") for root in roots]
+        asked = [
+            self._line.ask("ZCOUNT", text.ends_key(root), f"({self._guess(root)}", "+inf") for root in roots
+        ]
         return sum(map(int, await self._reading(_all(asked))))
 
     async def check(self) -> None:
@@ -232,11 +272,29 @@ class RedisStore:
             raise StoreUnusableError(
                 "this Redis forgets charges when it dies: start it with --appendonly yes"
             )
+        if self._keeper is not None:
+            await self._keeper.look()
+
+    async def confirm(self, mark: Path) -> None:
+        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        await Keeper(mark, self._count).confirm()
+
+    async def ping(self) -> None:
+        """Return as soon as Redis answers, on a connection that nothing else waits for; see `Store`."""
+        try:
+            await self._sign.ping()
+        except (RedisError, OSError) as error:
+            raise StoreUnavailableError(str(error)) from error
 
     async def close(self) -> None:
         """Finish what was sent and close every connection."""
         await self._line.close()
+        await self._sign.connection_pool.disconnect()
         await self._pool.disconnect()
+
+    async def _count(self, step: int) -> Count:
+        ledger_id, count = await self._ask(COUNT, [text.LEDGER_KEY], secrets.token_hex(16), str(step))
+        return Count(ledger_id, int(count))
 
     async def _warn_of_losses(self) -> None:
         loss = LOSSES.get(await self._setting("appendfsync"), "what a power failure loses is unknown")
@@ -282,8 +340,8 @@ class RedisStore:
             # A reading has no outcome that could be unknown.
             raise StoreUnavailableError(str(error)) from error
 
-    def _guess(self) -> Microseconds:
-        return system_clock() + self._ahead if self._clock is None else self._clock()
+    def _guess(self, root: str) -> Microseconds:
+        return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
 
     def _told_clock(self) -> str:
         return "" if self._clock is None else str(self._clock())
@@ -293,7 +351,7 @@ async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
     return await asyncio.gather(*asked)
 
 
-def _pool(address: str) -> BlockingConnectionPool:
+def _pool(address: str, connections: int) -> BlockingConnectionPool:
     try:
         parts = urlsplit(address)
         if "#" in address or "@" in parts.path + parts.query:
@@ -301,7 +359,7 @@ def _pool(address: str) -> BlockingConnectionPool:
             raise StoreUnusableError(UNREADABLE_ADDRESS)
         return BlockingConnectionPool.from_url(
             address,
-            max_connections=MAX_CONNECTIONS,
+            max_connections=connections,
             timeout=ANSWER_TIMEOUT_SECONDS,
             socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
             socket_timeout=ANSWER_TIMEOUT_SECONDS,

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import TypeAlias, TypeVar
@@ -41,7 +41,7 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.sqlite_file import check_settings, connect, secure
-from budget_service.stores.sqlite_mark import Mark, check_mark, save, state_of
+from budget_service.stores.sqlite_mark import Mark, check_mark, save, state_of, write_mark
 from budget_service.stores.sqlite_view import View
 
 VOLATILE = Path(":memory:")
@@ -52,11 +52,14 @@ DENSE = 4
 GATHER_SECONDS = 0.001
 
 Result = TypeVar("Result")
-Waiting: TypeAlias = tuple[Request, "asyncio.Future[Answer]"]
+Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Request]
 
 
 class SqliteStore:
-    """A Store in one file. Work that has begun is finished even if its caller is cancelled."""
+    """A Store in one file.
+
+    Work that has begun is finished even if its caller is cancelled; a request that still waits then has no effect.
+    """
 
     def __init__(
         self, connection: sqlite3.Connection, clock: Clock, path: Path | None, committed: Committed
@@ -70,7 +73,8 @@ class SqliteStore:
         self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         # Whoever has the turn may use the connection.
         self._turn = asyncio.Lock()
-        self._waiting: deque[Waiting] = deque()
+        # In the order in which they came.
+        self._waiting: dict[asyncio.Future[Answer], Request] = {}
         self._worker: asyncio.Task[None] | None = None
 
     @staticmethod
@@ -102,10 +106,14 @@ class SqliteStore:
         """Decide a request and commit the change, together with others; see `Store`."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
-        self._waiting.append((request, answer))
+        self._waiting[answer] = request
         if self._worker is None:
             self._worker = loop.create_task(self._work())
-        return await answer
+        try:
+            return await answer
+        finally:
+            # Whoever leaves before its turn leaves nothing behind.
+            self._waiting.pop(answer, None)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
@@ -114,6 +122,10 @@ class SqliteStore:
     async def limits(self, account: Account) -> StoredLimits:
         """Return the limits that are set on the levels of an account; see `Store`."""
         return await self._reading(lambda: self._view.limits(account))
+
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        return await self._reading(lambda: self._view.all_limits(root))
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
@@ -146,12 +158,35 @@ class SqliteStore:
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Return how many reservations are open; see `Store`."""
-        now = self._clock()
-        return await self._reading(lambda: audit.count_open(self._connection, roots, now))
+        clock = self._clock()
+
+        def count() -> int:
+            nows = {root: self._view.root(root).now(clock) for root in roots}
+            return audit.count_open(self._connection, nows)
+
+        return await self._reading(count)
+
+    @staticmethod
+    def open_restored(path: Path, clock: Clock = system_clock) -> SqliteStore:
+        """Open a ledger that lost charges, whatever its mark says. Raises StoreUnusableError."""
+        if not path.exists():
+            raise StoreUnusableError(f"{path}: there is no ledger to confirm")
+        return SqliteStore(connect(path), clock, path, uncounted)
+
+    async def confirm(self) -> None:
+        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        async with self._turn:
+            try:
+                write_mark(self._connection, self._path or VOLATILE)
+            except OSError as error:
+                raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
 
     async def check(self) -> None:
         """Return if the file is still there and commits are forced to it; then mark how far it has come."""
         await self._save_mark(await self._reading(self._state))
+
+    async def ping(self) -> None:
+        """Return at once: the store is this process, and a disk that is slow is waited for; see `Store`."""
 
     async def close(self) -> None:
         """Finish what was begun and free the file."""
@@ -209,10 +244,19 @@ class SqliteStore:
                 if DENSE <= served + len(self._waiting) < MAX_BATCH:
                     await asyncio.sleep(GATHER_SECONDS)
                 async with self._turn:
-                    served = min(len(self._waiting), MAX_BATCH)
-                    await self._serve([self._waiting.popleft() for _ in range(served)])
+                    batch = self._take()
+                    if batch:
+                        await self._serve(batch)
+                served = len(batch)
         finally:
             self._worker = None
+
+    def _take(self) -> list[Waiting]:
+        """Return those whose turn it is; they wait no more."""
+        batch = list(islice(self._waiting.items(), MAX_BATCH))
+        for answer, _ in batch:
+            del self._waiting[answer]
+        return batch
 
     async def _serve(self, batch: list[Waiting]) -> None:
         try:
@@ -225,22 +269,37 @@ class SqliteStore:
             for each in batch:
                 await self._serve([each])
             return
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[bool] = loop.create_future()
         began = perf_counter()
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._committer, self._commit)
-        except Exception as error:
+
+        def commit() -> None:
+            # The callers are told in the same turn of the loop that hears of it.
+            loop.call_soon_threadsafe(self._finish, batch, results, self._commit(), told)
+
+        self._committer.submit(commit)
+        if await told:
+            self._committed(len(batch), perf_counter() - began)
+
+    def _finish(
+        self,
+        batch: list[Waiting],
+        results: list[Answer | Exception],
+        failure: Exception | None,
+        told: asyncio.Future[bool],
+    ) -> None:
+        if failure is not None:
             self._view.forget()
             # A commit that failed may still be found on the disk after a crash.
-            results = [OutcomeUnknownError(str(error)) for _ in batch]
-        else:
-            self._committed(len(batch), perf_counter() - began)
+            results = [OutcomeUnknownError(str(failure)) for _ in batch]
         _tell(batch, results)
+        told.set_result(failure is None)
 
     def _decide(self, batch: list[Waiting]) -> list[Answer | Exception]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             now = self._clock()
-            results = [self._decide_one(request) for request, _ in batch]
+            results = [self._decide_one(request) for _, request in batch]
             self._view.flush()
             self._view.purge(now, len(batch))
         except BaseException:
@@ -251,22 +310,26 @@ class SqliteStore:
 
     def _decide_one(self, request: Request) -> Answer | Exception:
         root = self._view.root(request.account.root)
-        now = root.now(self._clock())
+        clock = self._clock()
+        now = root.now(clock)
         try:
-            decision = decide(self._view.snapshot(root, request, now), request, now)
+            decision = decide(self._view.snapshot(root, request, now, clock), request, now)
         except LimitsChangedError as error:
             return error
         if decision.change is not None:
             self._view.note(request, decision.change)
         return decision.answer
 
-    def _commit(self) -> None:
+    def _commit(self) -> Exception | None:
+        """Wait for the disk, on the other thread; return why the commit failed, if it did."""
         try:
             self._connection.execute("COMMIT")
-        except sqlite3.Error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
+        except Exception as error:
+            with suppress(sqlite3.Error):
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+            return error
+        return None
 
 
 def _translated(error: Exception) -> Exception:
@@ -278,7 +341,7 @@ def _translated(error: Exception) -> Exception:
 
 
 def _tell(batch: Iterable[Waiting], results: Iterable[Answer | Exception]) -> None:
-    for (_, answer), result in zip(batch, results, strict=True):
+    for (answer, _), result in zip(batch, results, strict=True):
         # A caller that was cancelled waits no more.
         if answer.done():
             continue

@@ -75,13 +75,16 @@ def write_mark(connection: sqlite3.Connection, ledger: Path) -> None:
 
 def save(ledger: Path, mark: Mark) -> None:
     """Replace the mark of a ledger as a whole, on the disk. Raises OSError."""
-    path = mark_path(ledger)
+    state = {"ledger_id": mark.ledger_id, "last_entry": mark.last_entry}
+    write_whole(mark_path(ledger), json.dumps(state))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file as a whole, on the disk. Raises OSError."""
     fresh = path.with_name(path.name + ".new")
     descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     try:
-        os.write(
-            descriptor, json.dumps({"ledger_id": mark.ledger_id, "last_entry": mark.last_entry}).encode()
-        )
+        os.write(descriptor, text.encode())
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

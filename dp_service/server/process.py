@@ -22,13 +22,17 @@ from grpc_reflection.v1alpha import reflection
 from dp_service.queries.errors import PolicyError
 from dp_service.releases.keys import KeySet
 from dp_service.releases.mechanism import UnusableParametersError
+from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import KeyFileError, read_key_files
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Outside
 from serving import health, logs
+from serving.authorisation import Methods, Role, methods_of
 from serving.draining import connection_options, drain_and_stop
+from serving.followed import SecurityError
 from serving.observing import Sight
 from serving.options import Operating, OperatingError, add_operating_options, operating_of
+from serving.security import Security, SecurityOptions, add_security_options
 from serving.watching import Watched, watched
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
@@ -41,7 +45,13 @@ POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 """The health check's name that serves exactly while the policy file's content is what is served."""
 EXIT_USAGE = 2
 LARGEST_PORT = 65535
-
+# What it takes to release a histogram: the application's server, which sees true counts anyway, has this role alone.
+_SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary")
+_READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog")
+METHODS = Methods(
+    DOMAIN,
+    {**methods_of(SERVICE_NAME, _SPEND, Role.SPEND), **methods_of(SERVICE_NAME, _READ, Role.READ)},
+)
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +67,7 @@ class Options:
     reflection: bool
     validate: bool
     operating: Operating
+    security: SecurityOptions
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> Options:
@@ -83,17 +94,19 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         "--listen", type=_address, default="127.0.0.1:50051", help="address and port; port 0 picks a free one"
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
-    parser.add_argument("--validate", action="store_true", help="check policy and key files, then end")
+    parser.add_argument("--validate", action="store_true", help="check all files, then end")
     add_operating_options(parser)
-    parsed = parser.parse_args(arguments)
+    add_security_options(parser)
+    options = parser.parse_args(arguments)
     return Options(
-        parsed.policy,
-        parsed.key_file,
-        parsed.previous_key_file,
-        parsed.listen,
-        parsed.reflection,
-        parsed.validate,
-        operating_of(parsed),
+        policy=options.policy,
+        key_file=options.key_file,
+        previous_key_file=options.previous_key_file,
+        listen=options.listen,
+        reflection=options.reflection,
+        validate=options.validate,
+        operating=operating_of(options),
+        security=SecurityOptions.of(options),
     )
 
 
@@ -118,15 +131,17 @@ def policy_service(policy_id: str) -> str:
 async def serve(
     options: Options,
     servicer: DpServicer,
+    *,
     keys: KeySet,
     served: ServedPolicy,
     watch: PolicyFileWatch,
-    *,
+    security: Security,
     watched: Watched,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain and let calls in progress finish."""
     drain_seconds = options.operating.drain_seconds
     server = grpc.aio.server(
+        interceptors=security.interceptors,
         options=[
             ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
             ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
@@ -134,7 +149,7 @@ async def serve(
             ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
             ("grpc.so_reuseport", 0),
             *connection_options(drain_seconds),
-        ]
+        ],
     )
     dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, watched.sight.before(server))
     health_servicer = health.Health()
@@ -142,7 +157,7 @@ async def serve(
     if options.reflection:
         reflected = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(reflected, server)
-    port = server.add_insecure_port(options.listen)
+    port = security.bind(server, options.listen)
     await server.start()
     policy_id = served.content.policy_id
     names = (SERVICE_NAME, health.OVERALL)
@@ -153,11 +168,11 @@ async def serve(
     watching = asyncio.create_task(_watch(watch, served, health_servicer, watched.sight))
     _announce(options.listen, port, keys, policy_id, watched.addresses)
     await _stop_signal()
-    watching.cancel()
     watched.sight.report("server", serving=False)
     await drain_and_stop(
         server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
     )
+    watching.cancel()
 
 
 async def _watch(watch: PolicyFileWatch, served: ServedPolicy, told: health.Health, sight: Sight) -> None:
@@ -209,11 +224,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         keys = read_key_files(options.key_file, options.previous_key_file)
         served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
         servicer = DpServicer(served, keys, Outside(time.time, os.urandom))
+        security = Security(options.security, METHODS)
         if not options.validate:
             watch = PolicyFileWatch(options.policy, served, content, keys.current)
             with watched("dp_service", options.operating) as seen:
-                asyncio.run(serve(options, servicer, keys, served, watch, watched=seen))
-    except (PolicyError, KeyFileError, UnusableParametersError, OperatingError) as error:
+                serving = serve(
+                    options, servicer, keys=keys, served=served, watch=watch, security=security, watched=seen
+                )
+                asyncio.run(serving)
+    except (PolicyError, KeyFileError, UnusableParametersError, OperatingError, SecurityError) as error:
         print(f"dp_service: {error}", file=sys.stderr)
         return EXIT_USAGE
     except OSError as error:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
     Answer,
     Charged,
+    ClockResumed,
     Exhausted,
     LimitsSet,
     Outcome,
     Refused,
     Released,
     Reserved,
+    RootOutcome,
 )
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import NOTHING, Account, Cost, Mode, Unit
@@ -33,12 +36,21 @@ def told(answer: Answer) -> Told:
             return ("charged", found.charged, found.already_paid)
         case Released() as found:
             return ("released", found.returned, found.unit_id)
-        case LimitsSet() as found:
-            return ("limits", found.version)
         case Exhausted():
             return ("exhausted",)
         case Refused() as found:
             return (found.reason.value,)
+        case found:
+            return told_of_a_root(found)
+
+
+def told_of_a_root(found: RootOutcome) -> Told:
+    """Say an answer to an administrator in the model's words."""
+    if isinstance(found, LimitsSet):
+        return ("limits", found.version)
+    if isinstance(found, ClockResumed):
+        return ("clock", found.ahead)
+    return ("currency", found.unit_id, found.begins_at)
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)
@@ -87,7 +99,7 @@ async def _assert_same_balances(
     for account in player.accounts():
         levels = player.levels(account)
         found = await store.read(account, levels)
-        assert model.unit_id == found.unit_id
+        assert Currency(*model.currency, *model.planned) == found.currency
         for each, status in zip(levels, found.levels, strict=True):
             spent, held = model.sums(each)
             assert spent == (status.spent.information, status.spent.calls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from budget_service.ledger.outcomes import Charged, Exhausted
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_mark import mark_path
-from budget_service.stores.sqlite_restore import confirm_restored
 from tests.budget.conftest import closing
 from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, levels, limit, reserve
 
@@ -60,6 +61,17 @@ async def restored(tmp_path: Path, clock: SteppedClock) -> Path:
     return path
 
 
+async def confirmed(
+    path: Path, limit_of: Callable[[Account], Limit | None], named: list[Account], clock: SteppedClock
+) -> int:
+    """Confirm a restored ledger."""
+    store = SqliteStore.open_restored(path, clock)
+    async with closing(store):
+        count = await write_off(store, limit_of, named)
+        await store.confirm()
+    return count
+
+
 async def test_a_restored_backup_is_refused_and_says_what_to_do(tmp_path: Path, clock: SteppedClock) -> None:
     """It is behind its mark by two charges; asking again does not help."""
     path = await restored(tmp_path, clock)
@@ -95,7 +107,7 @@ async def test_after_confirmation_all_that_was_left_counts_as_spent(
 ) -> None:
     """On each level that was used, was given a limit or is written out; and the journal says so."""
     path = await restored(tmp_path, clock)
-    assert confirm_restored(path, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), clock) == 3
+    assert await confirmed(path, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), clock) == 3
     async with closing(SqliteStore.open(path, clock)) as store:
         ann = await store.read(ANALYST, on(ANALYST))
         assert [NOTHING, NOTHING] == [each.remaining for each in ann.levels]
@@ -117,7 +129,7 @@ async def test_after_confirmation_all_that_was_left_counts_as_spent(
 async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: SteppedClock) -> None:
     """The month on the first, and the sliding one after its days."""
     path = await restored(tmp_path, clock)
-    confirm_restored(path, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), clock)
+    await confirmed(path, CONFIGURATION.limit_of, CONFIGURATION.named_levels(), clock)
     async with closing(SqliteStore.open(path, clock)) as store:
         clock.step(days=6)
         own = levels(own=OWN)
@@ -135,7 +147,7 @@ async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: St
         asked = reserve("r", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE, own=limit(4, 4)))
         await store.apply(replace(asked, limits_version=1))
     mark_path(path).unlink()
-    assert confirm_restored(path, CONFIGURATION.limit_of, [], clock) == 1
+    assert await confirmed(path, CONFIGURATION.limit_of, [], clock) == 1
     async with closing(SqliteStore.open(path, clock)) as store:
         status = (await store.read(COLLEAGUE, levels(COLLEAGUE, own=limit(4, 4)))).levels[-1]
         assert (Cost(3, 3), Cost(1, 1)) == (status.spent, status.reserved)
@@ -166,5 +178,5 @@ async def test_a_mark_that_cannot_be_written_is_noticed(tmp_path: Path, clock: S
 async def test_a_confirmation_needs_a_ledger(tmp_path: Path) -> None:
     """A typing error must not make one."""
     with pytest.raises(StoreUnusableError, match="no ledger"):
-        confirm_restored(tmp_path / "ledger.db", CONFIGURATION.limit_of, [])
+        SqliteStore.open_restored(tmp_path / "ledger.db")
     assert not (tmp_path / "ledger.db").exists()

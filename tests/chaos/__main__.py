@@ -51,6 +51,7 @@ def _rows(result: Result) -> dict[str, str]:
         "charges refused": report.refused,
         "charges told that nothing was changed": report.untouched,
         "charges unknown": report.unknown,
+        "reservations forfeited": report.forfeited,
         "lines in the journal": report.journal_lines,
         "information acknowledged": report.acknowledged_information,
         "information spent": report.spent_information,
@@ -62,6 +63,8 @@ def _rows(result: Result) -> dict[str, str]:
         "times all lines of a proxy were cut": result.cuts,
         "times a proxy lost replies": result.losses,
         "packets of replies lost": result.replies_lost,
+        "limits lowered below what is spent": result.lowered,
+        "journals sealed": result.sealed,
         "seconds": round(result.seconds),
     }
     return {row: str(figure) for row, figure in figures.items()}

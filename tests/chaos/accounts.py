@@ -14,21 +14,27 @@ ONE_UNIT = Amount(3, 1)
 
 _CONFIGURATION = """
 create_at_first_use: true
+expired_reservations: forfeit
 accounts:
-  - {{path: [roomy], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
-  - {{path: [roomy, "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
+  - {{path: [roomy], limit: {{information: {roomy}, calls: {roomy}}}, window: sliding, days: 400}}
+  - {{path: [roomy, "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: sliding, days: 30}}
   - {{path: [roomy, "*", "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
   - {{path: [shared], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
   - {{path: [shared, "*"], limit: {{information: {company[0]}, calls: {company[1]}}}, window: never}}
-  - {{path: [shared, "*", "*"], limit: {{information: {analyst[0]}, calls: {analyst[1]}}}, window: never}}
+  - {{path: [shared, "*", "*"], limit: {{information: {analyst[0]}, calls: {analyst[1]}}}, window: sliding, days: 7}}
   - {{path: [last], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
   - {{path: [last, "*"], limit: {{information: {one[0]}, calls: {one[1]}}}, window: never}}
 """
 
 
 def configuration() -> str:
-    """Return the budget.yaml; no window ends, so that spending only ever grows."""
+    """Return the budget.yaml; nothing leaves a window within a campaign, so that spending only ever grows."""
     return _CONFIGURATION.format(roomy=ROOMY, company=COMPANY, analyst=ANALYST, one=ONE_UNIT)
+
+
+ROOTS = ("roomy", "shared", "last")
+# Levels whose limits may be lowered for a while: what is asked of them then is refused, and nothing else happens.
+LOWERED = tuple(("roomy", f"c{number}") for number in range(4))
 
 
 @dataclass

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import grpc
 
-from tests.chaos.accounts import Accounts
+from tests.chaos.accounts import ROOTS, Accounts
+from tests.chaos.administrator import Administrator
 from tests.chaos.checker import Report, check
 from tests.chaos.clients import HOLD_SECONDS, Client, Load, connected
 from tests.chaos.connector import ConnectorClient, paying
@@ -49,6 +50,8 @@ class Result:
     cuts: int
     losses: int
     replies_lost: int
+    lowered: int
+    sealed: int
     seconds: float
 
 
@@ -58,7 +61,8 @@ async def run(plan: Plan, folder: Path) -> Result:
     dice = random.Random(plan.seed)
     async with STAGES[plan.store](folder) as stage:
         load = Load(stage.addresses, Accounts(dice), dice)
-        saboteur = Saboteur(stage, dice)
+        administrator = Administrator(stage, dice)
+        saboteur = Saboteur(stage, dice, administrator)
         async with AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(connected(load)) for _ in range(CLIENTS)]
             applications = [
@@ -67,8 +71,10 @@ async def run(plan: Plan, folder: Path) -> Result:
             await _under_load(plan, load, (*clients, *applications), saboteur)
             await asyncio.sleep(HOLD_SECONDS + 1)
             await _replay_everything(load, clients)
+            await _write_what_lapsed(load, clients[0])
             levels = await _levels(load, clients[0])
-        truth = Truth(levels, await _journal(stage))
+            await administrator.verify()
+        truth = Truth(levels, await _journal(stage), administrator.differences)
         return Result(
             plan=plan,
             report=check(load.history, truth),
@@ -77,6 +83,8 @@ async def run(plan: Plan, folder: Path) -> Result:
             pauses=saboteur.pauses,
             cuts=saboteur.cuts,
             losses=saboteur.losses,
+            lowered=administrator.lowered,
+            sealed=administrator.sealed,
             replies_lost=sum(proxy.lost_replies for proxy in stage.proxies),
             seconds=asyncio.get_running_loop().time() - began,
         )
@@ -136,6 +144,15 @@ async def _replay_everything(load: Load, clients: list[Client]) -> None:
     async with asyncio.TaskGroup() as group:
         for client in clients:
             group.create_task(replays(client))
+
+
+async def _write_what_lapsed(load: Load, client: Client) -> None:
+    for root in ROOTS:
+        account = min(path for path in load.accounts.used if path[0] == root)
+        # One request ends a thousand lapsed reservations at most.
+        for _ in range(3):
+            if not await client.touch(account):
+                raise TimeoutError("a ledger at rest does not answer: see the services' log")
 
 
 async def _levels(load: Load, client: Client) -> dict[AccountPath, Level]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from tests.chaos.accounts import LOWERED
 from tests.chaos.history import NOTHING, Amount, Entry, Fate, History, Level, Path, Told, Truth
 
 
@@ -27,6 +28,9 @@ class Fault(Enum):
     UNEQUAL = "levels that differ from the journal"
     BACKWARDS = "levels whose spending went back"
     HELD = "levels that still hold what has lapsed"
+    RETURNED = "reservations that lapsed and were not forfeited"
+    GROWN = "levels that were charged while their limit was below what is spent"
+    UNVERIFIED = "differences that the service found itself"
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class Report:
     replays: int
     acknowledged_information: int
     spent_information: int
+    forfeited: int
     journal_lines: int
     findings: tuple[Finding, ...]
 
@@ -75,14 +80,19 @@ def check(history: History, truth: Truth) -> Report:
         replays=len(history.replays),
         acknowledged_information=told_spent,
         spent_information=sum(entry.cost.information for entry in truth.journal),
+        forfeited=sum(entry.is_forfeited for entry in truth.journal),
         journal_lines=len(truth.journal),
         findings=tuple(_findings(history, charges, truth)),
     )
 
 
 def _findings(history: History, charges: list[Told], truth: Truth) -> Iterator[Finding]:
-    yield from _journal_findings(charges, truth.journal)
-    yield from _balance_findings(charges, truth)
+    spent = [entry for entry in truth.journal if not entry.is_forfeited]
+    forfeited = [entry for entry in truth.journal if entry.is_forfeited]
+    yield from _journal_findings(charges, spent)
+    yield from _forfeit_findings(history, forfeited)
+    yield from _balance_findings(charges, forfeited, truth)
+    yield from (Finding(Fault.UNVERIFIED, "VerifyLedger") for _ in range(truth.differences))
     yield from _level_findings(truth)
     yield from _seen_findings(history.seen)
     for replay in history.replays:
@@ -122,7 +132,39 @@ def _is_allowed(entry: Entry, told: Told | None) -> bool:
             return False
 
 
-def _balance_findings(charges: Iterable[Told], truth: Truth) -> Iterator[Finding]:
+def _forfeit_findings(history: History, forfeited: Iterable[Entry]) -> Iterator[Finding]:
+    """Each reservation ends once: settled, released, or forfeited in full; where an answer was lost, in one of them."""
+    lines: dict[str, list[Entry]] = defaultdict(list)
+    for entry in forfeited:
+        lines[entry.request_id].append(entry)
+    ends = {
+        told.reservation_id: told.fate for told in history.told if told.held == NOTHING and _may_end(told)
+    }
+    for told in history.told:
+        if told.held == NOTHING:
+            continue
+        found = lines.pop(told.request_id, [])
+        end = ends.get(told.reservation_id)
+        if len(found) > 1:
+            yield Finding(Fault.TWICE, told.request_id)
+        if found and (told.fate in _WITHOUT_HOLD or end is Fate.ACKNOWLEDGED or found[0].cost != told.held):
+            yield Finding(Fault.UNASKED, told.request_id)
+        if not found and told.fate is Fate.ACKNOWLEDGED and end is None:
+            yield Finding(Fault.RETURNED, told.request_id)
+    for name, found in lines.items():
+        # The connector makes a reservation anew if it has lapsed.
+        if not all(entry.cost == history.connectors.get(name) for entry in found):
+            yield Finding(Fault.UNASKED, name)
+
+
+_WITHOUT_HOLD = (Fate.REFUSED, Fate.UNTOUCHED)
+
+
+def _may_end(told: Told) -> bool:
+    return told.reservation_id != "" and told.fate in (Fate.ACKNOWLEDGED, Fate.UNKNOWN)
+
+
+def _balance_findings(charges: Iterable[Told], forfeited: Iterable[Entry], truth: Truth) -> Iterator[Finding]:
     least: dict[Path, Amount] = defaultdict(lambda: NOTHING)
     most: dict[Path, Amount] = defaultdict(lambda: NOTHING)
     for told in charges:
@@ -131,6 +173,10 @@ def _balance_findings(charges: Iterable[Told], truth: Truth) -> Iterator[Finding
             path = told.account[:depth]
             least[path] = least[path].plus(told.spent)
             most[path] = most[path].plus(told.spent).plus(unknown)
+    for entry in forfeited:
+        for depth in entry.depths:
+            path = entry.account[:depth]
+            least[path], most[path] = least[path].plus(entry.cost), most[path].plus(entry.cost)
     for path, level in truth.levels.items():
         if not least[path].within(level.spent):
             yield Finding(Fault.BELOW, "/".join(path))
@@ -162,11 +208,17 @@ def _rebuilt(journal: Iterable[Entry]) -> Mapping[Path, Amount]:
 
 
 def _seen_findings(seen: Iterable[tuple[Path, Level]]) -> Iterator[Finding]:
-    last: dict[Path, Amount] = defaultdict(lambda: NOTHING)
+    last: dict[Path, Level] = {}
     for path, level in seen:
         where = f"{'/'.join(path)}, under load"
-        if not level.spent.plus(level.reserved).within(level.limit):
+        before = last.get(path, level)
+        used = level.spent.plus(level.reserved)
+        if path in LOWERED and not used.within(level.limit):
+            # Its limit was lowered below what is used: that may only shrink, or turn from held to spent.
+            if before.limit == level.limit and not used.within(before.spent.plus(before.reserved)):
+                yield Finding(Fault.GROWN, where)
+        elif not used.within(level.limit):
             yield Finding(Fault.OVERSPENT, where)
-        if not last[path].within(level.spent):
+        if not before.spent.within(level.spent):
             yield Finding(Fault.BACKWARDS, where)
-        last[path] = level.spent
+        last[path] = level

@@ -8,7 +8,7 @@ import json
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import grpc
@@ -144,6 +144,11 @@ class Client:
             again.reservation_id = ""
             await self._ask(again)
 
+    async def touch(self, account: Path) -> bool:
+        """Let what has lapsed on a root be written: any change does that. Return whether it was answered."""
+        told = await self._ask(_reservation(self.load, account, NOTHING, SHORTEST_HOLD_SECONDS))
+        return told.fate is Fate.ACKNOWLEDGED
+
     async def levels(self, account: Path) -> list[tuple[Path, Level]]:
         """Return what the ledger says of an account; raises AioRpcError."""
         request = pb.GetBudgetRequest(account=pb.Account(path=account))
@@ -151,14 +156,7 @@ class Client:
         return [(tuple(each.path), _level(each)) for each in answer.levels]
 
     async def _reserve(self, account: Path, most: Amount, seconds: int) -> str:
-        request = pb.ReserveBudgetRequest(
-            account=pb.Account(path=account),
-            max_cost=cost_message(most),
-            query_id=f"query-{self.load.new_id()}",
-            request_id=self.load.new_id(),
-        )
-        request.ttl.seconds = seconds
-        told = await self._ask(request)
+        told = await self._ask(_reservation(self.load, account, most, seconds))
         if told.fate is not Fate.ACKNOWLEDGED:
             return ""
         return pb.ReserveBudgetResponse.FromString(told.answer).reservation_id
@@ -202,6 +200,17 @@ async def connected(load: Load) -> AsyncIterator[Client]:
         yield Client(load, stubs)
 
 
+def _reservation(load: Load, account: Path, most: Amount, seconds: int) -> pb.ReserveBudgetRequest:
+    request = pb.ReserveBudgetRequest(
+        account=pb.Account(path=account),
+        max_cost=cost_message(most),
+        query_id=f"query-{load.new_id()}",
+        request_id=load.new_id(),
+    )
+    request.ttl.seconds = seconds
+    return request
+
+
 def _charge(load: Load, account: Path, cost: Amount, reservation_id: str = "") -> pb.UpdateBudgetRequest:
     request_id = load.new_id()
     return pb.UpdateBudgetRequest(
@@ -217,12 +226,23 @@ def _charge(load: Load, account: Path, cost: Amount, reservation_id: str = "") -
 def _answered(request: Asked, response: Any) -> Told:
     response.replayed = False
     spent = _amount(response.charged) if isinstance(response, pb.UpdateBudgetResponse) else NOTHING
-    return _told(request, Fate.ACKNOWLEDGED, spent, response.SerializeToString(deterministic=True))
+    told = _told(request, Fate.ACKNOWLEDGED, spent, response.SerializeToString(deterministic=True))
+    if isinstance(response, pb.ReserveBudgetResponse):
+        return replace(told, held=_amount(response.held), reservation_id=response.reservation_id)
+    return told
 
 
 def _told(request: Asked, fate: Fate, spent: Amount = NOTHING, answer: bytes = b"") -> Told:
-    most = _amount(request.cost) if isinstance(request, pb.UpdateBudgetRequest) else NOTHING
-    return Told(request.request_id, tuple(request.account.path), fate, most, spent, answer)
+    return Told(
+        request.request_id,
+        tuple(request.account.path),
+        fate,
+        most=_amount(request.cost) if isinstance(request, pb.UpdateBudgetRequest) else NOTHING,
+        spent=spent,
+        answer=answer,
+        held=_amount(request.max_cost) if isinstance(request, pb.ReserveBudgetRequest) else NOTHING,
+        reservation_id="" if isinstance(request, pb.ReserveBudgetRequest) else request.reservation_id,
+    )
 
 
 def cost_message(amount: Amount) -> cost_pb2.Cost:

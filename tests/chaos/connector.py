@@ -19,7 +19,7 @@ from pinot_connector.errors import BudgetExhausted, GrisError, OutcomeUnknown
 from pinot_connector.reservations import Reservation
 from tests.chaos.clients import HOLD_SECONDS, Load, cost_message
 from tests.chaos.history import NOTHING, Amount, Fate, Path, Told
-from tests.chaos.journal import CONNECTOR_RELEASE
+from tests.chaos.journal import CONNECTOR_RELEASE, CONNECTORS
 
 # Shorter than most outages here, so that some outcomes stay unknown.
 TIMEOUTS = Timeouts(budget_attempt=1, budget=2, reservation=HOLD_SECONDS)
@@ -44,6 +44,7 @@ class ConnectorClient:
     async def _pay(self, cost: Amount) -> None:
         id_ = self.load.new_id()
         release_id, message = f"{CONNECTOR_RELEASE}{id_}", cost_message(cost)
+        self.load.history.connectors[release_id] = cost
         translation = dp_pb2.TranslateQueryResponse(worst_case_cost=message, query_id=id_)
         release = dp_pb2.Release(cost=message, release_id=release_id, query_id=id_)
         fate, spent, charging = Fate.ACKNOWLEDGED, cost, False
@@ -65,7 +66,7 @@ class ConnectorClient:
 @asynccontextmanager
 async def paying(load: Load, number: int) -> AsyncIterator[ConnectorClient]:
     """Give a client of the connector with an account that has room."""
-    account = ("roomy", "connector", f"a{number}")
+    account = (*CONNECTORS, f"a{number}")
     load.accounts.used.add(account)
     calls = BudgetCalls(load.dice.choice(load.addresses), account, TIMEOUTS)
     try:

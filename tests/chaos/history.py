@@ -44,8 +44,9 @@ class Fate(Enum):
 class Told:
     """One request and what became of it.
 
-    `most` is what it may spend (nothing unless it is a charge), `spent` what the answer says it did. `answer` is the
-    answer or refusal in bytes, without the flag that tells a repeat; empty if there is none.
+    `most` is what it may spend (nothing unless it is a charge), `spent` what the answer says it did, `held` what it may
+    hold (nothing unless it reserves); `reservation_id` is the one that it makes or ends. `answer` is the answer or
+    refusal in bytes, without the flag that tells a repeat; empty if there is none.
     """
 
     request_id: str
@@ -54,6 +55,8 @@ class Told:
     most: Amount = NOTHING
     spent: Amount = NOTHING
     answer: bytes = b""
+    held: Amount = NOTHING
+    reservation_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,26 +79,35 @@ class Level:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the journal; `depths` are the levels that it counts on."""
+    """A line of the journal; `depths` are the levels that it counts on. One that is forfeited is a reservation's."""
 
     request_id: str
     account: Path
     cost: Amount
     depths: tuple[int, ...]
+    is_forfeited: bool = False
 
 
 @dataclass
 class History:
-    """What happened on the clients' side; `seen` has each level in the order in which it was looked at."""
+    """What happened on the clients' side; `seen` has each level in the order in which it was looked at.
+
+    `connectors` are the costs that the connector may have held, by the names of its releases.
+    """
 
     told: list[Told] = field(default_factory=list)
     replays: list[Replay] = field(default_factory=list)
     seen: list[tuple[Path, Level]] = field(default_factory=list)
+    connectors: dict[str, Amount] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What the ledger says when all is over: GetBudget of every level, and the journal from the store itself."""
+    """What the ledger says when all is over: GetBudget of every level, and the journal from the store itself.
+
+    `differences` is how often the service itself found a balance that is not what its journal says.
+    """
 
     levels: Mapping[Path, Level]
     journal: tuple[Entry, ...]
+    differences: int = 0

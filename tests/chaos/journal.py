@@ -14,10 +14,11 @@ from redis import Redis
 from tests.chaos.history import Amount, Entry
 
 CONNECTOR_RELEASE = "connector-"
-COLUMNS = ("request_id", "release_id", "account", "information", "calls", "holds")
+CONNECTORS = ("roomy", "connector")
+COLUMNS = ("kind", "request_id", "release_id", "query_id", "account", "information", "calls", "holds")
 
 POSTGRES_JOURNAL = """
-SELECT request_id, release_id, account, information, calls,
+SELECT kind, request_id, release_id, query_id, account, information, calls,
        (SELECT json_agg(json_build_array(level, window_start))::text FROM unnest(holds))
 FROM gris.journal
 """
@@ -52,12 +53,14 @@ READERS = {"sqlite": _from_sqlite, "redis": _from_redis, "postgresql": _from_pos
 
 
 def _entry(line: Sequence[Any]) -> Entry:
-    request_id, release_id, account, information, calls, holds = line
+    kind, request_id, release_id, query_id, account, information, calls, holds = line
     path = tuple(account.split("/"))
     depths = tuple(_depth(level) for level, _ in json.loads(holds))
-    # The connector keeps its request ids to itself; its charges go by the release.
-    name = release_id if release_id.startswith(CONNECTOR_RELEASE) else request_id
-    return Entry(name, path, Amount(int(information), int(calls)), depths)
+    is_forfeited = kind == "forfeited"
+    # The connector keeps its request ids to itself; its charges go by the release, and what it held by the question.
+    if path[:2] == CONNECTORS:
+        request_id = f"{CONNECTOR_RELEASE}{query_id}" if is_forfeited else release_id
+    return Entry(request_id, path, Amount(int(information), int(calls)), depths, is_forfeited)
 
 
 def _depth(level: int | str) -> int:

@@ -6,6 +6,7 @@ import asyncio
 import random
 from dataclasses import dataclass
 
+from tests.chaos.administrator import Administrator
 from tests.chaos.stage import Service, Stage
 
 LONGEST_PAUSE_SECONDS = 1.5
@@ -19,6 +20,7 @@ class Saboteur:
 
     stage: Stage
     dice: random.Random
+    administrator: Administrator
     service_kills: int = 0
     store_kills: int = 0
     pauses: int = 0
@@ -39,8 +41,9 @@ class Saboteur:
             await self._kill(service=None if store_next else self._service(), store=store_next)
 
     async def disturb(self) -> None:
-        """Do one of the lesser things."""
-        await self.dice.choice((self._pause_service, self._pause_store, self._cut, self._lose, self._delay))()
+        """Do one of the lesser things, or what an administrator may do at any time."""
+        faults = (self._pause_service, self._pause_store, self._cut, self._lose, self._delay)
+        await self.dice.choice((*faults, self.administrator.lower_a_limit, self.administrator.seal))()
 
     async def _kill(self, *, service: Service | None, store: bool) -> None:
         if service is not None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -49,6 +50,8 @@ class Service:
     folder: Path
     store: str
     proxy: Proxy
+    workers: int = 1
+    admin_address: str = ""
     process: subprocess.Popen[str] | None = field(default=None)
 
     async def start(self) -> None:
@@ -61,7 +64,9 @@ class Service:
         """Kill it as a crash would."""
         if self.process is not None:
             assert self.process.stdout is not None
-            self.process.kill()
+            for pid in self._family():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             self.process.wait()
             self.process.stdout.close()
             self.process = None
@@ -69,16 +74,26 @@ class Service:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Let it accept bytes and answer nothing."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGSTOP)
+        family = self._family()
+        for pid in family:
+            os.kill(pid, signal.SIGSTOP)
         try:
             yield
         finally:
-            self.process.send_signal(signal.SIGCONT)
+            for pid in family:
+                os.kill(pid, signal.SIGCONT)
+
+    def _family(self) -> list[int]:
+        """Return the process and its workers."""
+        assert self.process is not None
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        return [pid, *map(int, children.split())]
 
     def _started(self) -> bool:
         command = [sys.executable, "-m", "budget_service", "--config", str(self.folder / "budget.yaml")]
         command += ["--store", self.store, "--listen", "127.0.0.1:0"]
+        command += ["--admin-listen", "127.0.0.1:0", "--workers", str(self.workers)]
         with (self.folder / "log").open("a") as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
         assert self.process.stdout is not None
@@ -86,7 +101,8 @@ class Service:
         if not ready:
             self.kill()
             return False
-        self.proxy.upstream = json.loads(ready)["address"]
+        said = json.loads(ready)
+        self.proxy.upstream, self.admin_address = said["address"], said["admin_address"]
         return True
 
 
@@ -108,7 +124,7 @@ class Stage:
 @asynccontextmanager
 async def sqlite_stage(folder: Path) -> AsyncIterator[Stage]:
     """Run one service on a file."""
-    async with _running(folder, f"sqlite:{folder}/ledger.db", services=1) as services:
+    async with _running(folder, f"sqlite:{folder}/ledger.db", (1,)) as services:
         yield Stage(services, None, _proxies(services), f"sqlite:{folder}/ledger.db")
 
 
@@ -136,17 +152,18 @@ async def _remote(folder: Path, store: StoreProcess) -> AsyncIterator[Stage]:
     parts = urlsplit(store.address)
     async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
         netloc = parts.netloc.replace(f"{parts.hostname}:{parts.port}", line.address)
-        async with _running(folder, parts._replace(netloc=netloc).geturl(), services=2) as services:
+        async with _running(folder, parts._replace(netloc=netloc).geturl(), (1, 2)) as services:
             yield Stage(services, store, (*_proxies(services), line), store.address)
 
 
 @asynccontextmanager
-async def _running(folder: Path, store: str, *, services: int) -> AsyncIterator[tuple[Service, ...]]:
+async def _running(folder: Path, store: str, workers: tuple[int, ...]) -> AsyncIterator[tuple[Service, ...]]:
     (folder / "budget.yaml").write_text(configuration())
     async with AsyncExitStack() as stack:
         started = []
-        for _ in range(services):
-            service = Service(folder, store, await stack.enter_async_context(Proxy().listening()))
+        for each in workers:
+            proxy = await stack.enter_async_context(Proxy().listening())
+            service = Service(folder, store, proxy, each)
             stack.callback(service.kill)
             await service.start()
             started.append(service)

@@ -123,3 +123,66 @@ def test_a_replay_that_differs_is_reported() -> None:
     history = History([PAID], [Replay("paid", b"answer", b"answeR")])
     report = check(history, truth(entry("paid")))
     assert report.count(Fault.DIFFERING) == len(report.findings) == 1
+
+
+HELD = Told("hold", ANN, Fate.ACKNOWLEDGED, answer=b"answer", held=COST, reservation_id="r")
+
+
+def end_of_hold(fate: Fate = Fate.ACKNOWLEDGED) -> Told:
+    """Return a settlement of HELD that took nothing."""
+    return Told("end", ANN, fate, reservation_id="r")
+
+
+def forfeit(id_: str = "hold", cost: Amount = COST) -> Entry:
+    """Return the line of a reservation that lapsed."""
+    return Entry(id_, ANN, cost, (1, 2), is_forfeited=True)
+
+
+def test_an_honest_forfeit_is_not_accused() -> None:
+    """One that nobody ended; one whose end was lost may be there or not; one that was ended is not."""
+    assert faults(History([HELD]), truth(forfeit())) == set()
+    for journal in ((), (forfeit(),)):
+        assert faults(History([HELD, end_of_hold(Fate.UNKNOWN)]), truth(*journal)) == set()
+    assert faults(History([HELD, end_of_hold()]), truth()) == set()
+    of_connector = History(connectors={"connector-1": COST})
+    assert faults(of_connector, truth(forfeit("connector-1"), forfeit("connector-1"))) == set()
+
+
+def test_a_reservation_that_lapsed_without_a_trace_is_reported() -> None:
+    """It was not settled, not released and not forfeited."""
+    assert faults(History([HELD]), truth()) == {Fault.RETURNED}
+
+
+@pytest.mark.parametrize(
+    ("told", "journal"),
+    [
+        ([HELD, end_of_hold()], [forfeit()]),
+        ([HELD], [forfeit(cost=Amount(1, 1))]),
+        ([replace(HELD, fate=Fate.REFUSED)], [forfeit()]),
+        ([], [forfeit("nobody")]),
+    ],
+)
+def test_a_forfeit_that_must_not_be_is_reported(told: list[Told], journal: list[Entry]) -> None:
+    """Of a reservation that was ended, of another amount, that was refused, that nobody made."""
+    assert Fault.UNASKED in faults(History(told), truth(*journal))
+
+
+def test_a_reservation_that_is_forfeited_twice_is_reported() -> None:
+    """It ends once."""
+    assert Fault.TWICE in faults(History([HELD]), truth(forfeit(), forfeit()))
+
+
+def test_growth_above_a_lowered_limit_is_reported() -> None:
+    """What is held may turn to spent there, and shrink."""
+    low = Amount(1, 1)
+    path: Path = ("roomy", "c1")
+    before = (path, Level(low, Amount(4, 2), Amount(4, 2)))
+    honest = (path, Level(low, Amount(6, 3), Amount(1, 0)))
+    grown = (path, Level(low, Amount(8, 4), Amount(4, 2)))
+    assert faults(History(seen=[before, honest]), truth()) == set()
+    assert faults(History(seen=[before, grown]), truth()) == {Fault.GROWN}
+
+
+def test_what_the_service_finds_itself_is_reported() -> None:
+    """VerifyLedger, or a journal that is not sealed because it differs."""
+    assert faults(History(), replace(truth(), differences=1)) == {Fault.UNVERIFIED}

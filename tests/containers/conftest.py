@@ -147,7 +147,7 @@ def services(image: str, configuration: Path) -> Iterator[Services]:
 
 def _service(image: str, network: Network, configuration: Path, command: str) -> DockerContainer:
     container = DockerContainer(image).with_network(network).with_exposed_ports(PORT)
-    container.with_command(f"{command} --listen 0.0.0.0:{PORT}")
+    container.with_command(f"{command} --listen 0.0.0.0:{PORT} --insecure")
     container.waiting_for(LogMessageWaitStrategy('"address"'))
     # Only the owner may read the key: the container's user, or whoever runs the tests.
     container.with_kwargs(user=str(os.getuid() or IMAGE_USER))

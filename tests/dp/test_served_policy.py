@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from dp_service.queries.published import DomainFile, integrity_of, written
+from dp_service.queries.structured import ColumnType
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Outside
@@ -279,3 +282,37 @@ def test_a_running_service_takes_a_new_policy_and_keeps_the_last_sound_one(
     running.policy.write_text(POLICY)
     running.wait_until(True, f"{service}/policy-file")
     assert running.dp.EstimateCost(request).parameters.tau == 1
+
+
+def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The policy's text holds the domain's hash, so a new domain is a new policy; without its file nothing changes."""
+    domain = DomainFile(
+        table="engagement",
+        column="article",
+        type=ColumnType.STRING,
+        data_version="v1",
+        method="sips",
+        rho=Fraction(1, 10),
+        delta=Fraction(1, 10**9),
+        delta_0=100,
+        iterations=3,
+        epsilon=2.8,
+        dp_delta=2e-9,
+        published_at="2026-01-01T00:00:00+00:00",
+        elements=("a", "b"),
+    )
+    article = "article: {type: string, group_by: true, "
+    named = f"{article}domain: {{published: d.json, integrity: '{integrity_of(written(domain))}'}}, "
+    assert article in POLICY
+    watched.path.write_text(POLICY.replace(article, named))
+    with caplog.at_level(logging.ERROR):
+        watched.looks()
+    assert "d.json: No such file" in caplog.text
+    assert not watched.watch.is_served
+    (watched.path.parent / "d.json").write_bytes(written(domain))
+    watched.path.write_text(f"{POLICY.replace(article, named)}\n# the file is there now\n")
+    watched.looks()
+    assert watched.watch.is_served
+    assert ("a", "b") == watched.served.content.policy.table("engagement").column("article").domain

@@ -1,15 +1,18 @@
 """The example tables hold what their authors published, and converting gives the same bytes each time."""
 
 import csv
+import io
+import tarfile
 import zipfile
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from examples.convert import FOLDER, convert_cofacts, convert_online_retail, main
+from examples.convert import FOLDER, convert_cofacts, convert_online_retail, convert_ubuntu_irc, main
 
 FEEDBACK = FOLDER / "cofacts" / "feedback.parquet"
+WORDS = FOLDER / "ubuntu_irc" / "words.parquet"
 PURCHASES = FOLDER / "online_retail" / "purchases.parquet"
 
 Row = tuple[object, ...]
@@ -154,3 +157,28 @@ def test_a_hash_that_is_not_told_apart_by_sixteen_characters_is_refused(tmp_path
         archive.write(source, source.name)
     with pytest.raises(ValueError, match="not as expected"):
         convert_cofacts(tmp_path / "feedback.zip", tmp_path / "feedback.parquet")
+
+
+CHAT = """=== someone [~x] has joined #ubuntu
+[15:29] <Ann> Look: HTTP://Example.org/a?b=c and don't-know
+[15:30] <bob> look www.example.org   [ok]
+no message
+"""
+
+
+def test_words_are_lower_case_tokens_without_urls(tmp_path: Path) -> None:
+    """Members are numbers, words keep apostrophes and hyphens, and the channel's own lines say nothing."""
+    published, target = tmp_path / "chat.tar.gz", tmp_path / "words.parquet"
+    with tarfile.open(published, "w:gz") as archive:
+        entry = tarfile.TarInfo("data/a.ascii.txt")
+        entry.size = len(CHAT.encode())
+        archive.addfile(entry, io.BytesIO(CHAT.encode()))
+    convert_ubuntu_irc(published, target)
+    rows = ask("SELECT list(word ORDER BY word) FROM t GROUP BY member_id", target)
+    assert [["and", "don't-know", "look"], ["look", "ok"]] == sorted(words for (words,) in rows)  # type: ignore[type-var]
+
+
+def test_the_words_of_the_channel_are_all_there() -> None:
+    """Words, members and different words, as the folder's page says."""
+    counts = ask("SELECT count(*), count(DISTINCT member_id), count(DISTINCT word) FROM t", WORDS)
+    assert [(2_285_754, 17_701, 62_720)] == counts

@@ -102,3 +102,14 @@ async def test_an_end_ends_every_watch_after_its_last_news() -> None:
             health.end()
             await watching
     assert heard == [SERVING, NOT_SERVING]
+
+
+async def test_a_name_that_is_withdrawn_never_serves_again() -> None:
+    """Whatever is reported of it later; other names go on."""
+    health = Health()
+    async with asked(health) as stub:
+        health.report(["a", "b"], serving=True)
+        health.withdraw(["a"])
+        health.report(["a", "b"], serving=False)
+        health.report(["a", "b"], serving=True)
+        assert [(await stub.Check(about(name))).status for name in "ab"] == [NOT_SERVING, SERVING]

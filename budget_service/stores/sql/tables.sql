@@ -17,7 +17,11 @@ CREATE TABLE gris.roots (
   root text COLLATE "C" PRIMARY KEY,
   unit_id text NOT NULL,
   last_time bigint NOT NULL,
-  limits_version bigint NOT NULL
+  limits_version bigint NOT NULL,
+  currency_since bigint NOT NULL DEFAULT 0,
+  next_unit_id text NOT NULL DEFAULT '',
+  next_since bigint NOT NULL DEFAULT 0,
+  ahead bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
 -- The limits that an administrator has set, written as limits.limit_text.
@@ -97,12 +101,13 @@ CREATE TABLE gris.journal (
   PRIMARY KEY (root, entry)
 );
 
--- How far the journal of each root is sealed, and what counts of it.
+-- How far the journal of each root is sealed, and what counts of it; the currency as codec.encode_currency writes it.
 CREATE TABLE gris.checkpoints (
   root text COLLATE "C" PRIMARY KEY,
   position bigint NOT NULL,
   entries bigint NOT NULL,
-  digest text NOT NULL
+  digest text NOT NULL,
+  currency text NOT NULL DEFAULT ''
 );
 
 CREATE TABLE gris.checkpoint_sums (
@@ -131,3 +136,7 @@ CREATE TRIGGER journal_is_not_changed BEFORE UPDATE OR TRUNCATE ON gris.journal
   FOR EACH STATEMENT EXECUTE FUNCTION gris.refuse();
 CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON gris.journal
   FOR EACH ROW EXECUTE FUNCTION gris.refuse_unless_sealed();
+
+-- One row: the ledger's own name and how often it was counted on, which the marks beside the services repeat.
+CREATE TABLE gris.ledger (ledger_id text NOT NULL, count bigint NOT NULL);
+INSERT INTO gris.ledger VALUES (gen_random_uuid()::text, 0);

@@ -22,52 +22,71 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from gris.budget.v1 import budget_pb2 as gris_dot_budget_dot_v1_dot_budget__pb2
 from gris.common.v1 import cost_pb2 as gris_dot_common_dot_v1_dot_cost__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1agris/budget/v1/admin.proto\x12\x0egris.budget.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgris/budget/v1/budget.proto\x1a\x19gris/common/v1/cost.proto\"\x9b\x01\n\x05Limit\x12\x13\n\x0binformation\x18\x01 \x01(\x03\x12\r\n\x05\x63\x61lls\x18\x02 \x01(\x03\x12\"\n\x04mode\x18\x03 \x01(\x0e\x32\x14.gris.budget.v1.Mode\x12&\n\x06period\x18\x04 \x01(\x0e\x32\x16.gris.budget.v1.Period\x12\x14\n\x0csliding_days\x18\x05 \x01(\x05\x12\x0c\n\x04zone\x18\x06 \x01(\t\"A\n\x0bLimitChange\x12\x0c\n\x04path\x18\x01 \x03(\t\x12$\n\x05limit\x18\x02 \x01(\x0b\x32\x15.gris.budget.v1.Limit\"T\n\x10SetLimitsRequest\x12,\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x1b.gris.budget.v1.LimitChange\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"6\n\x11SetLimitsResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\xe9\x01\n\x0b\x43hargeEntry\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\"\n\x04\x63ost\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12(\n\x04kind\x18\x03 \x01(\x0e\x32\x1a.gris.budget.v1.ChargeKind\x12(\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\x12\n\nrelease_id\x18\x06 \x01(\t\x12\x10\n\x08query_id\x18\x07 \x01(\t\"\xc3\x01\n\x12ListChargesRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12.\n\nstart_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"\\\n\x13ListChargesResponse\x12,\n\x07\x63harges\x18\x01 \x03(\x0b\x32\x1b.gris.budget.v1.ChargeEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xbf\x01\n\x15GetUsageReportRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\r\n\x05\x64\x65pth\x18\x02 \x01(\x05\x12.\n\nstart_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x64\x61ys\x18\x04 \x01(\x05\x12\x1a\n\x12information_limits\x18\x05 \x03(\x03\x12\x13\n\x0b\x63\x61ll_limits\x18\x06 \x03(\x03\"E\n\nUsageCurve\x12\x0c\n\x04unit\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x03\x12\x1a\n\x12\x65xhausted_accounts\x18\x03 \x03(\x03\"V\n\x16GetUsageReportResponse\x12\x10\n\x08\x61\x63\x63ounts\x18\x01 \x01(\x03\x12*\n\x06\x63urves\x18\x02 \x03(\x0b\x32\x1a.gris.budget.v1.UsageCurve\"?\n\x13VerifyLedgerRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\"\x86\x01\n\nDifference\x12\x0c\n\x04path\x18\x01 \x03(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x0b\n\x03sum\x18\x03 \x01(\t\x12\x30\n\x0cwindow_start\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kept\x18\x05 \x01(\x03\x12\x0f\n\x07rebuilt\x18\x06 \x01(\x03\"}\n\x14VerifyLedgerResponse\x12\x0f\n\x07\x65ntries\x18\x01 \x01(\x03\x12\x10\n\x08\x62\x61lances\x18\x02 \x01(\x03\x12\x11\n\tdifferent\x18\x03 \x01(\x03\x12/\n\x0b\x64ifferences\x18\x04 \x03(\x0b\x32\x1a.gris.budget.v1.Difference\"O\n\x12SealJournalRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x0f\n\x07\x61rchive\x18\x02 \x01(\x08\"G\n\x13SealJournalResponse\x12\x0f\n\x07\x65ntries\x18\x01 \x01(\x03\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x0f\n\x07\x61rchive\x18\x03 \x01(\t*y\n\x06Period\x12\x16\n\x12PERIOD_UNSPECIFIED\x10\x00\x12\x0e\n\nPERIOD_DAY\x10\x01\x12\x0f\n\x0bPERIOD_WEEK\x10\x02\x12\x10\n\x0cPERIOD_MONTH\x10\x03\x12\x10\n\x0cPERIOD_NEVER\x10\x04\x12\x12\n\x0ePERIOD_SLIDING\x10\x05*\x8b\x01\n\nChargeKind\x12\x1b\n\x17\x43HARGE_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13\x43HARGE_KIND_SETTLED\x10\x01\x12\x16\n\x12\x43HARGE_KIND_DIRECT\x10\x02\x12\x19\n\x15\x43HARGE_KIND_FORFEITED\x10\x03\x12\x14\n\x10\x43HARGE_KIND_LOST\x10\x04\x32\xd2\x03\n\x12\x42udgetAdminService\x12P\n\tSetLimits\x12 .gris.budget.v1.SetLimitsRequest\x1a!.gris.budget.v1.SetLimitsResponse\x12V\n\x0bListCharges\x12\".gris.budget.v1.ListChargesRequest\x1a#.gris.budget.v1.ListChargesResponse\x12_\n\x0eGetUsageReport\x12%.gris.budget.v1.GetUsageReportRequest\x1a&.gris.budget.v1.GetUsageReportResponse\x12Y\n\x0cVerifyLedger\x12#.gris.budget.v1.VerifyLedgerRequest\x1a$.gris.budget.v1.VerifyLedgerResponse\x12V\n\x0bSealJournal\x12\".gris.budget.v1.SealJournalRequest\x1a#.gris.budget.v1.SealJournalResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1agris/budget/v1/admin.proto\x12\x0egris.budget.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgris/budget/v1/budget.proto\x1a\x19gris/common/v1/cost.proto\"\x9b\x01\n\x05Limit\x12\x13\n\x0binformation\x18\x01 \x01(\x03\x12\r\n\x05\x63\x61lls\x18\x02 \x01(\x03\x12\"\n\x04mode\x18\x03 \x01(\x0e\x32\x14.gris.budget.v1.Mode\x12&\n\x06period\x18\x04 \x01(\x0e\x32\x16.gris.budget.v1.Period\x12\x14\n\x0csliding_days\x18\x05 \x01(\x05\x12\x0c\n\x04zone\x18\x06 \x01(\t\"A\n\x0bLimitChange\x12\x0c\n\x04path\x18\x01 \x03(\t\x12$\n\x05limit\x18\x02 \x01(\x0b\x32\x15.gris.budget.v1.Limit\"T\n\x10SetLimitsRequest\x12,\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x1b.gris.budget.v1.LimitChange\x12\x12\n\nrequest_id\x18\x02 \x01(\t\"6\n\x11SetLimitsResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\xe9\x01\n\x0b\x43hargeEntry\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\"\n\x04\x63ost\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12(\n\x04kind\x18\x03 \x01(\x0e\x32\x1a.gris.budget.v1.ChargeKind\x12(\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\x12\n\nrelease_id\x18\x06 \x01(\t\x12\x10\n\x08query_id\x18\x07 \x01(\t\"\xc3\x01\n\x12ListChargesRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12.\n\nstart_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"\\\n\x13ListChargesResponse\x12,\n\x07\x63harges\x18\x01 \x03(\x0b\x32\x1b.gris.budget.v1.ChargeEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xbf\x01\n\x15GetUsageReportRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\r\n\x05\x64\x65pth\x18\x02 \x01(\x05\x12.\n\nstart_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x64\x61ys\x18\x04 \x01(\x05\x12\x1a\n\x12information_limits\x18\x05 \x03(\x03\x12\x13\n\x0b\x63\x61ll_limits\x18\x06 \x03(\x03\"E\n\nUsageCurve\x12\x0c\n\x04unit\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x03\x12\x1a\n\x12\x65xhausted_accounts\x18\x03 \x03(\x03\"V\n\x16GetUsageReportResponse\x12\x10\n\x08\x61\x63\x63ounts\x18\x01 \x01(\x03\x12*\n\x06\x63urves\x18\x02 \x03(\x0b\x32\x1a.gris.budget.v1.UsageCurve\"?\n\x13VerifyLedgerRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\"\x86\x01\n\nDifference\x12\x0c\n\x04path\x18\x01 \x03(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x0b\n\x03sum\x18\x03 \x01(\t\x12\x30\n\x0cwindow_start\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kept\x18\x05 \x01(\x03\x12\x0f\n\x07rebuilt\x18\x06 \x01(\x03\"}\n\x14VerifyLedgerResponse\x12\x0f\n\x07\x65ntries\x18\x01 \x01(\x03\x12\x10\n\x08\x62\x61lances\x18\x02 \x01(\x03\x12\x11\n\tdifferent\x18\x03 \x01(\x03\x12/\n\x0b\x64ifferences\x18\x04 \x03(\x0b\x32\x1a.gris.budget.v1.Difference\"O\n\x12SealJournalRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x0f\n\x07\x61rchive\x18\x02 \x01(\x08\"G\n\x13SealJournalResponse\x12\x0f\n\x07\x65ntries\x18\x01 \x01(\x03\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x0f\n\x07\x61rchive\x18\x03 \x01(\t\"e\n\x14\x42\x65ginCurrencyRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x0f\n\x07unit_id\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"X\n\x15\x42\x65ginCurrencyResponse\x12-\n\tbegins_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"W\n\x17WithdrawCurrencyRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x12\n\nrequest_id\x18\x02 \x01(\t\",\n\x18WithdrawCurrencyResponse\x12\x10\n\x08replayed\x18\x01 \x01(\x08\"\x12\n\x10GetStatusRequest\"5\n\x12\x43onfigurationFault\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x10\n\x08\x65xpected\x18\x02 \x01(\t\"\xb3\x01\n\x11GetStatusResponse\x12\x37\n\x13\x63onfiguration_since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rrefused_since\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x06\x66\x61ults\x18\x03 \x03(\x0b\x32\".gris.budget.v1.ConfigurationFault\"\x81\x01\n\x12ResumeClockRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12-\n\ttrue_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"Q\n\x13ResumeClockResponse\x12(\n\x05\x61head\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08replayed\x18\x02 \x01(\x08*y\n\x06Period\x12\x16\n\x12PERIOD_UNSPECIFIED\x10\x00\x12\x0e\n\nPERIOD_DAY\x10\x01\x12\x0f\n\x0bPERIOD_WEEK\x10\x02\x12\x10\n\x0cPERIOD_MONTH\x10\x03\x12\x10\n\x0cPERIOD_NEVER\x10\x04\x12\x12\n\x0ePERIOD_SLIDING\x10\x05*\xbc\x01\n\nChargeKind\x12\x1b\n\x17\x43HARGE_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13\x43HARGE_KIND_SETTLED\x10\x01\x12\x16\n\x12\x43HARGE_KIND_DIRECT\x10\x02\x12\x19\n\x15\x43HARGE_KIND_FORFEITED\x10\x03\x12\x14\n\x10\x43HARGE_KIND_LOST\x10\x04\x12\x18\n\x14\x43HARGE_KIND_CURRENCY\x10\x05\x12\x15\n\x11\x43HARGE_KIND_CLOCK\x10\x06\x32\xc1\x06\n\x12\x42udgetAdminService\x12P\n\tSetLimits\x12 .gris.budget.v1.SetLimitsRequest\x1a!.gris.budget.v1.SetLimitsResponse\x12V\n\x0bListCharges\x12\".gris.budget.v1.ListChargesRequest\x1a#.gris.budget.v1.ListChargesResponse\x12_\n\x0eGetUsageReport\x12%.gris.budget.v1.GetUsageReportRequest\x1a&.gris.budget.v1.GetUsageReportResponse\x12Y\n\x0cVerifyLedger\x12#.gris.budget.v1.VerifyLedgerRequest\x1a$.gris.budget.v1.VerifyLedgerResponse\x12V\n\x0bSealJournal\x12\".gris.budget.v1.SealJournalRequest\x1a#.gris.budget.v1.SealJournalResponse\x12\\\n\rBeginCurrency\x12$.gris.budget.v1.BeginCurrencyRequest\x1a%.gris.budget.v1.BeginCurrencyResponse\x12\x65\n\x10WithdrawCurrency\x12\'.gris.budget.v1.WithdrawCurrencyRequest\x1a(.gris.budget.v1.WithdrawCurrencyResponse\x12V\n\x0bResumeClock\x12\".gris.budget.v1.ResumeClockRequest\x1a#.gris.budget.v1.ResumeClockResponse\x12P\n\tGetStatus\x12 .gris.budget.v1.GetStatusRequest\x1a!.gris.budget.v1.GetStatusResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gris.budget.v1.admin_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PERIOD']._serialized_start=1866
-  _globals['_PERIOD']._serialized_end=1987
-  _globals['_CHARGEKIND']._serialized_start=1990
-  _globals['_CHARGEKIND']._serialized_end=2129
-  _globals['_LIMIT']._serialized_start=136
-  _globals['_LIMIT']._serialized_end=291
-  _globals['_LIMITCHANGE']._serialized_start=293
-  _globals['_LIMITCHANGE']._serialized_end=358
-  _globals['_SETLIMITSREQUEST']._serialized_start=360
-  _globals['_SETLIMITSREQUEST']._serialized_end=444
-  _globals['_SETLIMITSRESPONSE']._serialized_start=446
-  _globals['_SETLIMITSRESPONSE']._serialized_end=500
-  _globals['_CHARGEENTRY']._serialized_start=503
-  _globals['_CHARGEENTRY']._serialized_end=736
-  _globals['_LISTCHARGESREQUEST']._serialized_start=739
-  _globals['_LISTCHARGESREQUEST']._serialized_end=934
-  _globals['_LISTCHARGESRESPONSE']._serialized_start=936
-  _globals['_LISTCHARGESRESPONSE']._serialized_end=1028
-  _globals['_GETUSAGEREPORTREQUEST']._serialized_start=1031
-  _globals['_GETUSAGEREPORTREQUEST']._serialized_end=1222
-  _globals['_USAGECURVE']._serialized_start=1224
-  _globals['_USAGECURVE']._serialized_end=1293
-  _globals['_GETUSAGEREPORTRESPONSE']._serialized_start=1295
-  _globals['_GETUSAGEREPORTRESPONSE']._serialized_end=1381
-  _globals['_VERIFYLEDGERREQUEST']._serialized_start=1383
-  _globals['_VERIFYLEDGERREQUEST']._serialized_end=1446
-  _globals['_DIFFERENCE']._serialized_start=1449
-  _globals['_DIFFERENCE']._serialized_end=1583
-  _globals['_VERIFYLEDGERRESPONSE']._serialized_start=1585
-  _globals['_VERIFYLEDGERRESPONSE']._serialized_end=1710
-  _globals['_SEALJOURNALREQUEST']._serialized_start=1712
-  _globals['_SEALJOURNALREQUEST']._serialized_end=1791
-  _globals['_SEALJOURNALRESPONSE']._serialized_start=1793
-  _globals['_SEALJOURNALRESPONSE']._serialized_end=1864
-  _globals['_BUDGETADMINSERVICE']._serialized_start=2132
-  _globals['_BUDGETADMINSERVICE']._serialized_end=2598
+  _globals['_PERIOD']._serialized_start=2698
+  _globals['_PERIOD']._serialized_end=2819
+  _globals['_CHARGEKIND']._serialized_start=2822
+  _globals['_CHARGEKIND']._serialized_end=3010
+  _globals['_LIMIT']._serialized_start=168
+  _globals['_LIMIT']._serialized_end=323
+  _globals['_LIMITCHANGE']._serialized_start=325
+  _globals['_LIMITCHANGE']._serialized_end=390
+  _globals['_SETLIMITSREQUEST']._serialized_start=392
+  _globals['_SETLIMITSREQUEST']._serialized_end=476
+  _globals['_SETLIMITSRESPONSE']._serialized_start=478
+  _globals['_SETLIMITSRESPONSE']._serialized_end=532
+  _globals['_CHARGEENTRY']._serialized_start=535
+  _globals['_CHARGEENTRY']._serialized_end=768
+  _globals['_LISTCHARGESREQUEST']._serialized_start=771
+  _globals['_LISTCHARGESREQUEST']._serialized_end=966
+  _globals['_LISTCHARGESRESPONSE']._serialized_start=968
+  _globals['_LISTCHARGESRESPONSE']._serialized_end=1060
+  _globals['_GETUSAGEREPORTREQUEST']._serialized_start=1063
+  _globals['_GETUSAGEREPORTREQUEST']._serialized_end=1254
+  _globals['_USAGECURVE']._serialized_start=1256
+  _globals['_USAGECURVE']._serialized_end=1325
+  _globals['_GETUSAGEREPORTRESPONSE']._serialized_start=1327
+  _globals['_GETUSAGEREPORTRESPONSE']._serialized_end=1413
+  _globals['_VERIFYLEDGERREQUEST']._serialized_start=1415
+  _globals['_VERIFYLEDGERREQUEST']._serialized_end=1478
+  _globals['_DIFFERENCE']._serialized_start=1481
+  _globals['_DIFFERENCE']._serialized_end=1615
+  _globals['_VERIFYLEDGERRESPONSE']._serialized_start=1617
+  _globals['_VERIFYLEDGERRESPONSE']._serialized_end=1742
+  _globals['_SEALJOURNALREQUEST']._serialized_start=1744
+  _globals['_SEALJOURNALREQUEST']._serialized_end=1823
+  _globals['_SEALJOURNALRESPONSE']._serialized_start=1825
+  _globals['_SEALJOURNALRESPONSE']._serialized_end=1896
+  _globals['_BEGINCURRENCYREQUEST']._serialized_start=1898
+  _globals['_BEGINCURRENCYREQUEST']._serialized_end=1999
+  _globals['_BEGINCURRENCYRESPONSE']._serialized_start=2001
+  _globals['_BEGINCURRENCYRESPONSE']._serialized_end=2089
+  _globals['_WITHDRAWCURRENCYREQUEST']._serialized_start=2091
+  _globals['_WITHDRAWCURRENCYREQUEST']._serialized_end=2178
+  _globals['_WITHDRAWCURRENCYRESPONSE']._serialized_start=2180
+  _globals['_WITHDRAWCURRENCYRESPONSE']._serialized_end=2224
+  _globals['_GETSTATUSREQUEST']._serialized_start=2226
+  _globals['_GETSTATUSREQUEST']._serialized_end=2244
+  _globals['_CONFIGURATIONFAULT']._serialized_start=2246
+  _globals['_CONFIGURATIONFAULT']._serialized_end=2299
+  _globals['_GETSTATUSRESPONSE']._serialized_start=2302
+  _globals['_GETSTATUSRESPONSE']._serialized_end=2481
+  _globals['_RESUMECLOCKREQUEST']._serialized_start=2484
+  _globals['_RESUMECLOCKREQUEST']._serialized_end=2613
+  _globals['_RESUMECLOCKRESPONSE']._serialized_start=2615
+  _globals['_RESUMECLOCKRESPONSE']._serialized_end=2696
+  _globals['_BUDGETADMINSERVICE']._serialized_start=3013
+  _globals['_BUDGETADMINSERVICE']._serialized_end=3846
 # @@protoc_insertion_point(module_scope)

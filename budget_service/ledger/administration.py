@@ -1,0 +1,144 @@
+"""The rules for what an administrator asks of a root account: its limits, its currency and its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from budget_service.ledger.limits import MAX_STORED_LIMITS
+from budget_service.ledger.outcomes import (
+    Answer,
+    ClockResumed,
+    CurrencyChanged,
+    LimitsSet,
+    Outcome,
+    Reason,
+    Refused,
+)
+from budget_service.ledger.requests import ChangeCurrency, ResumeClock, RootRequest, SetLimits
+from budget_service.ledger.state import (
+    Change,
+    Decision,
+    EntryKind,
+    Hold,
+    JournalEntry,
+    Remembered,
+    RootRecord,
+    Snapshot,
+)
+from budget_service.ledger.values import NOTHING, Account, Limit
+from budget_service.ledger.windows import DAY, SECOND, Microseconds
+
+# What was granted and paid for is kept so long after its window, which is longer than any dispute should last.
+RETENTION: Microseconds = 35 * DAY
+# A refusal changes nothing, so it is kept only for longer than any request is retried: whoever asks again and again
+# after the budget is spent must not fill the store.
+REFUSAL_RETENTION: Microseconds = 3600 * SECOND
+# So far two clocks may be apart that are both right, and so far behind a ledger waits without harm.
+CLOCK_TOLERANCE: Microseconds = 60 * SECOND
+
+
+def set_limits(snapshot: Snapshot, request: SetLimits, now: Microseconds) -> Decision:
+    """Set or remove stored limits."""
+    outcome = _limits_outcome(snapshot, request)
+    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
+    if isinstance(outcome, Refused):
+        return _decision(root, request, outcome)
+    root = replace(root, limits_version=outcome.version)
+    return _decision(root, request, outcome, limits=request.changes)
+
+
+def change_currency(snapshot: Snapshot, request: ChangeCurrency, now: Microseconds) -> Decision:
+    """Plan the next currency, or withdraw the plan; once its moment has come there is nothing to withdraw."""
+    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
+    outcome = _currency_outcome(root, request, now)
+    if isinstance(outcome, Refused):
+        return _decision(root, request, outcome)
+    root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
+    entry = _entry(EntryKind.CURRENCY, request, now, outcome.unit_id, outcome.begins_at)
+    return _decision(root, request, outcome, journal=(entry,))
+
+
+def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) -> Decision:
+    """Let the time of a root go on from the last one recorded, as fast as the store's clock goes from now on.
+
+    Time still never goes back, so that no window is opened again; each lasts as long as its rule says.
+    """
+    root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
+    outcome = _clock_outcome(root, snapshot.clock, request.told_time)
+    if isinstance(outcome, Refused):
+        return _decision(root, request, outcome)
+    root = replace(root, ahead=outcome.ahead)
+    entry = _entry(EntryKind.CLOCK, request, now, "", outcome.ahead)
+    return _decision(root, request, outcome, journal=(entry,))
+
+
+def _limits_outcome(snapshot: Snapshot, request: SetLimits) -> LimitsSet | Refused:
+    added = sum(limit is not None for _, limit in request.changes)
+    if added and snapshot.stored_limits + added > MAX_STORED_LIMITS:
+        return Refused(Reason.TOO_MANY_LIMITS)
+    return LimitsSet(snapshot.root.limits_version + 1)
+
+
+def _currency_outcome(
+    root: RootRecord, request: ChangeCurrency, now: Microseconds
+) -> CurrencyChanged | Refused:
+    is_planned = root.currency.next_unit_id != ""
+    if not request.unit_id:
+        return CurrencyChanged("", 0) if is_planned else Refused(Reason.NO_CURRENCY_PLANNED)
+    if is_planned:
+        return Refused(Reason.CURRENCY_PLANNED)
+    if request.unit_id == root.currency.unit_id:
+        return Refused(Reason.UNIT_UNCHANGED)
+    begins_at = request.window(now).end
+    return (
+        Refused(Reason.WINDOW_NEVER_ENDS)
+        if begins_at is None
+        else CurrencyChanged(request.unit_id, begins_at)
+    )
+
+
+def _clock_outcome(root: RootRecord, clock: Microseconds, told_time: Microseconds) -> ClockResumed | Refused:
+    # A clock that is wrong now would be right later, and time would jump ahead by as much.
+    if abs(clock - told_time) > CLOCK_TOLERANCE:
+        return Refused(Reason.CLOCKS_DISAGREE)
+    if root.last_time - clock - root.ahead < CLOCK_TOLERANCE:
+        return Refused(Reason.CLOCK_NOT_BEHIND)
+    return ClockResumed(root.last_time - clock)
+
+
+def _entry(
+    kind: EntryKind, request: RootRequest, now: Microseconds, unit_id: str, start: Microseconds
+) -> JournalEntry:
+    return JournalEntry(
+        kind=kind,
+        account=request.account,
+        cost=NOTHING,
+        unit_id=unit_id,
+        request_id=request.request_id,
+        release_id="",
+        query_id="",
+        time=now,
+        holds=(Hold(request.account.depth, start),),
+    )
+
+
+def _decision(
+    root: RootRecord,
+    request: RootRequest,
+    outcome: Outcome,
+    *,
+    journal: tuple[JournalEntry, ...] = (),
+    limits: tuple[tuple[Account, Limit | None], ...] = (),
+) -> Decision:
+    kept = REFUSAL_RETENTION if isinstance(outcome, Refused) else RETENTION
+    change = Change(
+        root=root,
+        remembered=Remembered(request.fingerprint(), outcome, root.last_time + kept),
+        balances={},
+        opened=None,
+        ended=(),
+        journal=journal,
+        payment=None,
+        limits=limits,
+    )
+    return Decision(Answer(outcome, replayed=False), change)

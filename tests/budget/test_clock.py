@@ -1,0 +1,93 @@
+"""A store's clock that had jumped ahead: the ledger goes on, and no window is opened again; on every store."""
+
+from __future__ import annotations
+
+import pytest
+
+from budget_service.audit import Verification, verify
+from budget_service.ledger.outcomes import Answer, Charged, ClockResumed, Exhausted, Outcome, Reason, Refused
+from budget_service.ledger.requests import Request, ResumeClock
+from budget_service.ledger.state import EntryKind
+from budget_service.ledger.values import NOTHING, Cost, LevelLimit
+from budget_service.ledger.windows import DAY, SECOND, Microseconds
+from budget_service.stores.interface import Store
+from tests.budget.samples import ANALYST, COMPANY, NOON, SteppedClock, charge, levels, limit, reserve
+
+YEAR = 365 * DAY
+MONTH = levels()
+DAYS = levels(own=limit(10, 5, days=7))
+
+
+def resume(id_: str, told_time: Microseconds) -> ResumeClock:
+    """Return a request to let the company's time go on."""
+    return ResumeClock(account=COMPANY, request_id=id_, told_time=told_time)
+
+
+async def told(store: Store, request: Request) -> Outcome:
+    """Return the outcome of a request."""
+    return (await store.apply(request)).outcome
+
+
+async def jumped(store: Store, clock: SteppedClock, on: tuple[LevelLimit, ...] = MONTH) -> None:
+    """Spend all there is, jump a year ahead, spend all there is, hold nothing, and go back."""
+    await store.apply(charge("before", Cost(10, 5), on=on))
+    clock.now += YEAR
+    await store.apply(charge("ahead", Cost(6, 3), on=on))
+    await store.apply(reserve("held", Cost(3, 1), on=on))
+    clock.now = NOON
+
+
+@pytest.mark.parametrize("on", [MONTH, DAYS], ids=["month", "sliding"])
+async def test_time_goes_on_and_what_was_charged_ahead_counts(
+    any_store: Store, clock: SteppedClock, on: tuple[LevelLimit, ...]
+) -> None:
+    """The open window is neither opened again nor frozen: it ends when its rule says, by the ledger's own time."""
+    await jumped(any_store, clock, on)
+    assert await told(any_store, resume("c", NOON + 5 * SECOND)) == ClockResumed(YEAR)
+    assert isinstance(await told(any_store, charge("again", Cost(2, 0), on=on)), Exhausted)
+    assert isinstance(await told(any_store, charge("rest", Cost(1, 0), on=on)), Charged)
+    clock.step(seconds=61)
+    found = await any_store.read(ANALYST, on)
+    assert found.ahead == YEAR
+    assert (found.levels[-1].spent, found.levels[-1].reserved) == (Cost(7, 3), NOTHING)
+    clock.step(days=6)
+    assert isinstance(await told(any_store, charge("too soon", Cost(10, 0), on=on)), Exhausted)
+    clock.step(days=12)
+    assert isinstance(await told(any_store, charge("later", Cost(10, 5), on=on)), Charged)
+    verified = Verification()
+    await verify(any_store, "acme", verified)
+    assert verified.differences == []
+
+
+async def test_the_ledger_never_goes_back_whatever_the_clock_does_next(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """A later correction by an hour stops time for an hour, as ever."""
+    await jumped(any_store, clock)
+    await any_store.apply(resume("c", NOON))
+    clock.step(seconds=3600)
+    first = await told(any_store, reserve("r", Cost(1, 0)))
+    clock.step(seconds=-3600)
+    second = await told(any_store, reserve("s", Cost(0, 0)))
+    assert getattr(second, "expires_at", 0) == getattr(first, "expires_at", 1)
+
+
+async def test_it_is_done_once_and_kept_in_the_journal(any_store: Store, clock: SteppedClock) -> None:
+    """A repeat that says another time is the first answer; a second request finds nothing to do."""
+    await jumped(any_store, clock)
+    first = await any_store.apply(resume("c", NOON))
+    clock.step(seconds=30)
+    assert await any_store.apply(resume("c", NOON + 30 * SECOND)) == Answer(first.outcome, replayed=True)
+    assert await told(any_store, resume("d", clock.now)) == Refused(Reason.CLOCK_NOT_BEHIND)
+    kinds = [entry.kind for _, entry in await any_store.journal("acme", "", "", 9)]
+    assert kinds.count(EntryKind.CLOCK) == 1
+
+
+@pytest.mark.parametrize("apart", [-61 * SECOND, 61 * SECOND, -YEAR, YEAR])
+async def test_two_clocks_that_disagree_change_nothing(
+    any_store: Store, clock: SteppedClock, apart: Microseconds
+) -> None:
+    """Whichever is wrong: time might jump when it is set right."""
+    await jumped(any_store, clock)
+    assert await told(any_store, resume("c", NOON + apart)) == Refused(Reason.CLOCKS_DISAGREE)
+    assert (await any_store.read(ANALYST, MONTH)).ahead == 0

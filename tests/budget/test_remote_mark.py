@@ -1,0 +1,217 @@
+"""A Redis or PostgreSQL whose data was put back: noticed by the mark beside the service, and confirmed."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from budget_service.audit import Verification, verify
+from budget_service.configuration import Configuration
+from budget_service.ledger.outcomes import Charged, Exhausted
+from budget_service.ledger.values import NOTHING, Cost
+from budget_service.pulse import Pulse
+from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.opening import confirm_restored, open_store
+from budget_service.stores.postgres import PostgresStore
+from budget_service.stores.redis import RedisStore
+from tests.budget.postgres_server import PostgresServer, postgres_server
+from tests.budget.redis_server import RedisServer, redis_server
+from tests.budget.samples import ANALYST, charge, levels, limit
+
+CONFIGURATION = Configuration.model_validate(
+    {
+        "create_at_first_use": True,
+        "accounts": [
+            {"path": ["acme", "*"], "limit": {"information": 10, "calls": 5}},
+            {"path": ["named"], "limit": {"information": 7, "calls": 2}},
+        ],
+    }
+)
+
+
+@dataclass
+class Remote:
+    """A real server whose data can be put back, and where the mark of the service is."""
+
+    server: RedisServer | PostgresServer
+    data: Path
+    mark: Path
+
+    @property
+    def address(self) -> str:
+        """The address of the store."""
+        return self.server.address
+
+    def copied(self) -> Path:
+        """Stop the server, copy its data, and start it again."""
+        return self._stopped(lambda: _copy(self.data, self.data.with_name("backup")))
+
+    def put_back(self, backup: Path) -> None:
+        """Stop the server, put a copy in the place of its data, and start it again."""
+
+        def put() -> Path:
+            shutil.rmtree(self.data)
+            return _copy(backup, self.data)
+
+        self._stopped(put)
+
+    def _stopped(self, work: Callable[[], Path]) -> Path:
+        self.server.kill()
+        done = work()
+        self.server.start()
+        return done
+
+
+def _copy(source: Path, target: Path) -> Path:
+    # Owners and rights too: PostgreSQL insists on them.
+    subprocess.run(["cp", "-a", str(source), str(target)], check=True)
+    return target
+
+
+@pytest.fixture(params=["redis", "postgres"])
+def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Remote]:
+    """Run each store by itself."""
+    if request.param == "redis":
+        folder = tmp_path / "redis"
+        folder.mkdir()
+        with redis_server(folder) as redis:
+            yield Remote(redis, folder, tmp_path / "mark")
+    else:
+        with postgres_server() as postgres:
+            yield Remote(postgres, postgres.folder, tmp_path / "mark")
+
+
+@asynccontextmanager
+async def opened(remote: Remote, mark: Path | None = None) -> AsyncIterator[RedisStore | PostgresStore]:
+    """Open the store with its mark."""
+    store = await open_store(remote.address, allow_volatile=False, mark=mark or remote.mark)
+    assert isinstance(store, RedisStore | PostgresStore)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: Remote) -> None:
+    """All that was left counts as spent, on levels that are known or written out; the journal says so."""
+    async with opened(remote) as store:
+        await store.apply(charge("a", Cost(3, 1)))
+        await store.check()
+    backup = await asyncio.to_thread(remote.copied)
+    async with opened(remote) as store:
+        await store.apply(charge("lost", Cost(6, 1)))
+        await store.check()
+    await asyncio.to_thread(remote.put_back, backup)
+    for _ in range(2):
+        with pytest.raises(StoreUnusableError, match=r"behind its mark.*--confirm-restored"):
+            async with opened(remote):
+                pass
+    named = CONFIGURATION.named_levels()
+    with pytest.raises(StoreUnusableError, match="--mark"):
+        await confirm_restored(remote.address, CONFIGURATION.limit_of, named)
+    assert await confirm_restored(remote.address, CONFIGURATION.limit_of, named, mark=remote.mark) == 2
+    async with opened(remote) as store:
+        (status,) = (await store.read(ANALYST, levels())).levels
+        assert (status.spent, status.remaining) == (Cost(10, 5), NOTHING)
+        assert isinstance((await store.apply(charge("again", Cost(1, 0)))).outcome, Exhausted)
+        await store.check()
+        found = Verification()
+        for root in await store.roots():
+            await verify(store, root, found)
+        assert found.differences == []
+
+
+async def test_data_that_is_put_back_under_a_running_service_is_noticed(remote: Remote) -> None:
+    """Nothing is served, also by another service with a mark of its own, until it is confirmed; then both go on."""
+    other_mark = remote.mark.with_name("other")
+    async with opened(remote) as store:
+        await store.apply(charge("a", Cost(3, 1)))
+        await store.check()
+        backup = await asyncio.to_thread(remote.copied)
+        await until_checked(store)
+        shutil.copyfile(remote.mark, other_mark)
+        async with opened(remote, other_mark) as other:
+            await other.apply(charge("lost", Cost(6, 1)))
+            await other.check()
+            await store.check()
+            await asyncio.to_thread(remote.put_back, backup)
+            pulse = Pulse(store)
+            checking = asyncio.create_task(pulse.check_again_and_again())
+            with pytest.raises(StoreUnavailableError, match="set back"):
+                await until_refused(pulse)
+            for each in (store, other):
+                with pytest.raises(StoreUnusableError, match="set back"):
+                    await until_checked(each)
+            await confirm_restored(remote.address, CONFIGURATION.limit_of, [], mark=remote.mark)
+            for each in (store, other):
+                await until_checked(each)
+            checking.cancel()
+            await asyncio.gather(checking, return_exceptions=True)
+
+
+async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remote: Remote) -> None:
+    """It could not tell a backup; with a copy of the other's mark it can, and with that of another ledger not."""
+    async with opened(remote) as store:
+        await store.apply(charge("a", Cost(3, 1)))
+        await store.check()
+    fresh = remote.mark.with_name("fresh")
+    with pytest.raises(StoreUnusableError, match="no mark"):
+        async with opened(remote, fresh):
+            pass
+    shutil.copyfile(remote.mark, fresh)
+    async with opened(remote, fresh) as store:
+        assert isinstance((await store.apply(charge("b", Cost(1, 1)))).outcome, Charged)
+    fresh.write_text('{"ledger_id": "another", "count": 0}')
+    with pytest.raises(StoreUnusableError, match="of another ledger"):
+        async with opened(remote, fresh):
+            pass
+    fresh.write_text("{")
+    with pytest.raises(StoreUnusableError, match="cannot be read"):
+        async with opened(remote, fresh):
+            pass
+
+
+async def test_a_mark_that_cannot_be_written_is_noticed_and_an_idle_ledger_is_not_counted_on(
+    remote: Remote,
+) -> None:
+    """The count moves only after something was charged."""
+    async with opened(remote) as store:
+        await store.apply(charge("a", Cost(3, 1), on=levels(own=limit(10, 5))))
+        await store.check()
+        before = remote.mark.read_text()
+        await store.check()
+        assert remote.mark.read_text() == before
+        await store.apply(charge("b", Cost(3, 1)))
+        remote.mark.with_name("mark.new").mkdir()
+        with pytest.raises(StoreUnavailableError):
+            await store.check()
+        remote.mark.with_name("mark.new").rmdir()
+        await store.check()
+        assert remote.mark.read_text() != before
+
+
+async def until_checked(store: RedisStore | PostgresStore) -> None:
+    """Check a store, again if its connections broke with the server."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await store.check()
+            except StoreUnavailableError:
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+
+async def until_refused(pulse: Pulse) -> None:
+    """Wait until a new call would be refused."""
+    async with asyncio.timeout(20):
+        while True:
+            pulse.demand()
+            await asyncio.sleep(0.05)

@@ -1,0 +1,75 @@
+"""Private domain discovery on Spark: the domain that arrays give, for every method and however the data lie."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+from pyspark.sql import SparkSession
+
+from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
+from dp_service.partitions.spark import discover_on_spark
+from gris_cli.domain.reading import Source, read_pairs
+
+SEED = bytes(range(32))
+SALT = b"a public salt"
+DELTA_0 = 5
+
+# Popular and rare elements, members with one element and with sixty, odd texts, and pairs that repeat.
+PAIRS = """
+    SELECT 'm' || (i % 700) AS member,
+           CASE i % 11 WHEN 0 THEN 'é😀' || (i % 3) WHEN 1 THEN '' ELSE 'e' || floor(pow(random(), 3) * 400)::INT END
+           AS element
+    FROM range(6000) r(i)
+    UNION ALL SELECT 'm' || (i % 700), 'e' || (i % 40) FROM range(3000) r(i)
+    UNION ALL SELECT 'many', 'x' || i FROM range(60) r(i)
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs of member and element."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.parquet"
+    with duckdb.connect() as connection:
+        connection.execute("SELECT setseed(0.5)")
+        connection.execute(f"COPY ({PAIRS}) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+def parameters_of(method: Method) -> Parameters:
+    """Return parameters under which every round releases something."""
+    return Parameters(method, rho=Fraction(1, 2), delta=Fraction(1, 10**5), delta_0=DELTA_0)
+
+
+def _on_arrays(path: Path, parameters: Parameters, seed: bytes = SEED) -> tuple[tuple[str, ...], ...]:
+    source = Source(path, "member", "element")
+    with read_pairs(source, delta_0=parameters.delta_0, salt=SALT) as read:
+        found = discover(read.contributions, parameters, KeyedElementNoise(seed, parameters, read.keys))
+        return tuple(tuple(sorted(read.named(codes))) for codes in found.released)
+
+
+def _session(spark: SparkSession, partitions: int) -> SparkSession:
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    session.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    return session
+
+
+@pytest.mark.parametrize("method", [Method.WEIGHTED_GAUSSIAN, Method.SIPS, Method.MAD, Method.MAD2R])
+def test_spark_releases_what_arrays_release(spark: SparkSession, path: Path, method: Method) -> None:
+    """The same seed gives the same elements in the same rounds."""
+    parameters = parameters_of(method)
+    expected = _on_arrays(path, parameters)
+    assert all(expected)
+    texts = _session(spark, 2).read.parquet(str(path))
+    assert expected == discover_on_spark(texts, parameters, seed=SEED, salt=SALT)
+
+
+@pytest.mark.parametrize("partitions", [1, 7, 50])
+def test_where_the_data_lie_has_no_part_in_it(spark: SparkSession, path: Path, partitions: int) -> None:
+    """However many partitions the data come in and are shuffled to."""
+    parameters = parameters_of(Method.SIPS)
+    texts = _session(spark, partitions).read.parquet(str(path)).repartition(partitions, "element")
+    assert _on_arrays(path, parameters) == discover_on_spark(texts, parameters, seed=SEED, salt=SALT)
