@@ -16,6 +16,14 @@ _OPTIONS = (
     # A service that was restarted should be found again within the deadline of one call.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
+    # A replica whose machine is gone says nothing at all: without asking whether it lives, each call that is sent there
+    # would wait until its deadline, for as long as the system takes to give up the connection.
+    ("grpc.keepalive_time_ms", 5000),
+    ("grpc.keepalive_timeout_ms", 5000),
+    # The first question of the kind goes out with a call, and by default its answer is waited for a minute.
+    ("grpc.http2.ping_timeout_ms", 5000),
+    # By default a name is looked up again after half a minute at the earliest: long after its replicas were replaced.
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),
 )
 
 
@@ -40,16 +48,17 @@ class Timeouts:
 def open_channel(address: str, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
     """Opens a channel to a service on the trusted network; it belongs to the running event loop.
 
+    Where the name has several addresses, as that of a headless Service in Kubernetes has, calls go to each in turn.
     Calls of the methods that are `repeated` ("package.Service/Method") are sent again by gRPC itself, as they are,
     where they end in UNAVAILABLE.
     """
     return grpc.aio.insecure_channel(
-        address, options=(*_OPTIONS, ("grpc.service_config", _repeating(repeated)))
+        address, options=(*_OPTIONS, ("grpc.service_config", _service_config(repeated)))
     )
 
 
-def _repeating(methods: Sequence[str]) -> str:
-    """Returns a service config; all repeats together wait less than a `budget_silence`."""
+def _service_config(methods: Sequence[str]) -> str:
+    """Returns a service config; all repeats of one of these methods together wait less than a `budget_silence`."""
     names = [dict(zip(("service", "method"), method.split("/"), strict=True)) for method in methods]
     policy = {
         "maxAttempts": 4,
@@ -58,4 +67,5 @@ def _repeating(methods: Sequence[str]) -> str:
         "maxBackoff": "0.04s",
         "retryableStatusCodes": ["UNAVAILABLE"],
     }
-    return json.dumps({"methodConfig": [{"name": names, "retryPolicy": policy}] if names else []})
+    repeating = [{"name": names, "retryPolicy": policy}] if names else []
+    return json.dumps({"loadBalancingConfig": [{"round_robin": {}}], "methodConfig": repeating})
