@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # How an image is built: a command that takes its name, the build context and further arguments of `docker build`.
 IMAGE_BUILD ?= docker build --tag
 GRIS_TAG ?= latest
-IMAGES := dp-service budget-service tools
+IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
 .PHONY: help demo test check format protos images locks audit-packages kubernetes-test audit chaos pinot-stream bench-path bench-noise bench-mechanisms bench-timing bench-budget fuzz clean
@@ -61,7 +61,7 @@ format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-protos: $(VENV)/.dev ## write protos/generated
+protos: $(VENV)/.dev ## write protos/generated and docs/api
 	$(BIN)/python protos/generate.py
 
 images: ## build the images, and make the secrets that compose.yaml mounts
@@ -85,6 +85,7 @@ LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --output-file deploy/locks/dp-service.txt
 	$(LOCK) --extra budget --extra redis --extra postgres --output-file deploy/locks/budget-service.txt
+	$(LOCK) --extra gateway --extra pinot --output-file deploy/locks/gateway.txt
 	$(LOCK) --extra all --output-file deploy/locks/tools.txt
 
 audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI

@@ -21,13 +21,24 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import grpc
+
 from budget_service.configuration import Configuration, ConfigurationError
-from budget_service.hosting import ListenError, administering, new_server, serving
+from budget_service.hosting import (
+    METHODS,
+    ListenError,
+    administering,
+    new_server,
+    serving,
+    spare_the_collector,
+)
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.tickets import TicketKeyError
 from budget_service.workers import stop_with_supervisor, supervise
+from serving.followed import SecurityError
+from serving.security import Security, SecurityOptions, add_security_options
 
 EXIT_UNREACHABLE = 1
 EXIT_MISCONFIGURED = 2
@@ -42,6 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     try:
         settings = LiveSettings(load_settings(options.config))
+        security = Security(SecurityOptions.of(options), METHODS)
         if options.validate:
             return 0
         store = _store_address(options)
@@ -51,8 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
             return _confirm_restored(store, settings.current.configuration)
         if options.workers > 1:
             return asyncio.run(_supervise(options, store))
-        asyncio.run(_run(options, settings, store))
-    except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError) as error:
+        asyncio.run(_run(options, settings, security, store))
+    except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError, SecurityError) as error:
         return _fail(error, EXIT_MISCONFIGURED)
     except StoreUnavailableError as error:
         return _fail(error, EXIT_UNREACHABLE)
@@ -78,12 +90,17 @@ def _confirm_restored(address: str, configuration: Configuration) -> int:
     return 0
 
 
-async def _run(options: argparse.Namespace, settings: LiveSettings, address: str) -> None:
+async def _run(options: argparse.Namespace, settings: LiveSettings, security: Security, address: str) -> None:
     stop = _stop_event()
+
+    def server() -> grpc.aio.Server:
+        return new_server(shares_port=options.worker, interceptors=security.interceptors)
+
     if options.worker:
         stop_with_supervisor(stop)
     allow_volatile = settings.current.configuration.allow_volatile
     store = await open_store(address, allow_volatile=allow_volatile)
+    spare_the_collector()
     following = asyncio.create_task(settings.follow(options.config))
     try:
         async with AsyncExitStack() as servers:
@@ -91,9 +108,11 @@ async def _run(options: argparse.Namespace, settings: LiveSettings, address: str
             if options.admin_listen is not None:
                 administering_ = administering(
                     store,
+                    settings,
                     options.admin_listen,
                     options.archive,
-                    server=new_server(shares_port=options.worker),
+                    server=server(),
+                    security=security,
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(
@@ -101,7 +120,8 @@ async def _run(options: argparse.Namespace, settings: LiveSettings, address: str
                 settings,
                 options.listen,
                 with_reflection=options.reflection,
-                server=new_server(shares_port=options.worker),
+                server=server(),
+                security=security,
             )
             started["address"] = await servers.enter_async_context(serving_)
             _say_ready(started)
@@ -119,7 +139,7 @@ async def _supervise(options: argparse.Namespace, store: str) -> int:
         )
     # A worker reads the file itself: what stands in it must not come into any command line.
     named = ["--store", store] if options.store_file is None else ["--store-file", str(options.store_file)]
-    arguments = ["--config", str(options.config), *named]
+    arguments = ["--config", str(options.config), *named, *SecurityOptions.of(options).words()]
     if options.reflection:
         arguments.append("--reflection")
     if options.archive is not None:
@@ -173,6 +193,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="put a restored SQLite ledger into use: what was left of every open budget counts as spent; then end",
     )
+    add_security_options(parser)
     parser.add_argument("--validate", action="store_true", help="only check the configuration")
     return parser
 

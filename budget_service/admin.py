@@ -7,15 +7,17 @@ import asyncio
 from pathlib import Path
 
 from gris.budget.v1 import admin_pb2 as pb
-from gris.budget.v1 import admin_pb2_grpc, budget_pb2
+from gris.budget.v1 import admin_pb2_grpc
 
 from budget_service import admin_messages as messages
 from budget_service import audit, sealing, statuses
 from budget_service.calls import Calls, Context
-from budget_service.ledger.outcomes import LimitsSet
-from budget_service.ledger.values import InvalidFieldError, Unit
-from budget_service.messages import parse_account
+from budget_service.ledger.outcomes import CurrencyChanged, LimitsSet
+from budget_service.ledger.values import Unit
+from budget_service.limit_book import LimitBook
+from budget_service.messages import parse_account, timestamp
 from budget_service.server import success
+from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
@@ -24,41 +26,71 @@ SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
 class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetAdminService`; what they promise is written in the proto."""
 
-    def __init__(self, store: Store, calls: Calls, archive: Path | None) -> None:
+    def __init__(self, store: Store, settings: LiveSettings, calls: Calls, archive: Path | None) -> None:
         self._store = store
+        self._settings = settings
+        self._limits = LimitBook(store, settings)
         self._calls = calls
         self._archive = archive
         self._sealing = asyncio.Lock()
 
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
         """Set or remove limits."""
-        return await self._calls.serve(self._set_limits(request), context)
+        return await self._calls.finish_and_answer(self._set_limits(request), context)
 
     async def ListCharges(self, request: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
         """List charges."""
-        return await self._calls.serve(self._list(request), context)
+        return await self._calls.finish_and_answer(self._list(request), context)
 
     async def GetUsageReport(
         self, request: pb.GetUsageReportRequest, context: Context
     ) -> pb.GetUsageReportResponse:
         """Tell how soon limits would have been exhausted."""
-        return await self._calls.serve(self._report(request), context)
+        return await self._calls.finish_and_answer(self._report(request), context)
 
     async def VerifyLedger(
         self, request: pb.VerifyLedgerRequest, context: Context
     ) -> pb.VerifyLedgerResponse:
         """Compare balances with the journal."""
-        return await self._calls.serve(self._verify(request), context)
+        return await self._calls.finish_and_answer(self._verify(request), context)
 
     async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
         """Seal a journal."""
-        return await self._calls.serve(self._seal(request), context)
+        return await self._calls.finish_and_answer(self._seal(request), context)
+
+    async def BeginCurrency(
+        self, request: pb.BeginCurrencyRequest, context: Context
+    ) -> pb.BeginCurrencyResponse:
+        """Plan another currency."""
+        return await self._calls.finish_and_answer(self._begin_currency(request), context)
+
+    async def WithdrawCurrency(
+        self, request: pb.WithdrawCurrencyRequest, context: Context
+    ) -> pb.WithdrawCurrencyResponse:
+        """Take back a plan."""
+        return await self._calls.finish_and_answer(self._withdraw_currency(request), context)
+
+    async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
+        """Tell which configuration is in force."""
+        return messages.status_message(self._settings)
 
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)
         answer = await self._store.apply(request)
         outcome = success(answer, LimitsSet, request)
         return pb.SetLimitsResponse(version=outcome.version, replayed=answer.replayed)
+
+    async def _begin_currency(self, message: pb.BeginCurrencyRequest) -> pb.BeginCurrencyResponse:
+        request = messages.parse_begin_currency(message)
+        answer = await self._limits.change_currency(request)
+        outcome = success(answer, CurrencyChanged, request)
+        return pb.BeginCurrencyResponse(begins_at=timestamp(outcome.begins_at), replayed=answer.replayed)
+
+    async def _withdraw_currency(self, message: pb.WithdrawCurrencyRequest) -> pb.WithdrawCurrencyResponse:
+        request = messages.parse_withdraw_currency(message)
+        answer = await self._limits.change_currency(request)
+        success(answer, CurrencyChanged, request)
+        return pb.WithdrawCurrencyResponse(replayed=answer.replayed)
 
     async def _list(self, message: pb.ListChargesRequest) -> pb.ListChargesResponse:
         listing = messages.parse_listing(message)
@@ -83,7 +115,11 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
 
     async def _verify(self, message: pb.VerifyLedgerRequest) -> pb.VerifyLedgerResponse:
-        roots = [_root(message.account)] if message.HasField("account") else await self._store.roots()
+        roots = (
+            [messages.parse_root(message.account).root]
+            if message.HasField("account")
+            else await self._store.roots()
+        )
         found = audit.Verification()
         for root in roots:
             await audit.verify(self._store, root, found)
@@ -95,7 +131,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
 
     async def _seal(self, message: pb.SealJournalRequest) -> pb.SealJournalResponse:
-        root = _root(message.account)
+        root = messages.parse_root(message.account).root
         if message.archive and self._archive is None:
             raise statuses.RefusalError(statuses.no_archive())
         async with self._sealing:
@@ -108,10 +144,3 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
                 path = await sealing.archive(self._store, root, self._archive)
         name = "" if path is None else path.name
         return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)
-
-
-def _root(message: budget_pb2.Account) -> str:
-    account = parse_account(message)
-    if account.depth != 1:
-        raise InvalidFieldError("account.path", "must have one segment: a root is taken as a whole")
-    return account.root

@@ -14,7 +14,7 @@ from gris.budget.v1 import budget_pb2
 
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
-from budget_service.ledger.requests import SetLimits
+from budget_service.ledger.requests import ChangeCurrency, SetLimits
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import Account, Cost, InvalidFieldError, Limit, Mode
@@ -27,7 +27,8 @@ from budget_service.ledger.windows import (
     Period,
     WindowRule,
 )
-from budget_service.messages import cost_message, parse_account, parse_id, timestamp
+from budget_service.messages import cost_message, parse_account, parse_id, parse_unit_id, timestamp
+from budget_service.settings import LiveSettings
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100
@@ -46,6 +47,7 @@ _KINDS = {
     EntryKind.DIRECT: pb.CHARGE_KIND_DIRECT,
     EntryKind.FORFEITED: pb.CHARGE_KIND_FORFEITED,
     EntryKind.LOST: pb.CHARGE_KIND_LOST,
+    EntryKind.CURRENCY: pb.CHARGE_KIND_CURRENCY,
 }
 
 
@@ -87,6 +89,31 @@ def parse_set_limits(message: pb.SetLimitsRequest) -> SetLimits:
     return SetLimits(account=levels[0].level(1), request_id=request_id, changes=changes)
 
 
+def parse_begin_currency(message: pb.BeginCurrencyRequest) -> ChangeCurrency:
+    """Return what is asked, its windows still to be found, or raise InvalidFieldError."""
+    unit_id = parse_unit_id(message.unit_id, "unit_id")
+    return ChangeCurrency(
+        account=parse_root(message.account),
+        request_id=parse_id(message.request_id, "request_id"),
+        unit_id=unit_id,
+        rules=(),
+    )
+
+
+def parse_withdraw_currency(message: pb.WithdrawCurrencyRequest) -> ChangeCurrency:
+    """Return what is asked, its windows still to be found, or raise InvalidFieldError."""
+    request_id = parse_id(message.request_id, "request_id")
+    return ChangeCurrency(account=parse_root(message.account), request_id=request_id, unit_id="", rules=())
+
+
+def parse_root(message: budget_pb2.Account) -> Account:
+    """Return a root account, or raise InvalidFieldError."""
+    account = parse_account(message)
+    if account.depth != 1:
+        raise InvalidFieldError("account.path", "must have one segment: a root is taken as a whole")
+    return account
+
+
 def parse_listing(message: pb.ListChargesRequest) -> Listing:
     """Return what is asked, or raise InvalidFieldError."""
     if not 0 <= message.page_size <= MAX_PAGE:
@@ -115,6 +142,17 @@ def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
     return Usage(_moment(message.start_time, "start_time"), message.days, message.depth)
 
 
+def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
+    """Return which configuration is in force, and why the one in the files is not."""
+    message = pb.GetStatusResponse()
+    message.configuration_since.FromDatetime(settings.in_force_since)
+    if settings.refusal is not None:
+        message.refused_since.FromDatetime(settings.refusal.since)
+        for fault in settings.refusal.faults:
+            message.faults.add(field=fault.field, expected=fault.expected)
+    return message
+
+
 def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
     return pb.ChargeEntry(
@@ -137,7 +175,7 @@ def difference_message(found: Difference) -> pb.Difference:
     """Return a difference as a message."""
     return pb.Difference(
         path=found.level.path,
-        unit=found.unit.value,
+        unit="" if found.unit is None else found.unit.value,
         sum=found.sum.value,
         window_start=None if found.start is None else timestamp(found.start),
         kept=found.kept,

@@ -55,6 +55,8 @@ async def verify(store: Store, root: str, found: Verification) -> Checkpoint:
             for difference in rebuilt.differences(level, balance, held.get(level, ())):
                 found.note(difference)
         seen.update(level for level, _ in page.balances)
+    for difference in rebuilt.currency_differences(Account((root,)), page.currency):
+        found.note(difference)
     for difference in rebuilt.missing(early & set(rebuilt.spent) - seen):
         found.note(difference)
     found.entries += rebuilt.entries

@@ -1,7 +1,8 @@
 """How calls run: apart from their callers, and with every failure told as a status.
 
-A request that has reached the store is finished in a task of the server, whatever becomes of its caller: a deadline or
-a lost connection never interrupts a commit. The caller repeats the request with the same id and finds its answer.
+What has begun is finished whatever becomes of its caller: a deadline or a lost connection never interrupts a commit.
+One operation of the store is finished by the store; work of several steps is finished in a task of the server. The
+caller repeats its request with the same id and finds its answer.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from google.rpc.status_pb2 import Status
 from budget_service import statuses
 from budget_service.configuration import AccountUnknownError
 from budget_service.ledger.values import InvalidFieldError
+from budget_service.pulse import Pulse
 from budget_service.stores.interface import OutcomeUnknownError, StoreError
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
@@ -30,17 +32,33 @@ log = logging.getLogger(__name__)
 
 
 class Calls:
-    """The calls that a server has begun."""
+    """The calls that a server has begun. Where there is a `pulse`, none is begun while the store does not answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, pulse: Pulse | None) -> None:
+        self._pulse = pulse
+        self._answering = 0
         self._running: set[asyncio.Task[Any]] = set()
 
-    async def serve(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
-        """Return the result of `work`, or end the call with the status of its failure."""
+    async def answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
+        """Return the result of `work`, or end the call with the status of its failure.
+
+        If the caller leaves, `work` is cancelled: it may change nothing but by one operation of the store.
+        """
+        if self._answering >= MAX_RUNNING:
+            await _refuse(work, context)
+        self._answering += 1
+        try:
+            return await self._followed(work)
+        except Exception as error:
+            await _abort(context, _status_of(error))
+        finally:
+            self._answering -= 1
+
+    async def finish_and_answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
+        """Return the result of `work` as `answer` does, but finish it even if the caller leaves."""
         if len(self._running) >= MAX_RUNNING:
-            work.close()
-            await _abort(context, statuses.overloaded())
-        task = asyncio.create_task(work)
+            await _refuse(work, context)
+        task = asyncio.create_task(self._followed(work))
         self._running.add(task)
         task.add_done_callback(self._forget)
         try:
@@ -49,8 +67,31 @@ class Calls:
             await _abort(context, _status_of(error))
 
     async def finish(self) -> None:
-        """Wait for everything that has begun; call it before the store is closed."""
+        """Wait for the tasks that have begun; call it before the store is closed, which finishes its own work."""
         await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _followed(self, work: Coroutine[Any, Any, Result]) -> Result:
+        pulse = self._pulse
+        if pulse is None:
+            return await work
+        try:
+            pulse.demand()
+        except StoreError:
+            work.close()
+            raise
+        pulse.began()
+        try:
+            result = await work
+        except StoreError:
+            pulse.doubted()
+            raise
+        except statuses.RefusalError:
+            pulse.heard()
+            raise
+        finally:
+            pulse.ended()
+        pulse.heard()
+        return result
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
@@ -81,6 +122,11 @@ def _status_of(error: Exception) -> Status:
 def _place(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+
+
+async def _refuse(work: Coroutine[Any, Any, Any], context: Context) -> NoReturn:
+    work.close()
+    await _abort(context, statuses.overloaded())
 
 
 async def _abort(context: Context, status: Status) -> NoReturn:

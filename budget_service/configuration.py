@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -30,8 +31,10 @@ from zoneinfo import ZoneInfo
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from budget_service.faults import Fault, PlainError, faults_of
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule
+from serving.documents import UniqueKeyLoader
 
 ANY = "*"
 INTEGER_TAG = "tag:yaml.org,2002:int"
@@ -39,7 +42,14 @@ DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 class ConfigurationError(Exception):
-    """The configuration cannot be used; the message is one line that names the file and the field."""
+    """The configuration cannot be used.
+
+    The message is one line that names the file and the field, and may quote it; `faults` quote nothing.
+    """
+
+    def __init__(self, message: str, faults: tuple[Fault, ...] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
 
 
 class AccountUnknownError(Exception):
@@ -102,14 +112,18 @@ class AccountEntry(_Strict):
         return ANY in self.path
 
     def matches(self, level: Account) -> bool:
-        """Tell whether the entry limits this level."""
-        pairs = zip(self.path, level.path, strict=False)
-        return len(self.path) == level.depth and all(pattern in (ANY, segment) for pattern, segment in pairs)
+        """Tell whether the entry limits this level, which has as many segments as its path."""
+        return all(level.path[index] == segment for index, segment in self._written_out)
 
-    def to_limit(self) -> Limit:
-        """Return the limit as the rules know it."""
+    @cached_property
+    def made_limit(self) -> Limit:
+        """The limit as the rules know it."""
         rule = WindowRule(Period(self.window), self.zone, self.days or 0)
         return Limit(Cost(self.limit.information, self.limit.calls), Mode(self.mode), rule)
+
+    @cached_property
+    def _written_out(self) -> list[tuple[int, str]]:
+        return [(index, segment) for index, segment in enumerate(self.path) if segment != ANY]
 
 
 class ChargeTickets(_Strict):
@@ -146,24 +160,51 @@ class Configuration(_Strict):
         A limit that is `stored` in the ledger comes before those of this file, and makes its account.
         Raises AccountUnknownError.
         """
-        if account not in stored and not any(
-            entry.matches(account) and self._makes(entry) for entry in self.accounts
-        ):
+        if account not in stored and not self._makes(account):
             raise AccountUnknownError
-        levels = (account.level(depth) for depth in range(1, account.depth + 1))
-        found = ((level, stored.get(level) or self.limit_of(level)) for level in levels)
-        return tuple(LevelLimit(level, limit) for level, limit in found if limit is not None)
+        levels = [account.level(depth) for depth in range(1, account.depth + 1)]
+        found = [(level, stored.get(level) or self.limit_of(level)) for level in levels]
+        return tuple([LevelLimit(level, limit) for level, limit in found if limit is not None])
 
     def limit_of(self, level: Account) -> Limit | None:
         """Return the limit of one level by this file; None if it has none."""
-        return next((entry.to_limit() for entry in self.accounts if entry.matches(level)), None)
+        for entry in self._entries_of(level):
+            if entry.matches(level):
+                return entry.made_limit
+        return None
+
+    def rules_of(self, root: str, stored: Mapping[Account, Limit]) -> tuple[WindowRule, ...]:
+        """Return the windows of all limits that a root has by this file, or that are `stored` in the ledger for it.
+
+        Raises AccountUnknownError if it has none.
+        """
+        own = (entry for entry in self.accounts if entry.path[0] in (ANY, root))
+        shown = (entry for entry in own if entry.has_wildcard or Account(tuple(entry.path)) not in stored)
+        rules = dict.fromkeys(
+            [*(each.made_limit.window for each in shown), *(each.window for each in stored.values())]
+        )
+        if not rules:
+            raise AccountUnknownError
+        return tuple(rules)
 
     def named_levels(self) -> list[Account]:
         """Return the levels whose paths are written out in full."""
         return [Account(tuple(entry.path)) for entry in self.accounts if not entry.has_wildcard]
 
-    def _makes(self, entry: AccountEntry) -> bool:
-        return self.create_at_first_use or not entry.has_wildcard
+    def _makes(self, account: Account) -> bool:
+        return any(
+            entry.matches(account) and (self.create_at_first_use or not entry.has_wildcard)
+            for entry in self._entries_of(account)
+        )
+
+    def _entries_of(self, level: Account) -> list[AccountEntry]:
+        """Return the entries for levels of this depth: the only ones that can match."""
+        return self._by_depth.get(level.depth, [])
+
+    @cached_property
+    def _by_depth(self) -> dict[int, list[AccountEntry]]:
+        depths = {len(entry.path) for entry in self.accounts}
+        return {depth: [entry for entry in self.accounts if len(entry.path) == depth] for depth in depths}
 
 
 def load_configuration(path: Path) -> Configuration:
@@ -172,25 +213,23 @@ def load_configuration(path: Path) -> Configuration:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
         return Configuration.model_validate(content)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigurationError(f"{path}: {_one_line(str(error))}") from None
+        raise ConfigurationError(f"{path}: {_one_line(str(error))}", faults_of(error)) from None
     except ValidationError as error:
         problems = (_problem(each["loc"], each["msg"]) for each in error.errors())
-        raise ConfigurationError(f"{path}: {'; '.join(problems)}") from None
+        raise ConfigurationError(f"{path}: {'; '.join(problems)}", faults_of(error)) from None
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """YAML lets a repeated key win silently and reads 0300 as 192 and 1:30 as 90; a limit must not be lost that way."""
+class _PlainLoader(UniqueKeyLoader):
+    """YAML reads 0300 as 192 and 1:30 as 90; a limit must not be lost that way."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        if repeated := next((key for key in keys if keys.count(key) > 1), None):
-            raise yaml.YAMLError(f"the key {repeated!r} stands there twice, line {node.start_mark.line + 1}")
         for key, value in node.value:
             if value.tag == INTEGER_TAG and not DECIMAL.fullmatch(value.value):
-                line = value.start_mark.line + 1
-                raise yaml.YAMLError(
+                raise PlainError(
                     f"{key.value}: {value.value} is not a plain decimal number (no leading zeros, "
-                    f"underscores, colons or other bases), line {line}"
+                    "underscores, colons or other bases)",
+                    value.start_mark.line + 1,
+                    "a plain decimal number",
                 )
         return super().construct_mapping(node, deep)
 

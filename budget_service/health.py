@@ -1,42 +1,29 @@
-"""The standard health service, fed by asking the store again and again."""
+"""The standard health service, fed by the pulse of the store."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import aio as health
 
-from budget_service.stores.interface import Store, StoreError
+from budget_service.pulse import Pulse
 
 OVERALL = ""
-INTERVAL_SECONDS = 1.0
-TIMEOUT_SECONDS = 2.0
 
 log = logging.getLogger(__name__)
 
 
-async def watch(store: Store, servicer: health.HealthServicer, services: tuple[str, ...]) -> None:
+async def watch(pulse: Pulse, servicer: health.HealthServicer, services: tuple[str, ...]) -> None:
     """Report SERVING while the store can serve, else NOT_SERVING; runs until it is cancelled."""
     was_serving: bool | None = None
     while True:
-        serving = await _is_serving(store)
-        if serving is not was_serving:
-            log.info("the store %s", "can serve" if serving else "cannot serve")
-            await report(servicer, services, serving=serving)
-        was_serving = serving
-        await asyncio.sleep(INTERVAL_SECONDS)
-
-
-async def _is_serving(store: Store) -> bool:
-    try:
-        # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the result.
-        async with asyncio.timeout(TIMEOUT_SECONDS):
-            await store.check()
-    except (StoreError, TimeoutError):
-        return False
-    return True
+        await pulse.changed.wait()
+        pulse.changed.clear()
+        if pulse.is_serving is not was_serving:
+            was_serving = pulse.is_serving
+            log.info("the store %s", "can serve" if was_serving else "cannot serve")
+            await report(servicer, services, serving=was_serving)
 
 
 async def report(servicer: health.HealthServicer, services: tuple[str, ...], *, serving: bool) -> None:

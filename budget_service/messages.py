@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from gris.budget.v1 import budget_pb2 as pb
 from gris.common.v1 import cost_pb2
 
-from budget_service.ledger.outcomes import LevelStatus, Shortfall
+from budget_service.ledger.outcomes import Charged, LevelStatus, Shortfall
+from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Charge, Release, Reserve
 from budget_service.ledger.values import Account, Cost, InvalidFieldError, Mode
-from budget_service.ledger.windows import SECOND, Microseconds
+from budget_service.ledger.windows import SECOND, Microseconds, Window
+from budget_service.limit_book import Found
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
 SHORTEST_TTL: Microseconds = SECOND
@@ -23,50 +26,54 @@ MAX_TICKET_BYTES = 1024
 
 _UNIT_ID = re.compile(r"[0-9a-f]{32}")
 _MODES = {Mode.ENFORCE: pb.MODE_ENFORCE, Mode.TRACK: pb.MODE_TRACK}
+# About 10 MB.
+_KEPT_LEVELS = 10_000
 
 
-def parse_reserve(message: pb.ReserveBudgetRequest, reservation_id: str, *, forfeits: bool) -> Reserve:
-    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
-    account = parse_account(message.account)
+def parse_reserve(
+    message: pb.ReserveBudgetRequest, account: Account, limits: Found, reservation_id: str, *, forfeits: bool
+) -> Reserve:
+    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     return Reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
-        unit_id=parse_unit_id(message.max_cost, "max_cost"),
+        unit_id=parse_unit_id(message.max_cost.unit_id, "max_cost.unit_id"),
         query_id=parse_id(message.query_id, "query_id"),
         request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
         account=account,
-        levels=(),
+        levels=limits.levels,
+        limits_version=limits.version,
         reservation_id=reservation_id,
         forfeits=forfeits,
     )
 
 
-def parse_charge(message: pb.UpdateBudgetRequest) -> Charge:
-    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
-    account = parse_account(message.account)
+def parse_charge(message: pb.UpdateBudgetRequest, account: Account, limits: Found) -> Charge:
+    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     if len(message.charge_ticket) > MAX_TICKET_BYTES:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
     return Charge(
         cost=parse_cost(message.cost, "cost"),
-        unit_id=parse_unit_id(message.cost, "cost"),
+        unit_id=parse_unit_id(message.cost.unit_id, "cost.unit_id"),
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=_optional_id(message.reservation_id, "reservation_id"),
         release_id=_optional_id(message.release_id, "release_id"),
         query_id=_optional_id(message.query_id, "query_id"),
         charge_ticket=message.charge_ticket,
         account=account,
-        levels=(),
+        levels=limits.levels,
+        limits_version=limits.version,
     )
 
 
-def parse_release(message: pb.ReleaseReservationRequest) -> Release:
-    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
-    account = parse_account(message.account)
+def parse_release(message: pb.ReleaseReservationRequest, account: Account, limits: Found) -> Release:
+    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     return Release(
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=parse_id(message.reservation_id, "reservation_id"),
         account=account,
-        levels=(),
+        levels=limits.levels,
+        limits_version=limits.version,
     )
 
 
@@ -83,11 +90,11 @@ def parse_cost(message: cost_pb2.Cost, field: str) -> Cost:
         raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
 
 
-def parse_unit_id(message: cost_pb2.Cost, field: str) -> str:
-    """Return the currency of a cost, or raise InvalidFieldError."""
-    if not _UNIT_ID.fullmatch(message.unit_id):
-        raise InvalidFieldError(f"{field}.unit_id", "must be 32 lower-case hexadecimal characters")
-    return message.unit_id
+def parse_unit_id(unit_id: str, field: str) -> str:
+    """Return the name of a currency, or raise InvalidFieldError."""
+    if not _UNIT_ID.fullmatch(unit_id):
+        raise InvalidFieldError(field, "must be 32 lower-case hexadecimal characters")
+    return unit_id
 
 
 def parse_id(text: str, field: str) -> str:
@@ -102,17 +109,56 @@ def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
     return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id)
 
 
-def level_message(status: LevelStatus, account: Account, unit_id: str) -> pb.Level:
-    """Return the state of a level as a message."""
-    message = pb.Level(path=account.path[: status.depth], mode=_MODES[status.mode])
-    _fill_cost(message.limit, status.maximum, unit_id)
-    _fill_cost(message.spent, status.spent, unit_id)
-    _fill_cost(message.reserved, status.reserved, unit_id)
-    _fill_cost(message.remaining, status.remaining, unit_id)
-    _fill_time(message.window_start, status.window.start)
-    if status.window.end is not None:
-        _fill_time(message.window_end, status.window.end)
+def charged_message(outcome: Charged, request: Charge, *, replayed: bool) -> pb.UpdateBudgetResponse:
+    """Return a charge and what is left after it as a message."""
+    unit_id = request.unit_id
+    message = pb.UpdateBudgetResponse(already_paid=outcome.already_paid, replayed=replayed)
+    # Filling a message in place takes half as long as making one and copying it.
+    message.charged.unit_id = unit_id
+    _fill_amounts(message.charged, outcome.charged)
+    for each in outcome.levels:
+        fill_level(message.levels.add(), each, request.account, unit_id)
     return message
+
+
+def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
+    """Return the state of an account as a message."""
+    currency = found.currency
+    message = pb.GetBudgetResponse(unit_id=currency.unit_id)
+    for each in found.levels:
+        fill_level(message.levels.add(), each, account, currency.unit_id)
+    if currency.next_unit_id:
+        message.next_unit_id = currency.next_unit_id
+        message.next_unit_begins_at.CopyFrom(timestamp(currency.next_since))
+    return message
+
+
+def fill_level(message: pb.Level, status: LevelStatus, account: Account, unit_id: str) -> None:
+    """Fill an empty message with the state of a level."""
+    maximum = (status.maximum.information, status.maximum.calls)
+    # What is the same from call to call is parsed from a few bytes, which is faster than filling it in.
+    empty = _empty_level(account.path[: status.depth], maximum, status.mode.value, status.window, unit_id)
+    message.MergeFromString(empty)
+    _fill_amounts(message.spent, status.spent)
+    _fill_amounts(message.reserved, status.reserved)
+    _fill_amounts(message.remaining, status.remaining)
+
+
+@lru_cache(maxsize=_KEPT_LEVELS)
+def _empty_level(
+    path: tuple[str, ...], maximum: tuple[int, int], mode: str, window: Window, unit_id: str
+) -> bytes:
+    nothing = cost_pb2.Cost(unit_id=unit_id)
+    return pb.Level(
+        path=path,
+        limit=cost_message(Cost(*maximum), unit_id),
+        spent=nothing,
+        reserved=nothing,
+        remaining=nothing,
+        mode=_MODES[Mode(mode)],
+        window_start=timestamp(window.start),
+        window_end=None if window.end is None else timestamp(window.end),
+    ).SerializeToString()
 
 
 def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
@@ -128,15 +174,8 @@ def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
     return message
 
 
-def _fill_cost(message: cost_pb2.Cost, cost: Cost, unit_id: str) -> None:
-    # Filling a message in place takes half as long as making one and copying it.
-    message.SetInParent()
-    message.information, message.calls, message.unit_id = cost.information, cost.calls, unit_id
-
-
-def _fill_time(message: Timestamp, moment: Microseconds) -> None:
-    message.SetInParent()
-    message.seconds, message.nanos = moment // SECOND, moment % SECOND * 1000
+def _fill_amounts(message: cost_pb2.Cost, cost: Cost) -> None:
+    message.information, message.calls = cost.information, cost.calls
 
 
 def timestamp(moment: Microseconds) -> Timestamp:

@@ -16,6 +16,7 @@ from budget_service.configuration import Expired
 from budget_service.ledger.outcomes import (
     Answer,
     Charged,
+    CurrencyChanged,
     Exhausted,
     LimitsSet,
     Reason,
@@ -33,7 +34,7 @@ from budget_service.tickets import Release, TicketVerifier
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
-Success = TypeVar("Success", Reserved, Charged, Released, LimitsSet)
+Success = TypeVar("Success", Reserved, Charged, Released, LimitsSet, CurrencyChanged)
 
 log = logging.getLogger(__name__)
 
@@ -49,34 +50,34 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
         """Tell whether a cost fits now."""
-        return await self._calls.serve(self._check(request), context)
+        return await self._calls.answer(self._check(request), context)
 
     async def ReserveBudget(
         self, request: pb.ReserveBudgetRequest, context: Context
     ) -> pb.ReserveBudgetResponse:
         """Hold a worst case."""
-        return await self._calls.serve(self._reserve(request), context)
+        return await self._calls.answer(self._reserve(request), context)
 
     async def UpdateBudget(
         self, request: pb.UpdateBudgetRequest, context: Context
     ) -> pb.UpdateBudgetResponse:
         """Charge what a release cost."""
-        return await self._calls.serve(self._update(request), context)
+        return await self._calls.answer(self._update(request), context)
 
     async def ReleaseReservation(
         self, request: pb.ReleaseReservationRequest, context: Context
     ) -> pb.ReleaseReservationResponse:
         """Give a reservation back."""
-        return await self._calls.serve(self._release(request), context)
+        return await self._calls.answer(self._release(request), context)
 
     async def GetBudget(self, request: pb.GetBudgetRequest, context: Context) -> pb.GetBudgetResponse:
         """Tell the state of a budget."""
-        return await self._calls.serve(self._get(request), context)
+        return await self._calls.answer(self._get(request), context)
 
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
         account = messages.parse_account(request.account)
         cost = messages.parse_cost(request.cost, "cost")
-        unit_id = messages.parse_unit_id(request.cost, "cost")
+        unit_id = messages.parse_unit_id(request.cost.unit_id, "cost.unit_id")
         missing = check(await self._limits.read(account), cost, unit_id)
         if isinstance(missing, Refused):
             raise statuses.RefusalError(statuses.refused(missing))
@@ -86,7 +87,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         # An id that nobody can guess: whoever names a reservation has been told of it.
         forfeits = self._settings.current.configuration.expired is Expired.FORFEIT
-        request = messages.parse_reserve(message, secrets.token_hex(16), forfeits=forfeits)
+        account = messages.parse_account(message.account)
+        limits = self._limits.at_hand(account)
+        request = messages.parse_reserve(message, account, limits, secrets.token_hex(16), forfeits=forfeits)
         answer = await self._limits.apply(request)
         outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
@@ -98,22 +101,17 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         )
 
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
-        request = messages.parse_charge(message)
+        account = messages.parse_account(message.account)
+        request = messages.parse_charge(message, account, self._limits.at_hand(account))
         if (tickets := self._settings.current.tickets) is not None:
             await self._demand_ticket(tickets, request)
         answer = await self._limits.apply(request)
         outcome = success(answer, Charged, request)
-        return pb.UpdateBudgetResponse(
-            charged=messages.cost_message(outcome.charged, request.unit_id),
-            already_paid=outcome.already_paid,
-            replayed=answer.replayed,
-            levels=[
-                messages.level_message(each, request.account, request.unit_id) for each in outcome.levels
-            ],
-        )
+        return messages.charged_message(outcome, request, replayed=answer.replayed)
 
     async def _release(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
-        request = messages.parse_release(message)
+        account = messages.parse_account(message.account)
+        request = messages.parse_release(message, account, self._limits.at_hand(account))
         answer = await self._limits.apply(request)
         outcome = success(answer, Released, request)
         returned = messages.cost_message(outcome.returned, outcome.unit_id)
@@ -122,8 +120,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
         found = await self._limits.read(account)
-        levels = [messages.level_message(each, account, found.unit_id) for each in found.levels]
-        return pb.GetBudgetResponse(levels=levels)
+        return messages.budget_message(found, account)
 
     async def _demand_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:
         query_id: str | None = charge.query_id

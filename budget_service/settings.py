@@ -1,19 +1,24 @@
 """The settings in force: `budget.yaml` and the ticket keys it names, read again whenever one of the files changes.
 
-A file that cannot be used changes nothing: the settings in force stay, and the log says why.
+A file that cannot be used changes nothing: the settings in force stay, the log says why, and so does whoever is asked
+for the last refusal, without what stands in the file.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from budget_service.configuration import Configuration, ConfigurationError, load_configuration
+from budget_service.faults import Fault
 from budget_service.tickets import TicketKeyError, TicketVerifier
 
 INTERVAL_SECONDS = 1.0
+
+UNUSABLE_KEYS = Fault("charge_tickets", "ticket keys that this process may read and nobody else")
 
 log = logging.getLogger(__name__)
 
@@ -26,11 +31,24 @@ class Settings:
     tickets: TicketVerifier | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Files that cannot be used, since when this process knows, and why."""
+
+    since: datetime
+    faults: tuple[Fault, ...]
+
+
 @dataclass
 class LiveSettings:
-    """The settings in force; whoever keeps something that follows from them asks whether they are still the same."""
+    """The settings in force; whoever keeps something that follows from them asks whether they are still the same.
+
+    `refusal` says why those in the files are not in force; None if they are.
+    """
 
     current: Settings
+    in_force_since: datetime = field(default_factory=lambda: datetime.now(UTC))
+    refusal: Refusal | None = None
 
     async def follow(self, path: Path) -> None:
         """Read the files again whenever one of them has changed; runs until it is cancelled."""
@@ -49,7 +67,10 @@ class LiveSettings:
             self.current = load_settings(path)
         except (ConfigurationError, TicketKeyError) as error:
             log.error("the new configuration is not used, the old one stays in force: %s", error)
+            faults = error.faults if isinstance(error, ConfigurationError) else (UNUSABLE_KEYS,)
+            self.refusal = Refusal(self.refusal.since if self.refusal else datetime.now(UTC), faults)
             return
+        self.in_force_since, self.refusal = datetime.now(UTC), None
         log.info("a new configuration is in force")
 
 

@@ -4,8 +4,8 @@ RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; Retr
 NOT_FOUND            ACCOUNT_UNKNOWN
 INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, SUM_OVERFLOW
                                                           and BadRequest naming the field
-FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS,
-                     LEDGER_DIFFERS, NO_ARCHIVE
+FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
+                     CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, LEDGER_DIFFERS, NO_ARCHIVE
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect), OUTCOME_UNKNOWN (repeat with the same request id)
 """
@@ -34,6 +34,10 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.UNIT_MISMATCH: "the ledger of this account, or the reservation, counts in another currency",
     # Why is for the operator's alarm: whoever asks learns nothing about the data from this message.
     Reason.RELEASE_MISMATCH: "the release cannot be charged",
+    Reason.UNIT_UNCHANGED: "the root counts in this currency already",
+    Reason.CURRENCY_PLANNED: "another currency is planned already: withdraw it first",
+    Reason.NO_CURRENCY_PLANNED: "no other currency is planned, or it has begun",
+    Reason.WINDOW_NEVER_ENDS: "a budget of this root is never refreshed: a new currency needs a new root account",
     Reason.TOO_MANY_LIMITS: "the root has as many stored limits as it may have: remove some first",
 }
 

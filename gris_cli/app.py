@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import typer
 
-from gris_cli import ask, catalog, demo, explain, policy, serve, ticket_key
+from gris_cli import ask, catalog, demo, explain, lines, policy, serve, ticket_key
 from gris_cli.budget import commands as budget
+from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
     # Local variables hold true counts; no trace may ever print them.
     pretty_exceptions_enable=False,
 )
+app.callback()(lines.read_lines)
 app.command("ask")(ask.ask)
 app.command("explain")(explain.explain)
 app.command("catalog")(catalog.catalog)
@@ -26,6 +28,7 @@ app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("ticket-key")(ticket_key.ticket_key)
 app.add_typer(budget.app, name="budget")
+app.add_typer(domain.app, name="domain")
 app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")
 

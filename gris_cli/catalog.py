@@ -14,6 +14,7 @@ from gris_cli.flags import (
     DpFlag,
     EmbeddedFlag,
     ExamplesFlag,
+    GatewayFlag,
     JsonFlag,
 )
 
@@ -21,6 +22,7 @@ from gris_cli.flags import (
 def catalog(  # noqa: PLR0917 - typer calls it by name
     table: Annotated[str, typer.Option(help="Only this table.")] = "",
     dp: DpFlag = DEFAULT_DP,
+    gateway: GatewayFlag = "",
     embedded: EmbeddedFlag = False,
     directory: DirectoryFlag = DEFAULT_DIRECTORY,
     examples: ExamplesFlag = None,
@@ -30,5 +32,5 @@ def catalog(  # noqa: PLR0917 - typer calls it by name
     from gris_cli.catalog_printing import print_catalog  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.connecting import listed  # noqa: PLC0415
 
-    flags = ConnectionFlags(dp=dp, embedded=embedded, directory=directory, examples=examples)
+    flags = ConnectionFlags(dp=dp, gateway=gateway, embedded=embedded, directory=directory, examples=examples)
     print_catalog(listed(flags, table), as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,25 +14,32 @@ from gris.dp.v1 import question_pb2
 
 from gris_cli.examples import find_examples
 from gris_cli.flags import ConnectionFlags, EngineName
-from pinot_connector.blocking import PrivateClient
+from gris_cli.lines import credentials, line_to
+from pinot_connector.blocking import GatewayClient, PrivateClient
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.noise_calls import NoiseCalls
+from pinot_connector.remote import gateway_address
 from pinot_connector.results import Explanation, explanation_of
 
 EMBEDDED_ACCOUNT = "demo/analyst"
 
 
 @contextmanager
-def connected(flags: ConnectionFlags) -> Iterator[PrivateClient]:
+def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]:
     """Gives a client for the flags; with `--embedded` both services run as long as it is used.
 
     Raises:
         typer.BadParameter: flags that do not belong together.
         GrisError: a service or the engine is not available.
     """
+    if flags.gateway:
+        with GatewayClient(_gateway(flags), account=flags.account or None) as client:
+            yield client
+        return
     account = flags.account or (EMBEDDED_ACCOUNT if flags.embedded else "")
     if not account:
         raise typer.BadParameter("--account says whose budget pays")
@@ -48,6 +55,9 @@ def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explan
     Raises:
         GrisError: the question may not be asked, or dp_service is not available.
     """
+    if flags.gateway:
+        with GatewayClient(_gateway(flags)) as client:
+            return client.explain(question)
     with _addresses(flags) as (dp, _):
         return asyncio.run(_explained(dp, question))
 
@@ -58,11 +68,14 @@ def listed(flags: ConnectionFlags, table: str) -> Catalog:
     Raises:
         GrisError: the policy lists no such table, or dp_service is not available.
     """
+    if flags.gateway:
+        with GatewayClient(_gateway(flags)) as client:
+            return client.catalog(table)
     with _addresses(flags) as (dp, _):
         return asyncio.run(_listed(dp, table))
 
 
-async def _listed(dp: str, table: str) -> Catalog:
+async def _listed(dp: Address, table: str) -> Catalog:
     calls = NoiseCalls(dp, Timeouts())
     try:
         return await calls.catalog(table)
@@ -70,7 +83,7 @@ async def _listed(dp: str, table: str) -> Catalog:
         await calls.close()
 
 
-async def _explained(dp: str, question: question_pb2.Question) -> Explanation:
+async def _explained(dp: Address, question: question_pb2.Question) -> Explanation:
     calls = NoiseCalls(dp, Timeouts())
     try:
         return explanation_of(await calls.estimate(question))
@@ -78,10 +91,16 @@ async def _explained(dp: str, question: question_pb2.Question) -> Explanation:
         await calls.close()
 
 
+def _gateway(flags: ConnectionFlags) -> Address:
+    if flags.embedded:
+        raise typer.BadParameter("--gateway and --embedded: one of them says whom to ask")
+    return gateway_address(flags.gateway, credentials())
+
+
 @contextmanager
-def _addresses(flags: ConnectionFlags) -> Iterator[tuple[str, str]]:
+def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
     if not flags.embedded:
-        yield flags.dp, flags.budget
+        yield line_to(flags.dp), line_to(flags.budget)
         return
     examples = find_examples(flags.examples)
     with EmbeddedServices(
@@ -152,29 +171,47 @@ def pinot_engine(broker: str, controller: str, access: PinotAccess = PinotAccess
         raise typer.BadParameter(str(error)) from None
 
 
+def spark_engine(url: str, tables: Mapping[str, str]) -> Engine:
+    """Returns an engine over a Spark that is started, or connected to, for it."""
+    try:
+        from pinot_connector.engines.spark import SparkEngine  # noqa: PLC0415 - pyspark is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("this engine needs pip install 'gris-dp[spark]'") from None
+    return SparkEngine.at(url, tables)
+
+
 def _engine(flags: ConnectionFlags) -> Engine:
-    if flags.engine is EngineName.PINOT:
-        access = PinotAccess(
-            flags.pinot_authorization_file, flags.pinot_ca_file, flags.pinot_certificate_file
-        )
-        return pinot_engine(flags.pinot_broker, flags.pinot_controller, access)
-    return duckdb_engine(_files(flags))
+    match flags.engine:
+        case EngineName.PINOT:
+            access = PinotAccess(
+                flags.pinot_authorization_file, flags.pinot_ca_file, flags.pinot_certificate_file
+            )
+            return pinot_engine(flags.pinot_broker, flags.pinot_controller, access)
+        case EngineName.SPARK:
+            return spark_engine(flags.spark, _places(flags))
+        case EngineName.DUCKDB:
+            return duckdb_engine(_files(flags))
 
 
 def _files(flags: ConnectionFlags) -> dict[str, Path]:
-    if not flags.data:
-        if flags.embedded:
-            return find_examples(flags.examples).tables
-        raise typer.BadParameter("--data TABLE=PATH says where the data are")
-    files = dict(_file(text) for text in flags.data)
+    files = {table: Path(place) for table, place in _places(flags).items()}
     for path in files.values():
         if not path.is_file():
             raise typer.BadParameter(f"--data: there is no file {path}")
     return files
 
 
-def _file(text: str) -> tuple[str, Path]:
-    table, equals, path = text.partition("=")
-    if not equals or not table or not path:
+def _places(flags: ConnectionFlags) -> dict[str, str]:
+    """Returns where each table is, in the words of the engine."""
+    if not flags.data:
+        if flags.embedded:
+            return {table: str(path) for table, path in find_examples(flags.examples).tables.items()}
+        raise typer.BadParameter("--data TABLE=PATH says where the data are")
+    return dict(_place(text) for text in flags.data)
+
+
+def _place(text: str) -> tuple[str, str]:
+    table, equals, place = text.partition("=")
+    if not equals or not table or not place:
         raise typer.BadParameter("--data expects TABLE=PATH")
-    return table, Path(path)
+    return table, place

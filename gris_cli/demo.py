@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.flags import EngineName, JsonFlag
+from gris_cli.flags import DEFAULT_SPARK, EngineName, JsonFlag, SparkFlag
 
 
 def demo(  # noqa: PLR0917 - typer calls it by name
@@ -23,18 +23,24 @@ def demo(  # noqa: PLR0917 - typer calls it by name
     pinot_controller: Annotated[
         str, typer.Option(envvar="PINOT_CONTROLLER", metavar="URL", help="Pinot's controller.")
     ] = "",
+    spark: SparkFlag = DEFAULT_SPARK,
     as_json: JsonFlag = False,
 ) -> None:
     """Ask five private questions of real data, one of them twice, and then until a budget refuses."""
-    from gris_cli.connecting import duckdb_engine, pinot_engine  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.connecting import duckdb_engine, pinot_engine, spark_engine  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.examples import find_examples  # noqa: PLC0415
     from gris_cli.failures import EXIT_UNEXPECTED  # noqa: PLC0415
     from gris_cli.tour_printing import JsonReport, TextReport  # noqa: PLC0415
     from gris_cli.touring import Tour  # noqa: PLC0415
 
     found = find_examples(examples)
-    is_pinot = engine is EngineName.PINOT
-    data = pinot_engine(pinot_broker, pinot_controller) if is_pinot else duckdb_engine(found.tables)
+    match engine:
+        case EngineName.PINOT:
+            data = pinot_engine(pinot_broker, pinot_controller)
+        case EngineName.SPARK:
+            data = spark_engine(spark, {table: str(path) for table, path in found.tables.items()})
+        case EngineName.DUCKDB:
+            data = duckdb_engine(found.tables)
     report = JsonReport() if as_json else TextReport()
     try:
         identical = Tour(found, data, report).run(directory)

@@ -14,6 +14,21 @@ import typer
 DEFAULT_DIRECTORY = Path(".gris")
 
 DpFlag = Annotated[str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="dp_service.")]
+SparkFlag = Annotated[
+    str,
+    typer.Option(
+        envvar="GRIS_SPARK", metavar="URL", help="Spark: local[4], spark://.., yarn, or sc://.. for Connect."
+    ),
+]
+DEFAULT_SPARK = "local[*]"
+GatewayFlag = Annotated[
+    str,
+    typer.Option(
+        envvar="GRIS_GATEWAY",
+        metavar="URL",
+        help="Ask a gateway instead, gris://HOST:PORT; it knows who pays.",
+    ),
+]
 DEFAULT_DP = "localhost:50051"
 EmbeddedFlag = Annotated[
     bool, typer.Option("--embedded", help="Run both services here, on the example data.")
@@ -35,6 +50,7 @@ class EngineName(StrEnum):
 
     DUCKDB = "duckdb"
     PINOT = "pinot"
+    SPARK = "spark"
 
 
 @dataclass(frozen=True)
@@ -72,11 +88,17 @@ class ConnectionFlags:
     budget: Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")] = (
         "localhost:50052"
     )
+    gateway: GatewayFlag = ""
     account: Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="Who pays.")] = ""
     engine: Annotated[EngineName, typer.Option(help="Where the data are.")] = EngineName.DUCKDB
-    data: Annotated[list[str], typer.Option(metavar="TABLE=PATH", help="A file for DuckDB, repeatable.")] = (
-        field(default_factory=list)
-    )
+    data: Annotated[
+        list[str],
+        typer.Option(
+            metavar="TABLE=PATH",
+            help="A file for DuckDB; for Spark a path, or catalog:NAME. Repeatable.",
+        ),
+    ] = field(default_factory=list)
+    spark: SparkFlag = DEFAULT_SPARK
     pinot_broker: Annotated[
         str, typer.Option(envvar="PINOT_BROKER", metavar="URL", help="Pinot's broker.")
     ] = ""

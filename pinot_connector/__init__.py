@@ -6,21 +6,27 @@
 It sees true counts and is trusted code: it belongs on the application's server.
 """
 
-from pinot_connector.blocking import PrivateClient
+from pinot_connector.blocking import GatewayClient, PrivateClient
 from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import AsyncPrivateClient
+from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.guarantees import Guarantee
 from pinot_connector.questions import Between, In, Measure, NotIn, sql_question, structured_question
+from pinot_connector.remote import AsyncGatewayClient, gateway_address
 from pinot_connector.results import Explanation, Mechanism, PrivateResult, Row
 
 __all__ = [
+    "AsyncGatewayClient",
     "AsyncPrivateClient",
     "Between",
     "Catalog",
     "Cost",
+    "Credentials",
+    "Endpoint",
     "Explanation",
+    "GatewayClient",
     "Guarantee",
     "In",
     "Level",
@@ -32,6 +38,7 @@ __all__ = [
     "PrivateResult",
     "Row",
     "Timeouts",
+    "gateway_address",
     "sql_question",
     "structured_question",
 ]

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from gris.dp.v1 import question_pb2
 
@@ -16,35 +16,59 @@ from pinot_connector.budgets import Cost, Level
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS, AsyncPrivateClient
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.guarantees import Guarantee
+from pinot_connector.remote import AsyncGatewayClient
 from pinot_connector.results import Explanation, PrivateResult
 
 _Value = TypeVar("_Value")
 
 
-class PrivateClient(Asking[PrivateResult]):
-    """`AsyncPrivateClient` for ordinary code: the same questions, each answered before the call returns.
+class AsyncClient(Protocol):
+    """What a client must have to be driven from ordinary code."""
+
+    def ask(self, question: question_pb2.Question) -> Awaitable[PrivateResult]:
+        """Answers a question."""
+        ...
+
+    def explain(self, question: question_pb2.Question | str) -> Awaitable[Explanation]:
+        """Tells what a question would cost at most."""
+        ...
+
+    def remaining(self) -> Awaitable[tuple[Level, ...]]:
+        """Tells the budget."""
+        ...
+
+    def questions_left(self, question: question_pb2.Question | str) -> Awaitable[int | None]:
+        """Tells how many more questions like this one can be asked."""
+        ...
+
+    def catalog(self, table: str = "") -> Awaitable[Catalog]:
+        """Tells what may be asked."""
+        ...
+
+    def close(self) -> Awaitable[None]:
+        """Closes the connections."""
+        ...
+
+
+Client = TypeVar("Client", bound=AsyncClient)
+
+
+class BlockingClient(Asking[PrivateResult], Generic[Client]):
+    """An asynchronous client for ordinary code: the same questions, each answered before the call returns.
 
     It drives an event loop of its own in a thread of its own, so it also works where a loop is running already. Any
-    number of threads may share it. Arguments as for `AsyncPrivateClient`.
+    number of threads may share it.
+
+    Args:
+        connect: makes the client; called in the loop, to which its channels belong.
     """
 
-    def __init__(
-        self,
-        *,
-        dp: str,
-        budget: str,
-        account: str | Sequence[str],
-        engine: Engine,
-        confidence: float = DEFAULT_CONFIDENCE,
-        timeouts: Timeouts = DEFAULT_TIMEOUTS,
-    ) -> None:
-        async def connected() -> AsyncPrivateClient:
-            # Channels belong to the loop in which they are opened.
-            return AsyncPrivateClient(
-                dp=dp, budget=budget, account=account, engine=engine, confidence=confidence, timeouts=timeouts
-            )
+    def __init__(self, connect: Callable[[], Client]) -> None:
+        async def connected() -> Client:
+            return connect()
 
         self._loop = _LoopThread()
         try:
@@ -55,39 +79,72 @@ class PrivateClient(Asking[PrivateResult]):
 
     def ask(self, question: question_pb2.Question) -> PrivateResult:
         """Answers a question, once it is paid for; see `Asking.ask`."""
-        return self._loop.run(self._client.ask(question))
+        return self._wait(lambda: self._client.ask(question))
 
     def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Tells what a question would cost at most; see `AsyncPrivateClient.explain`."""
-        return self._loop.run(self._client.explain(question))
+        return self._wait(lambda: self._client.explain(question))
 
     def remaining(self) -> tuple[Level, ...]:
         """Tells the budget; see `AsyncPrivateClient.remaining`."""
-        return self._loop.run(self._client.remaining())
+        return self._wait(self._client.remaining)
 
     def questions_left(self, question: question_pb2.Question | str) -> int | None:
         """Tells how many more questions like this one can be asked; see `AsyncPrivateClient.questions_left`."""
-        return self._loop.run(self._client.questions_left(question))
-
-    def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:
-        """Tells what a budget is worth; see `AsyncPrivateClient.guarantee`."""
-        return self._loop.run(self._client.guarantee(budget, slack=slack))
+        return self._wait(lambda: self._client.questions_left(question))
 
     def catalog(self, table: str = "") -> Catalog:
         """Tells what may be asked; see `AsyncPrivateClient.catalog`."""
-        return self._loop.run(self._client.catalog(table))
+        return self._wait(lambda: self._client.catalog(table))
 
     def close(self) -> None:
         """Closes the connections and ends the thread. Closing twice is allowed."""
         self._loop.stop(self._client.close)
 
-    def __enter__(self) -> PrivateClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def _wait(self, call: Callable[[], Awaitable[_Value]]) -> _Value:
+        async def called() -> _Value:
+            return await call()
+
+        return self._loop.run(called())
+
+
+class PrivateClient(BlockingClient[AsyncPrivateClient]):
+    """`AsyncPrivateClient` for ordinary code, with the same arguments; see `BlockingClient`."""
+
+    def __init__(
+        self,
+        *,
+        dp: Address,
+        budget: Address,
+        account: str | Sequence[str],
+        engine: Engine,
+        confidence: float = DEFAULT_CONFIDENCE,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    ) -> None:
+        super().__init__(
+            lambda: AsyncPrivateClient(
+                dp=dp, budget=budget, account=account, engine=engine, confidence=confidence, timeouts=timeouts
+            )
+        )
+
+    def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:
+        """Tells what a budget is worth; see `AsyncPrivateClient.guarantee`."""
+        return self._wait(lambda: self._client.guarantee(budget, slack=slack))
+
+
+class GatewayClient(BlockingClient[AsyncGatewayClient]):
+    """`AsyncGatewayClient` for ordinary code, with the same arguments; see `BlockingClient`."""
+
+    def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
+        super().__init__(lambda: AsyncGatewayClient(gateway, account=account))
 
 
 class _LoopThread:

@@ -13,8 +13,10 @@ import grpc
 from google.protobuf import any_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
+from gris.budget.v1 import budget_pb2
 from grpc_status import rpc_status
 
+from pinot_connector.budgets import shortfall_of
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
@@ -36,13 +38,14 @@ _Detail = TypeVar("_Detail", bound=Message)
 
 
 class Service(StrEnum):
-    """The two services."""
+    """The two services, and the gateway before them."""
 
     DP = "dp_service"
     BUDGET = "budget_service"
+    GATEWAY = "gateway"
 
 
-_DOMAINS = {Service.DP: "gris.dp", Service.BUDGET: "gris.budget"}
+_DOMAINS = {Service.DP: "gris.dp", Service.BUDGET: "gris.budget", Service.GATEWAY: "gris.app"}
 
 # A call that ends in one of these may have had its effect before the answer was lost.
 _LOST_ANSWERS = frozenset(
@@ -106,6 +109,9 @@ def _invalid(service: Service, told: _Told) -> GrisError:
 
 
 def _exhausted(told: _Told) -> BudgetExhausted:
+    # Only the gateway lists all that is missing; of the ledger's refusal the first is in the ErrorInfo.
+    for check in _unpacked(told.details, budget_pb2.CheckBudgetResponse):
+        return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)))
     for info in _unpacked(told.details, error_details_pb2.ErrorInfo):
         said = info.metadata
         # That the budget is spent is said by the reason; what cannot be read besides is left out.
@@ -167,6 +173,16 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Told], GrisError]] = {
     (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(
         "the cost is more than was reserved"
     ),
+    (Service.GATEWAY, "REFUSED_BY_POLICY"): lambda told: RefusedByPolicy(told.text),
+    (Service.GATEWAY, "BUDGET_EXHAUSTED"): _exhausted,
+    (Service.GATEWAY, "ACCOUNT_UNKNOWN"): lambda told: AccountUnknown(told.text),
+    (Service.GATEWAY, "INTEGRITY"): lambda told: IntegrityError(told.text),
+    (Service.GATEWAY, "INTERNAL"): lambda told: ServiceFailed(Service.GATEWAY, told.text),
+    (Service.GATEWAY, "OUTCOME_UNKNOWN"): lambda told: OutcomeUnknown(Service.GATEWAY, told.text),
+    (Service.GATEWAY, "UNAVAILABLE"): lambda told: ServiceUnavailable(Service.GATEWAY, told.text),
+    (Service.GATEWAY, "RATE_LIMITED"): lambda told: ServiceUnavailable(Service.GATEWAY, told.text),
+    (Service.GATEWAY, "TOO_MANY_AT_ONCE"): lambda told: ServiceUnavailable(Service.GATEWAY, told.text),
+    (Service.GATEWAY, "REQUEST_IN_PROGRESS"): lambda told: ServiceUnavailable(Service.GATEWAY, told.text),
     (Service.BUDGET, "STORE_UNAVAILABLE"): lambda _: ServiceUnavailable(
         Service.BUDGET, "its store is not available"
     ),

@@ -8,6 +8,7 @@ look like one that had no effect.
 from __future__ import annotations
 
 import asyncio
+import copy
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Charge, charge_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.circuit import Circuit
+from pinot_connector.endpoints import Address
 from pinot_connector.errors import (
     BudgetExhausted,
     GrisError,
@@ -47,13 +49,19 @@ _Response = TypeVar("_Response")
 class BudgetCalls:
     """budget_service, as one account sees it."""
 
-    def __init__(self, address: str, account: Sequence[str], timeouts: Timeouts) -> None:
+    def __init__(self, address: Address, account: Sequence[str], timeouts: Timeouts) -> None:
         self._channel = open_channel(address, _REPEATED_BY_GRPC)
         self._stub: budget_pb2_grpc.BudgetServiceAsyncStub = budget_pb2_grpc.BudgetServiceStub(self._channel)  # type: ignore[assignment]
         self._account = budget_pb2.Account(path=account)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio
         self._timeouts = timeouts
         self._circuit = Circuit(self._lives, timeouts.budget_silence)
+
+    def for_account(self, account: Sequence[str]) -> BudgetCalls:
+        """Returns the same connection as another account uses it."""
+        other = copy.copy(self)
+        other._account = budget_pb2.Account(path=account)
+        return other
 
     async def reserve(self, worst_case: cost_pb2.Cost, query_id: str) -> budget_pb2.ReserveBudgetResponse:
         """Holds the worst case of a question.
@@ -185,7 +193,9 @@ class BudgetCalls:
             answer = await self._health.Check(health_pb2.HealthCheckRequest(), timeout=seconds)
         except grpc.aio.AioRpcError as error:
             return error.code() not in _DEAD
-        return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+        if answer.status == health_pb2.HealthCheckResponse.NOT_SERVING:
+            raise ServiceUnavailable(Service.BUDGET, "it says that it cannot serve")
+        return True
 
 
 def _new_id() -> str:

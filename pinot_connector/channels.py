@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import grpc
 
+from pinot_connector.endpoints import Address
+
 MAX_MESSAGE_BYTES = 16 * 2**20
 
 _OPTIONS = (
@@ -45,16 +47,20 @@ class Timeouts:
     reservation: int = 60
 
 
-def open_channel(address: str, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
-    """Opens a channel to a service on the trusted network; it belongs to the running event loop.
+def open_channel(address: Address, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
+    """Opens a channel to a service; it belongs to the running event loop.
 
     Where the name has several addresses, as that of a headless Service in Kubernetes has, calls go to each in turn.
     Calls of the methods that are `repeated` ("package.Service/Method") are sent again by gRPC itself, as they are,
     where they end in UNAVAILABLE.
+
+    Raises:
+        InvalidQuestion: a file of the address's credentials cannot be used.
     """
-    return grpc.aio.insecure_channel(
-        address, options=(*_OPTIONS, ("grpc.service_config", _service_config(repeated)))
-    )
+    options = (*_OPTIONS, ("grpc.service_config", _service_config(repeated)))
+    if isinstance(address, str):
+        return grpc.aio.insecure_channel(address, options=options)
+    return grpc.aio.secure_channel(address.address, address.credentials.for_channel(), options=options)
 
 
 def _service_config(methods: Sequence[str]) -> str:

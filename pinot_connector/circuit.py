@@ -30,7 +30,8 @@ class Circuit:
     """Guards the calls of one client to one service, within one event loop.
 
     Args:
-        lives: asks the service whether it lives and can serve, and waits so many seconds for the answer.
+        lives: asks the service whether it lives, and waits so many seconds for the answer. It raises
+            ServiceUnavailable if the service says that it cannot serve.
         silence_seconds: how long the service may say nothing, not even that it lives. A call that takes longer than
             that is no reason to give it up.
     """
@@ -84,6 +85,7 @@ class Circuit:
         try:
             await asyncio.wait((calling, watching), return_when=asyncio.FIRST_COMPLETED)
             if not calling.done():
+                watching.result()
                 raise ServiceUnavailable(Service.BUDGET, "it does not answer")
             return calling.result()
         finally:

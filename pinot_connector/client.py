@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
 from collections.abc import Awaitable, Sequence
 from types import TracebackType
 
@@ -12,6 +14,7 @@ from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.budgets import Cost, Level, level_of, questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.guarantees import Guarantee
@@ -31,7 +34,7 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
     loop, with any number of questions at a time. The engine stays the caller's, who closes it.
 
     Args:
-        dp: address of dp_service, "host:port".
+        dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
         budget: address of budget_service.
         account: whose budget pays, from the widest segment to the analyst; "a/b" is ("a", "b").
         engine: where the data are.
@@ -39,15 +42,16 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         timeouts: how long each part may take.
 
     Raises:
-        InvalidQuestion: the account is no text, or the confidence no number between 0.5 and 1.
+        InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
+            `Endpoint` cannot be used.
         RuntimeError: from every method but `close`, once the client is closed.
     """
 
     def __init__(
         self,
         *,
-        dp: str,
-        budget: str,
+        dp: Address,
+        budget: Address,
         account: str | Sequence[str],
         engine: Engine,
         confidence: float = DEFAULT_CONFIDENCE,
@@ -55,10 +59,21 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
     ) -> None:
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
         _require_confidence(confidence)
-        self._closed = False
+        self._closed = asyncio.Event()
         self._noise = NoiseCalls(dp, timeouts)
         self._budget = BudgetCalls(budget, path, timeouts)
         self._steps = Steps(self._noise, self._budget, engine, timeouts, confidence)
+
+    def on_behalf_of(self, account: Sequence[str]) -> AsyncPrivateClient:
+        """Returns a client by which another account asks and pays; they share connections, and closing one closes both.
+
+        Raises:
+            InvalidQuestion: the account is no text.
+        """
+        other = copy.copy(self)
+        other._budget = self._budget.for_account(checked_texts("account", account))
+        other._steps = self._steps.paid_by(other._budget)
+        return other
 
     async def ask(self, question: question_pb2.Question) -> PrivateResult:
         """Answers a question, once it is paid for; see `Asking.ask`."""
@@ -130,12 +145,22 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         self._require_open()
         return await self._noise.catalog(table)
 
+    async def catalog_page(self, request: dp_pb2.GetCatalogRequest) -> dp_pb2.GetCatalogResponse:
+        """Returns one page of what may be asked, for whoever hands it on.
+
+        Raises:
+            ServiceRefused: the policy was replaced since the first page (`reason` CATALOG_CHANGED).
+            GrisError: as for `catalog`.
+        """
+        self._require_open()
+        return await self._noise.catalog_page(request)
+
     async def close(self) -> None:
         """Cancels what is still being asked, lets it give its reservations back, and closes the connections.
 
         Closing twice is allowed.
         """
-        self._closed = True
+        self._closed.set()
         await self._steps.close()
         await self._noise.close()
         await self._budget.close()
@@ -149,7 +174,7 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         await self.close()
 
     def _require_open(self) -> None:
-        if self._closed:
+        if self._closed.is_set():
             raise RuntimeError("the client is closed")
 
 

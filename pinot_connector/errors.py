@@ -71,13 +71,14 @@ class GrisError(Exception):
 
 
 class InvalidQuestion(GrisError):
-    """The question is malformed; `field` names the offending part, in the protos' words. Empty: the whole."""
+    """The question is malformed in `field`, in the protos' words (empty: as a whole); `problem` says how."""
 
     code = ErrorCode.INVALID_QUESTION
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}" if field else message)
         self.field = field
+        self.problem = message
 
 
 class RefusedByPolicy(GrisError):
@@ -108,7 +109,7 @@ class IntegrityError(GrisError):
 
 
 class ServiceError(GrisError):
-    """A service failed; `service` is "dp_service" or "budget_service"."""
+    """A service failed; `service` is "dp_service", "budget_service" or "gateway"."""
 
     def __init__(self, service: str, message: str) -> None:
         super().__init__(f"{service}: {message}")

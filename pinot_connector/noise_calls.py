@@ -9,8 +9,10 @@ import grpc
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from pinot_connector.boundary import Service, translated
-from pinot_connector.catalog import Catalog, catalog_of
+from pinot_connector.catalog import Catalog
+from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import Timeouts, open_channel
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import EngineAnswer, ExpectedColumn
 from pinot_connector.errors import (
     GrisError,
@@ -18,7 +20,6 @@ from pinot_connector.errors import (
     IntegrityError,
     InvalidQuestion,
     OutcomeUnknown,
-    ServiceRefused,
     ServiceUnavailable,
 )
 from pinot_connector.guarantees import Guarantee, guarantee_of
@@ -26,7 +27,6 @@ from pinot_connector.histograms import chunks, histogram
 from pinot_connector.releases import Noisy, merged
 
 MAX_UNARY_BYTES = 3 * 2**20
-CATALOG_TRIES = 3
 
 _SERVICE = dp_pb2.DESCRIPTOR.services_by_name["DpService"]
 _REPEATED_BY_GRPC = [
@@ -45,16 +45,16 @@ class NoiseCalls:
     Only a stream is not repeated: ask again instead.
     """
 
-    def __init__(self, address: str, timeouts: Timeouts) -> None:
+    def __init__(self, address: Address, timeouts: Timeouts) -> None:
         self._channel = open_channel(address, _REPEATED_BY_GRPC)
         self._stub: dp_pb2_grpc.DpServiceAsyncStub = dp_pb2_grpc.DpServiceStub(self._channel)  # type: ignore[assignment]
         self._timeout = timeouts.dp
 
     async def translate(
-        self, question: question_pb2.Question, data_version: str
+        self, question: question_pb2.Question, data_version: str, dialect: str
     ) -> dp_pb2.TranslateQueryResponse:
-        """Returns the query and the plan for a question on one version of the data."""
-        request = dp_pb2.TranslateQueryRequest(question=question, data_version=data_version)
+        """Returns one engine's query and the plan for a question on one version of the data."""
+        request = dp_pb2.TranslateQueryRequest(question=question, data_version=data_version, dialect=dialect)
         return await self._call(self._stub.TranslateQuery, request)
 
     async def estimate(self, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
@@ -66,22 +66,12 @@ class NoiseCalls:
         return guarantee_of(await self._call(self._stub.DescribeGuarantee, request))
 
     async def catalog(self, table: str) -> Catalog:
-        """Returns what may be asked, of one table or (empty) of all; begins again if the policy changes meanwhile."""
-        for _ in range(CATALOG_TRIES - 1):
-            try:
-                return catalog_of(await self._catalog_pages(table))
-            except ServiceRefused as error:
-                if error.reason != "CATALOG_CHANGED":
-                    raise
-        return catalog_of(await self._catalog_pages(table))
+        """Returns what may be asked, of one table or (empty) of all."""
+        return await whole_catalog(self.catalog_page, table)
 
-    async def _catalog_pages(self, table: str) -> list[dp_pb2.GetCatalogResponse]:
-        request = dp_pb2.GetCatalogRequest(table=table)
-        pages = [await self._call(self._stub.GetCatalog, request)]
-        while pages[-1].next_page_token:
-            request.page_token = pages[-1].next_page_token
-            pages.append(await self._call(self._stub.GetCatalog, request))
-        return pages
+    async def catalog_page(self, request: dp_pb2.GetCatalogRequest) -> dp_pb2.GetCatalogResponse:
+        """Returns one page of what may be asked."""
+        return await self._call(self._stub.GetCatalog, request)
 
     async def add_noise(self, header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer) -> Noisy:
         """Returns the release of an engine's answer, in one message or streamed, as its size asks for.

@@ -163,7 +163,7 @@ MECHANISMS = {
     dp_pb2.MECHANISM_UNK_LAP: Mechanism.UNK_LAP,
     dp_pb2.MECHANISM_UNK_GUMB: Mechanism.UNK_GUMB,
 }
-_INTERVAL_KINDS = {
+INTERVAL_KINDS = {
     dp_pb2.INTERVAL_KIND_NONE: IntervalKind.NONE,
     dp_pb2.INTERVAL_KIND_PLAIN: IntervalKind.PLAIN,
     dp_pb2.INTERVAL_KIND_GIVEN_SHOWN: IntervalKind.GIVEN_SHOWN,
@@ -190,9 +190,9 @@ def prepared(
         IntegrityError: a message says something that this version does not know.
     """
     release = noisy.release
-    rows = _rows(columns, noisy)
-    parameters = _parameters(release.parameters)
-    interval_kind = known(_INTERVAL_KINDS, release.interval_kind)
+    rows = rows_of(columns, noisy)
+    parameters = parameters_of(release.parameters)
+    interval_kind = known(INTERVAL_KINDS, release.interval_kind)
 
     def completed(charge: Charge) -> PrivateResult:
         return PrivateResult(
@@ -220,13 +220,14 @@ def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
     """Returns what dp_service says of a question beforehand."""
     return Explanation(
         worst_case_cost=cost_of(message.worst_case_cost),
-        parameters=_parameters(message.parameters),
+        parameters=parameters_of(message.parameters),
         sentences=tuple(message.explanation),
         queries=tuple(RenderedQuery(query.dialect, query.sql) for query in message.engine_queries),
     )
 
 
-def _rows(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> tuple[Row, ...]:
+def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> tuple[Row, ...]:
+    """Returns ranked rows; raises IntegrityError for a value that cannot be shown."""
     shown = [shown_values(column.type, values) for column, values in zip(columns, noisy.columns, strict=True)]
     elements = zip(*shown, strict=True)
     if not noisy.noisy_counts:
@@ -249,7 +250,8 @@ def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[Shown]
         raise IntegrityError("dp_service sent a day outside the years 1 to 9999") from None
 
 
-def _parameters(message: dp_pb2.MechanismParameters) -> Parameters:
+def parameters_of(message: dp_pb2.MechanismParameters) -> Parameters:
+    """Returns what was resolved for a question, or raises IntegrityError."""
     return Parameters(
         mechanism=known(MECHANISMS, message.mechanism),
         epsilon_per=exact(message.epsilon_per),

@@ -14,6 +14,7 @@ reservation back. True counts exist only in steps 2 and 3, in local variables.
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -73,6 +74,12 @@ class Steps:
         self._tables_of_texts: dict[str, str] = {}
         self._asking: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
+
+    def paid_by(self, budget: BudgetCalls) -> Steps:
+        """Returns steps that another account pays for; everything else, `close` too, is shared."""
+        other = copy.copy(self)
+        other._budget = budget
+        return other
 
     async def ask(self, question: question_pb2.Question) -> PrivateResult:
         """Returns the paid result of a question.
@@ -148,7 +155,7 @@ class Steps:
     async def _translate(self, question: question_pb2.Question) -> tuple[dp_pb2.TranslateQueryResponse, str]:
         table = await self._accepted_table(question)
         data_version = await self._on_engine(lambda: self._engine.data_version(table))
-        translation = await self._noise.translate(question, data_version)
+        translation = await self._noise.translate(question, data_version, self._engine.dialect)
         if translation.table != table:
             raise IntegrityError("dp_service translated a question about another table")
         return translation, data_version
@@ -161,7 +168,7 @@ class Steps:
         named = question.structured.table or self._tables_of_texts.get(question.sql, "")
         if named in self._accepted:
             return named
-        table = (await self._noise.translate(question, NO_VERSION_YET)).table
+        table = (await self._noise.translate(question, NO_VERSION_YET, self._engine.dialect)).table
         if named not in ("", table):
             raise IntegrityError("dp_service translated a question about another table")
         self._accepted.add(table)

@@ -1,6 +1,6 @@
-"""Writes protos/generated from protos/gris; with --check, tells whether it is up to date and changes nothing.
+"""Writes protos/generated and docs/api from protos/gris; with --check, tells whether they are up to date.
 
-Run it by `make protos`. Nothing under protos/generated is written by hand.
+Run it by `make protos`. Nothing under either is written by hand.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from pages import write_pages
+
 ROOT = Path(__file__).resolve().parent
 GENERATED = ROOT / "generated"
+PAGES = ROOT.parent / "docs" / "api"
 PACKAGE_NOTE = '"""Generated from the protocol buffers of Gris by protos/generate.py."""\n'
 
 
@@ -43,15 +46,19 @@ def same(left: Path, right: Path) -> bool:
 
 
 def main() -> int:
-    """Generate, or check; the exit code is 1 if the generated code is out of date."""
+    """Generate, or check; the exit code is 1 if something is out of date."""
     with tempfile.TemporaryDirectory() as scratch:
-        generate(Path(scratch))
+        code, pages = Path(scratch) / "code", Path(scratch) / "pages"
+        code.mkdir()
+        generate(code)
+        write_pages(pages)
         if "--check" in sys.argv[1:]:
-            fresh = same(Path(scratch) / "gris", GENERATED / "gris")
-            print("generated code is up to date" if fresh else "out of date: run `make protos`")
+            fresh = same(code / "gris", GENERATED / "gris") and same(pages, PAGES)
+            print("generated code and pages are up to date" if fresh else "out of date: run `make protos`")
             return 0 if fresh else 1
-        shutil.rmtree(GENERATED, ignore_errors=True)
-        shutil.copytree(scratch, GENERATED)
+        for made, kept in ((code, GENERATED), (pages, PAGES)):
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(made, kept)
     return 0
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import grpc
 from google.protobuf.empty_pb2 import Empty
 
-from budget_service.hosting import new_server, serving
+from budget_service.hosting import new_server, serving, spare_the_collector
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
 
@@ -43,6 +43,7 @@ async def _run(options: argparse.Namespace) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     settings = LiveSettings(load_settings(options.config))
     store = await open_store(options.store, allow_volatile=False)
+    spare_the_collector()
     server = new_server()
     server.add_generic_rpc_handlers((Echo(),))
     async with serving(store, settings, "127.0.0.1:0", server=server) as address:

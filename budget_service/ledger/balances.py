@@ -48,8 +48,15 @@ class Balance:
         return Balance(window, reserved_since=start, leaves_at=span.leaves_at)
 
     @property
-    def counted_window(self) -> Window:
-        """From the oldest charge that counts to the next moment at which budget returns; no end: never."""
+    def is_empty(self) -> bool:
+        """Tell whether nothing counts."""
+        return self.spent == NOTHING and self.reserved == NOTHING
+
+    def counted_window(self, *, as_one: bool = False) -> Window:
+        """Return the span from the oldest charge that counts to the next moment at which budget returns.
+
+        It has no end if that is never. `as_one`: budget returns only when the last charge is gone.
+        """
         if not self.earlier and self.leaves_at is None:
             return self.window
         start = min((self.window.start, *(day.start for day in self.earlier)))
@@ -59,7 +66,8 @@ class Balance:
         if self.today != NOTHING or not leaving:
             leaving.append(self.leaves_at)
         # A day that a changed rule keeps for longer is looked at again when the next day begins.
-        return Window(start, max(min(leaving), self.window.end))
+        first = max(leaving) if as_one else min(leaving)
+        return Window(start, max(first, self.window.end))
 
     @property
     def today(self) -> Cost:
@@ -77,6 +85,14 @@ class Balance:
     def counts(self, start: Microseconds) -> bool:
         """Tell whether charges of the span that began at `start` count."""
         return start == self.window.start or any(day.start == start for day in self.earlier)
+
+    def has_room(self, cost: Cost, maximum: Cost) -> bool:
+        """Tell whether `cost` may be added without going above `maximum`."""
+        spent, reserved = self.spent, self.reserved
+        return (
+            spent.information + reserved.information + cost.information <= maximum.information
+            and spent.calls + reserved.calls + cost.calls <= maximum.calls
+        )
 
     def at(self, now: Microseconds, span: Span) -> Balance:
         """Return the balance at `now`, `span` being what today's configuration says of it.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.state import EntryKind, Hold, JournalEntry, Payment, Reservation, Snapshot
-from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import Microseconds
 
 
 class Draft:
-    """A snapshot brought up to `now`: lapsed reservations ended, the windows of the account's levels refreshed.
+    """A snapshot brought up to `now`: its currency, lapsed reservations ended, the windows of the account's levels.
 
     It is made for one decision and thrown away; the snapshot stays as it was.
     """
@@ -19,7 +19,7 @@ class Draft:
         if now < snapshot.root.last_time:
             raise ValueError("the ledger's time never goes back")
         self.now = now
-        self.unit_id = snapshot.root.unit_id
+        self.currency = snapshot.root.currency.at(now)
         self.balances = dict(snapshot.balances)
         self.opened: Reservation | None = None
         self.ended: list[str] = []
@@ -36,13 +36,19 @@ class Draft:
         """The balance of the account itself, in whose windows its payments count."""
         return self.balances[self._levels[-1].level]
 
+    def has_room(self, cost: Cost) -> bool:
+        """Tell whether `cost` may be added to every level without going above a limit, whatever its mode."""
+        return all(self._has_room(self.balances[each.level], each, cost) for each in self._levels)
+
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest."""
-        return tuple(self._status(level) for level in self._levels)
+        return tuple([self._status(level) for level in self._levels])
 
     def holds(self) -> tuple[Hold, ...]:
         """Return the open windows of the account's levels."""
-        return tuple(Hold(each.level.depth, self.balances[each.level].window.start) for each in self._levels)
+        return tuple(
+            [Hold(each.level.depth, self.balances[each.level].window.start) for each in self._levels]
+        )
 
     def reserve(self, reservation: Reservation) -> None:
         """Open a reservation in the last spans of its levels."""
@@ -56,13 +62,17 @@ class Draft:
 
     def spend(self, entry: JournalEntry) -> None:
         """Write a charge and count it in those of its spans that still count; the first one fixes the currency."""
-        self.unit_id = self.unit_id or entry.unit_id
+        self.currency = self.currency.charged(entry.unit_id)
         for hold in entry.holds:
             level = entry.account.level(hold.depth)
             balance = self.balances.get(level)
             if balance is not None and balance.counts(hold.window_start):
                 self.balances[level] = balance.charged(hold.window_start, entry.cost)
         self.journal.append(entry)
+
+    def is_paid_in(self, start: Microseconds) -> bool:
+        """Tell whether what was paid for in a span of the leaf that began then is free: it counts, in this currency."""
+        return start >= self.currency.since and self.leaf.counts(start)
 
     def payment_span(self, account: Account, hold: Hold) -> Microseconds | None:
         """Return the start of the leaf's span in which what was held there is paid for; None if it counts no more."""
@@ -93,10 +103,19 @@ class Draft:
     def _refresh(self, each: LevelLimit) -> None:
         span = each.limit.window.around(self.now)
         last = self.balances.get(each.level)
-        if last is None:
-            self.balances[each.level] = Balance.opened(span, span.window.start)
-        else:
-            self.balances[each.level] = last.at(self.now, span)
+        found = Balance.opened(span, span.window.start) if last is None else last.at(self.now, span)
+        # A level that only records does not wait.
+        if self._is_of_the_last_currency(found) and (found.is_empty or each.limit.mode is Mode.TRACK):
+            found = Balance.opened(span, max(span.window.start, self.currency.since))
+        self.balances[each.level] = found
+
+    def _has_room(self, balance: Balance, each: LevelLimit, cost: Cost) -> bool:
+        if self._is_of_the_last_currency(balance):
+            return cost == NOTHING
+        return balance.has_room(cost, each.limit.maximum)
+
+    def _is_of_the_last_currency(self, balance: Balance) -> bool:
+        return balance.reserved_since < self.currency.since
 
     def _add_reserved(self, reservation: Reservation, held: Cost, *, returns: bool = False) -> None:
         for hold in reservation.holds:
@@ -110,6 +129,8 @@ class Draft:
         balance = self.balances[each.level]
         limit = each.limit
         depth = each.level.depth
-        return LevelStatus(
-            depth, limit.maximum, limit.mode, balance.counted_window, balance.spent, balance.reserved
-        )
+        if self._is_of_the_last_currency(balance):
+            window = balance.counted_window(as_one=True)
+            return LevelStatus(depth, limit.maximum, limit.mode, window, limit.maximum, NOTHING)
+        window = balance.counted_window()
+        return LevelStatus(depth, limit.maximum, limit.mode, window, balance.spent, balance.reserved)

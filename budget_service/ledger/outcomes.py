@@ -21,6 +21,10 @@ class Reason(Enum):
     SUM_OVERFLOW = "SUM_OVERFLOW"
     REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
     TOO_MANY_LIMITS = "TOO_MANY_LIMITS"
+    UNIT_UNCHANGED = "UNIT_UNCHANGED"
+    CURRENCY_PLANNED = "CURRENCY_PLANNED"
+    NO_CURRENCY_PLANNED = "NO_CURRENCY_PLANNED"
+    WINDOW_NEVER_ENDS = "WINDOW_NEVER_ENDS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +46,10 @@ class LevelStatus:
     @property
     def remaining(self) -> Cost:
         """What may still be reserved, never below 0."""
-        return self.used.left_of(self.maximum)
-
-    def has_room(self, cost: Cost) -> bool:
-        """Tell whether `cost` may be added without going above the limit, whatever the mode."""
-        spent, reserved, maximum = self.spent, self.reserved, self.maximum
-        return (
-            spent.information + reserved.information + cost.information <= maximum.information
-            and spent.calls + reserved.calls + cost.calls <= maximum.calls
+        maximum, spent, reserved = self.maximum, self.spent, self.reserved
+        return Cost(
+            max(0, maximum.information - spent.information - reserved.information),
+            max(0, maximum.calls - spent.calls - reserved.calls),
         )
 
     def shortfalls(self, cost: Cost) -> tuple[Shortfall, ...]:
@@ -124,7 +124,15 @@ class LimitsSet:
     version: int
 
 
-Outcome: TypeAlias = Reserved | Charged | Released | LimitsSet | Exhausted | Refused
+@dataclass(frozen=True, slots=True)
+class CurrencyChanged:
+    """Another currency is planned from `begins_at` on, or none any more if `unit_id` is empty."""
+
+    unit_id: str
+    begins_at: Microseconds
+
+
+Outcome: TypeAlias = Reserved | Charged | Released | LimitsSet | CurrencyChanged | Exhausted | Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.outcomes import LevelStatus, Reason, Refused, Shortfall
 from budget_service.ledger.rules import shortfalls
@@ -14,12 +15,12 @@ from budget_service.ledger.windows import Microseconds
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Every level of an account that has a limit, from the widest; `unit_id` is empty if nothing was charged yet.
+    """Every level of an account that has a limit, from the widest, and the currency of its root.
 
     `limits_version` counts the changes of the root's stored limits, so that the reader can tell old ones.
     """
 
-    unit_id: str
+    currency: Currency
     levels: tuple[LevelStatus, ...]
     limits_version: int = 0
 
@@ -27,11 +28,11 @@ class Statement:
 def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseconds) -> Statement:
     """Return the state of an account at `now`; the snapshot needs only `root`, `due` and the account's balances."""
     draft = Draft(snapshot, levels, now)
-    return Statement(draft.unit_id, draft.statuses(), snapshot.root.limits_version)
+    return Statement(draft.currency, draft.statuses(), snapshot.root.limits_version)
 
 
 def check(found: Statement, cost: Cost, unit_id: str) -> tuple[Shortfall, ...] | Refused:
     """Return what is missing to pay `cost` now, nothing if it would be allowed; a foreign currency is refused."""
-    if found.unit_id not in ("", unit_id):
+    if found.currency.unit_id not in ("", unit_id):
         return Refused(Reason.UNIT_MISMATCH)
     return shortfalls(found.levels, cost)

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from budget_service.ledger.currency import window_before
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import limit_text
 from budget_service.ledger.values import Account, Cost, Fingerprint, LevelLimit, Limit
-from budget_service.ledger.windows import Microseconds
+from budget_service.ledger.windows import Microseconds, Window, WindowRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +89,32 @@ class SetLimits:
         return _fingerprint(self.account, ("set limits", *(part for pair in said for part in pair)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeCurrency:
+    """Plan the currency that follows in a root, the `account`, or plan none any more if `unit_id` is empty.
+
+    `rules` are the windows of all limits that the root has.
+    """
+
+    account: Account
+    request_id: str
+    unit_id: str
+    rules: tuple[WindowRule, ...]
+    limits_version: int = 0
+
+    def window(self, now: Microseconds) -> Window:
+        """Return the span around `now` at whose end the new currency begins; no end: never."""
+        return window_before(self.rules, now)
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator said."""
+        return _fingerprint(self.account, ("change currency", self.unit_id))
+
+
 BudgetRequest: TypeAlias = Reserve | Charge | Release
-Request: TypeAlias = BudgetRequest | SetLimits
+# What an administrator asks of a root account.
+RootRequest: TypeAlias = SetLimits | ChangeCurrency
+Request: TypeAlias = BudgetRequest | RootRequest
 
 
 def payer_of(request: BudgetRequest) -> str:
@@ -108,4 +133,4 @@ def _cost_parts(cost: Cost, unit_id: str) -> tuple[str, str, str]:
 
 def _fingerprint(account: Account, said: Iterable[str]) -> Fingerprint:
     # The account comes first as one part: its own slashes keep its segments apart.
-    return digest(part.encode() for part in (account.text, *said))
+    return digest([part.encode() for part in (account.text, *said)])

@@ -6,14 +6,16 @@ window never goes above the limit by a request that was allowed, and a charge th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from budget_service.ledger.administration import REFUSAL_RETENTION, RETENTION, change_currency, set_limits
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.limits import MAX_STORED_LIMITS, LimitsChangedError
+from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
     Charged,
     Exhausted,
     LevelStatus,
-    LimitsSet,
     Outcome,
     Reason,
     Refused,
@@ -21,7 +23,15 @@ from budget_service.ledger.outcomes import (
     Reserved,
     Shortfall,
 )
-from budget_service.ledger.requests import BudgetRequest, Charge, Release, Request, Reserve, SetLimits
+from budget_service.ledger.requests import (
+    BudgetRequest,
+    ChangeCurrency,
+    Charge,
+    Release,
+    Request,
+    Reserve,
+    SetLimits,
+)
 from budget_service.ledger.state import (
     Change,
     Decision,
@@ -35,13 +45,7 @@ from budget_service.ledger.state import (
     Snapshot,
 )
 from budget_service.ledger.values import NOTHING, Cost
-from budget_service.ledger.windows import DAY, SECOND, Microseconds
-
-# What was granted and paid for is kept so long after its window, which is longer than any dispute should last.
-RETENTION: Microseconds = 35 * DAY
-# A refusal changes nothing, so it is kept only for longer than any request is retried: whoever asks again and again
-# after the budget is spent must not fill the store.
-REFUSAL_RETENTION: Microseconds = 3600 * SECOND
+from budget_service.ledger.windows import Microseconds
 
 
 def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
@@ -54,12 +58,14 @@ def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
     if remembered is not None and now < remembered.keep_until:
         return Decision(_recall(remembered, request), None)
     if isinstance(request, SetLimits):
-        return _set_limits(snapshot, request, now)
+        return set_limits(snapshot, request, now)
     if request.limits_version != snapshot.root.limits_version:
         raise LimitsChangedError
+    if isinstance(request, ChangeCurrency):
+        return change_currency(snapshot, request, now)
     draft = Draft(snapshot, request.levels, now)
     outcome = _outcome(snapshot, draft, request)
-    return Decision(Answer(outcome, replayed=False), _change(draft, request, outcome))
+    return Decision(Answer(outcome, replayed=False), _change(snapshot.root, draft, request, outcome))
 
 
 def _recall(remembered: Remembered, request: Request) -> Answer:
@@ -68,34 +74,10 @@ def _recall(remembered: Remembered, request: Request) -> Answer:
     return Answer(remembered.outcome, replayed=True)
 
 
-def _set_limits(snapshot: Snapshot, request: SetLimits, now: Microseconds) -> Decision:
-    root, outcome = snapshot.root, _limits_outcome(snapshot, request)
-    is_set = isinstance(outcome, LimitsSet)
-    kept = RETENTION if is_set else REFUSAL_RETENTION
-    change = Change(
-        root=RootRecord(root.unit_id, now, root.limits_version + is_set),
-        remembered=Remembered(request.fingerprint(), outcome, now + kept),
-        balances={},
-        opened=None,
-        ended=(),
-        journal=(),
-        payment=None,
-        limits=request.changes if is_set else (),
-    )
-    return Decision(Answer(outcome, replayed=False), change)
-
-
-def _limits_outcome(snapshot: Snapshot, request: SetLimits) -> LimitsSet | Refused:
-    added = sum(limit is not None for _, limit in request.changes)
-    if added and snapshot.stored_limits + added > MAX_STORED_LIMITS:
-        return Refused(Reason.TOO_MANY_LIMITS)
-    return LimitsSet(snapshot.root.limits_version + 1)
-
-
 def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest) -> Outcome:
     if isinstance(request, Release):
         return _release(snapshot, draft, request)
-    if draft.unit_id not in ("", request.unit_id):
+    if draft.currency.unit_id not in ("", request.unit_id):
         return Refused(Reason.UNIT_MISMATCH)
     if isinstance(request, Reserve):
         return _reserve(snapshot, draft, request)
@@ -177,9 +159,9 @@ def _release(snapshot: Snapshot, draft: Draft, request: Release) -> Outcome:
 
 def _admission(draft: Draft, cost: Cost) -> Exhausted | Refused | None:
     """Return why `cost` may not be added to every level, or None if it may."""
-    statuses = draft.statuses()
-    if all(status.has_room(cost) for status in statuses):
+    if draft.has_room(cost):
         return None
+    statuses = draft.statuses()
     if missing := shortfalls(statuses, cost):
         return Exhausted(draft.now, missing)
     # Only a level that tracks gets here with a sum that 64 bits cannot hold.
@@ -199,11 +181,11 @@ def _open_reservation(snapshot: Snapshot, draft: Draft) -> Reservation | None:
 def _recorded_release(snapshot: Snapshot, draft: Draft) -> str:
     """Return the release that the question was paid for as in a span that counts; empty: none."""
     paid = snapshot.query_paid
-    return paid.release_id if paid is not None and draft.leaf.counts(paid.window_start) else ""
+    return paid.release_id if paid is not None and draft.is_paid_in(paid.window_start) else ""
 
 
 def _release_is_paid(snapshot: Snapshot, draft: Draft) -> bool:
-    return snapshot.release_paid_in is not None and draft.leaf.counts(snapshot.release_paid_in)
+    return snapshot.release_paid_in is not None and draft.is_paid_in(snapshot.release_paid_in)
 
 
 def _contradicts(request: Charge, recorded: str) -> bool:
@@ -234,9 +216,9 @@ def _note_payment(draft: Draft, request: Charge, query_id: str, span: Microsecon
         draft.payment = Payment(request.release_id, query_id, span, keep_until)
 
 
-def _change(draft: Draft, request: BudgetRequest, outcome: Outcome) -> Change:
+def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Outcome) -> Change:
     return Change(
-        root=RootRecord(draft.unit_id, draft.now, request.limits_version),
+        root=replace(root, currency=draft.currency, last_time=draft.now),
         remembered=Remembered(request.fingerprint(), outcome, _kept_until(draft, outcome)),
         balances=draft.balances,
         opened=draft.opened,

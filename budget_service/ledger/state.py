@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
 from budget_service.ledger.values import Account, Cost, Fingerprint, Limit
 from budget_service.ledger.windows import Microseconds
@@ -20,10 +22,10 @@ MAX_EXPIRED_AT_ONCE = 1000
 class RootRecord:
     """What is kept once for a root account.
 
-    Its currency (empty: nothing is charged yet), the last time recorded, and how often its stored limits have changed.
+    Its currency, the last time recorded, and how often its stored limits have changed.
     """
 
-    unit_id: str = ""
+    currency: Currency = UNUSED
     last_time: Microseconds = 0
     limits_version: int = 0
 
@@ -32,8 +34,7 @@ class RootRecord:
         return max(clock, self.last_time)
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(NamedTuple):
     """A span of a level that a reservation or a charge counts in: its window or, of a sliding one, its day.
 
     `depth` is the level's number of segments.
@@ -60,12 +61,22 @@ class Reservation:
 
 
 class EntryKind(Enum):
-    """How a charge came about."""
+    """How a charge came about, or what else the journal tells.
+
+    CURRENCY: another currency is planned for the root account, or none any more if the entry has no `unit_id`. It takes
+    nothing, and its one hold begins with the new currency.
+    """
 
     SETTLED = "settled"
     DIRECT = "direct"
     FORFEITED = "forfeited"
     LOST = "lost"
+    CURRENCY = "currency"
+
+    @property
+    def is_charge(self) -> bool:
+        """Tell whether the entry says what somebody was charged."""
+        return self is not EntryKind.CURRENCY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

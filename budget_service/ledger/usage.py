@@ -32,6 +32,8 @@ class Usage:
 
     def add(self, entry: JournalEntry) -> None:
         """Count one entry if it is of such an account and time."""
+        if not entry.kind.is_charge:
+            return
         day = (entry.time - self.start) // DAY
         if 0 <= day < self.days and entry.account.depth >= self.depth:
             sums = self.spent[entry.account.level(self.depth)]

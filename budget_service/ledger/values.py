@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from budget_service.ledger.windows import WindowRule
 
@@ -14,6 +15,9 @@ MAX_SEGMENTS = 4
 MAX_SEGMENT_BYTES = 128
 
 Fingerprint: TypeAlias = str
+
+# Printable ASCII without the slash, as nearly all segments are: it is in every normal form.
+_PLAIN_SEGMENT = re.compile(r"[ -.0-~]{1,128}")
 
 
 class InvalidFieldError(ValueError):
@@ -79,18 +83,14 @@ class Cost:
 NOTHING = Cost(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """A path from the widest level to the analyst; build it with `parse` unless the segments are known to be good.
 
-    A level of an account is an account too: the prefix of its path.
+    A level of an account is an account too: the prefix of its path. It is a tuple because it is looked up many times a
+    request.
     """
 
     path: tuple[str, ...]
-
-    def __hash__(self) -> int:
-        # Accounts are looked up many times a request.
-        return hash(self.path)
 
     @staticmethod
     def parse(path: tuple[str, ...], field: str) -> Account:
@@ -98,7 +98,8 @@ class Account:
         if not 1 <= len(path) <= MAX_SEGMENTS:
             raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENTS} segments")
         for index, segment in enumerate(path):
-            _check_segment(segment, f"{field}[{index}]")
+            if not _PLAIN_SEGMENT.fullmatch(segment):
+                _check_segment(segment, f"{field}[{index}]")
         return Account(path)
 
     @property

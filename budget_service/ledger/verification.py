@@ -8,25 +8,30 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.digests import digest
-from budget_service.ledger.state import JournalEntry, Reservation
+from budget_service.ledger.state import EntryKind, JournalEntry, Reservation
 from budget_service.ledger.values import NOTHING, Account, Cost, Unit
 from budget_service.ledger.windows import Microseconds
 
 
 class Sum(Enum):
-    """What was added up."""
+    """What was added up, or gathered."""
 
     SPENT = "spent"
     RESERVED = "reserved"
+    CURRENCY = "currency"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A sum of one level that is not what it should be; `start` is that of its span, None for what is reserved."""
+    """A sum of one level that is not what it should be; `start` is that of its span, None for what is reserved.
+
+    For a currency that is not what it should be there is no unit, and `kept` and `rebuilt` are when it begins.
+    """
 
     level: Account
-    unit: Unit
+    unit: Unit | None
     sum: Sum
     start: Microseconds | None
     kept: int
@@ -41,21 +46,26 @@ class Checkpoint:
     entries: int = 0
     digest: str = ""
     spent: Mapping[Account, Mapping[Microseconds, Cost]] = field(default_factory=dict)
+    currency: Currency = UNUSED
 
 
 @dataclass
 class Rebuilt:
-    """What the journal says was spent, by level and start of span; give it every entry once, in their order."""
+    """What the journal says was spent, by level and start of span, and in which currency.
+
+    Give it every entry once, in their order.
+    """
 
     entries: int = 0
     digest: str = ""
     spent: dict[Account, dict[Microseconds, Cost]] = field(default_factory=lambda: defaultdict(dict))
     oldest: dict[Account, Microseconds] = field(default_factory=dict)
+    currency: Currency = UNUSED
 
     @staticmethod
     def after(checkpoint: Checkpoint) -> Rebuilt:
         """Return what a sealed journal says, to be continued."""
-        rebuilt = Rebuilt(checkpoint.entries, checkpoint.digest)
+        rebuilt = Rebuilt(checkpoint.entries, checkpoint.digest, currency=checkpoint.currency)
         rebuilt.spent.update({level: dict(spans) for level, spans in checkpoint.spent.items()})
         return rebuilt
 
@@ -65,12 +75,17 @@ class Rebuilt:
             level: {start: cost for start, cost in spans.items() if start >= self.oldest.get(level, 0)}
             for level, spans in self.spent.items()
         }
-        return Checkpoint(position, self.entries, self.digest, spent)
+        return Checkpoint(position, self.entries, self.digest, spent, self.currency)
 
     def add(self, entry: JournalEntry) -> None:
         """Count one entry in all its spans."""
         self.entries += 1
         self.digest = digest((self.digest.encode(), *entry_parts(entry)))
+        currency = self.currency.at(entry.time)
+        if entry.kind is EntryKind.CURRENCY:
+            self.currency = currency.followed_by(entry.unit_id, entry.holds[0].window_start)
+            return
+        self.currency = currency.charged(entry.unit_id)
         for hold in entry.holds:
             spans = self.spent[entry.account.level(hold.depth)]
             spans[hold.window_start] = spans.get(hold.window_start, NOTHING) + entry.cost
@@ -88,6 +103,13 @@ class Rebuilt:
             yield from _compared(level, Sum.SPENT, start, spent, spans.get(start, NOTHING))
         reserved = sum((cost for start, cost in held if start >= balance.reserved_since), NOTHING)
         yield from _compared(level, Sum.RESERVED, None, balance.reserved, reserved)
+
+    def currency_differences(self, root: Account, kept: Currency) -> Iterator[Difference]:
+        """Compare the currency of the root with the journal, when all that is planned has come."""
+        # The ledger notes that a moment has come with the next request only.
+        found, expected = kept.at_last, self.currency.at_last
+        if found != expected:
+            yield Difference(root, None, Sum.CURRENCY, None, found.since, expected.since)
 
     def missing(self, levels: Iterable[Account]) -> Iterator[Difference]:
         """Return what was last charged at levels that have no balance."""

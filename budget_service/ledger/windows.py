@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 Microseconds: TypeAlias = int
@@ -32,8 +32,7 @@ class Period(Enum):
     SLIDING = "sliding"
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The half-open span [start, end); `end` is None if the budget is never refreshed."""
 
     start: Microseconds
@@ -75,6 +74,10 @@ class WindowRule:
     period: Period
     zone: str
     days: int = 0
+
+    def __hash__(self) -> int:
+        # Rules are looked up several times a request, and few share a zone.
+        return hash(self.zone)
 
     def around(self, now: Microseconds) -> Span:
         """Return the span that contains `now`."""

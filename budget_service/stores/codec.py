@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from budget_service.ledger.balances import Day
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
     Charged,
+    CurrencyChanged,
     Exhausted,
     LevelStatus,
     LimitsSet,
@@ -26,10 +28,13 @@ from budget_service.ledger.values import Cost, Mode, Unit
 from budget_service.ledger.windows import Window
 
 NEVER = ""
+_MODES = {mode.value: mode for mode in Mode}
 
 
 def encode_outcome(outcome: Outcome) -> str:
     """Return the text of an outcome."""
+    if isinstance(outcome, Charged):
+        return _charged_text(outcome)
     return json.dumps(_outcome_parts(outcome), separators=(",", ":"))
 
 
@@ -42,18 +47,25 @@ def decode_outcome(text: str | bytes) -> Outcome:
     if kind == "charged":
         information, calls, already_paid, levels = parts
         return Charged(
-            _cost(information, calls), already_paid == "1", tuple(_level(*each) for each in levels)
+            _cost(information, calls), already_paid == "1", tuple([_level(each) for each in levels])
         )
     if kind == "released":
         information, calls, unit_id = parts
         return Released(_cost(information, calls), unit_id)
-    if kind == "limits":
-        return LimitsSet(int(parts[0]))
     if kind == "exhausted":
         decided_at, missing = parts
         return Exhausted(int(decided_at), tuple(_shortfall(*each) for each in missing))
     if kind == "refused":
         return Refused(Reason(parts[0]))
+    return _root_outcome(kind, *parts)
+
+
+def _root_outcome(kind: str, *parts: str) -> LimitsSet | CurrencyChanged:
+    match kind, parts:
+        case "limits", (version,):
+            return LimitsSet(int(version))
+        case "currency", (unit_id, begins_at):
+            return CurrencyChanged(unit_id, int(begins_at))
     raise ValueError("not an outcome of this version")
 
 
@@ -78,7 +90,37 @@ def decode_days(text: str) -> tuple[Day, ...]:
     return tuple(Day(int(start), int(leaves_at), _cost(*spent)) for start, leaves_at, *spent in parts)
 
 
-def _outcome_parts(outcome: Outcome) -> list[Any]:
+def encode_currency(currency: Currency) -> str:
+    """Return the text of a currency, `unit,since,next unit,next since`."""
+    return f"{currency.unit_id},{currency.since},{currency.next_unit_id},{currency.next_since}"
+
+
+def decode_currency(text: str) -> Currency:
+    """Return the currency of a text made by `encode_currency`; that of an empty one knows nothing."""
+    if not text:
+        return Currency()
+    unit_id, since, next_unit_id, next_since = text.split(",")
+    return Currency(unit_id, int(since), next_unit_id, int(next_since))
+
+
+def _charged_text(outcome: Charged) -> str:
+    """Write what every charge writes without the JSON library: nothing in it is a text that comes from outside."""
+    charged, levels = outcome.charged, ",".join([_level_text(each) for each in outcome.levels])
+    paid = _flag(outcome.already_paid)
+    return f'["charged","{charged.information}","{charged.calls}","{paid}",[{levels}]]'
+
+
+def _level_text(status: LevelStatus) -> str:
+    maximum, window, spent, reserved = status.maximum, status.window, status.spent, status.reserved
+    limit = f'"{status.depth}","{maximum.information}","{maximum.calls}","{status.mode.value}"'
+    bounds = f'"{window.start}","{encode_end(window.end)}"'
+    used = f'"{spent.information}","{spent.calls}","{reserved.information}","{reserved.calls}"'
+    return f"[{limit},{bounds},{used}]"
+
+
+def _outcome_parts(
+    outcome: Reserved | Released | LimitsSet | CurrencyChanged | Exhausted | Refused,
+) -> list[Any]:
     match outcome:
         case Reserved():
             paid = _flag(outcome.already_paid)
@@ -89,30 +131,34 @@ def _outcome_parts(outcome: Outcome) -> list[Any]:
                 str(outcome.expires_at),
                 paid,
             ]
-        case Charged():
-            levels = [_level_parts(each) for each in outcome.levels]
-            return ["charged", *_amounts(outcome.charged), _flag(outcome.already_paid), levels]
         case Released():
             return ["released", *_amounts(outcome.returned), outcome.unit_id]
-        case LimitsSet():
-            return ["limits", str(outcome.version)]
         case Exhausted():
             missing = [_shortfall_parts(each) for each in outcome.shortfalls]
             return ["exhausted", str(outcome.decided_at), missing]
         case Refused():
             return ["refused", outcome.reason.value]
+        case _:
+            return _root_outcome_parts(outcome)
 
 
-def _level_parts(status: LevelStatus) -> list[str]:
-    limit = [str(status.depth), *_amounts(status.maximum), status.mode.value]
-    window = [str(status.window.start), encode_end(status.window.end)]
-    return [*limit, *window, *_amounts(status.spent), *_amounts(status.reserved)]
+def _root_outcome_parts(outcome: LimitsSet | CurrencyChanged) -> list[str]:
+    if isinstance(outcome, LimitsSet):
+        return ["limits", str(outcome.version)]
+    return ["currency", outcome.unit_id, str(outcome.begins_at)]
 
 
-def _level(depth: str, *parts: str) -> LevelStatus:
-    max_information, max_calls, mode, start, end, *used = parts
-    maximum, spent, reserved = _cost(max_information, max_calls), _cost(*used[:2]), _cost(*used[2:])
-    return LevelStatus(int(depth), maximum, Mode(mode), Window(int(start), decode_end(end)), spent, reserved)
+def _level(parts: list[str]) -> LevelStatus:
+    depth, max_information, max_calls, mode, start, end, *used = parts
+    spent_information, spent_calls, reserved_information, reserved_calls = used
+    return LevelStatus(
+        int(depth),
+        Cost(int(max_information), int(max_calls)),
+        _MODES[mode],
+        Window(int(start), decode_end(end)),
+        Cost(int(spent_information), int(spent_calls)),
+        Cost(int(reserved_information), int(reserved_calls)),
+    )
 
 
 def _shortfall_parts(missing: Shortfall) -> list[str]:

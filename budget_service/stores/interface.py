@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
@@ -44,12 +45,14 @@ class StoreUnusableError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class BalancePage:
-    """Some balances of a root, with all its open reservations and its last position in the journal at that moment.
+    """Some balances of a root, its currency, all its open reservations and its last position in the journal, all of one
+    moment.
 
     `after` leads to the next page, and is empty after the last one. A page may repeat what an earlier one had.
     """
 
     position: str
+    currency: Currency
     balances: tuple[tuple[Account, Balance], ...]
     reservations: tuple[Reservation, ...]
     after: str
@@ -70,6 +73,9 @@ class Store(Protocol):
 
     async def limits(self, account: Account) -> StoredLimits:
         """Return the limits that are set on the levels of an account. Raises StoreUnavailableError."""
+
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root. Raises StoreUnavailableError."""
 
     async def roots(self) -> list[str]:
         """Return the first segments of all accounts that were ever used. Raises StoreUnavailableError."""
@@ -101,6 +107,9 @@ class Store(Protocol):
 
     async def check(self) -> None:
         """Return if requests can be served now, else raise a StoreError that says why not."""
+
+    async def ping(self) -> None:
+        """Return as soon as the store answers anything, however busy it is. Raises StoreError."""
 
     async def close(self) -> None:
         """Finish what was begun and let go of the store."""

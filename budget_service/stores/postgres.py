@@ -8,9 +8,10 @@ go together, as one transaction: the disk is waited for once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from itertools import islice
+from typing import Any, TypeAlias, TypeVar
 
 from psycopg import sql
 
@@ -33,7 +34,13 @@ from budget_service.stores.interface import (
     system_clock,
 )
 from budget_service.stores.postgres_address import parse_address
-from budget_service.stores.postgres_connections import FAULTS, Connections, Session, TooLongError
+from budget_service.stores.postgres_connections import (
+    FAULTS,
+    MAX_CONNECTIONS,
+    Connections,
+    Session,
+    TooLongError,
+)
 from budget_service.stores.postgres_schema import RULES, demand_promises, install
 
 # Two is what a window that ends between guess and decision takes.
@@ -47,27 +54,35 @@ _LIMITS = sql.SQL(
     "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
     "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s AND level = ANY(%s::text[])"
 )
+_ALL_LIMITS = sql.SQL(
+    "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
+    "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s"
+)
+_PING = sql.SQL("SELECT 1")
 _QUESTION = sql.SQL(
     "SELECT query_id FROM gris.reservations WHERE root = %s AND reservation_id = %s AND account = %s"
 )
 
-
-# A change that waits for its turn: what `apply_all` is told of it, and who waits for its kind and outcome.
-Waiting: TypeAlias = tuple[str, asyncio.Future[tuple[str, str]]]
+Result = TypeVar("Result")
+# A change that waits for its turn: who waits for its kind and outcome, and what `apply_all` is told of it.
+Waiting: TypeAlias = tuple[asyncio.Future[tuple[str, str]], str]
 
 
 class PostgresStore:
     """A Store in PostgreSQL. Nothing that may have had an effect is tried twice behind the caller's back.
 
-    Work that has begun is finished even if its caller is cancelled. `clock` replaces PostgreSQL's own time, for tests.
+    Work that has begun is finished even if its caller is cancelled; a change that still waits for its turn then has no
+    effect. `clock` replaces PostgreSQL's own time, for tests.
     """
 
     def __init__(self, address: str, *, allow_volatile: bool, clock: Clock | None) -> None:
-        self._connections = Connections(parse_address(address), self._prove)
+        self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS)
+        self._sign = Connections(parse_address(address), self._prove, 1)
         self._allow_volatile = allow_volatile
         self._clock = clock
-        self._waiting: dict[str, list[Waiting]] = {}
-        self._serving: set[asyncio.Task[None]] = set()
+        # By root account, in the order in which they came.
+        self._waiting: dict[str, dict[asyncio.Future[tuple[str, str]], str]] = {}
+        self._begun: set[asyncio.Task[Any]] = set()
         # How far PostgreSQL's clock was ahead of ours when a guess of its time was wrong.
         self._ahead: Microseconds = 0
 
@@ -115,6 +130,11 @@ class PostgresStore:
         ((version, limits),) = await self._reading(_LIMITS, account.root, account.root, names)
         return text.parse_limits(version, limits)
 
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        ((version, limits),) = await self._reading(_ALL_LIMITS, root, root)
+        return text.parse_limits(version, limits)
+
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
         return [root for (root,) in await self._reading(audit.ROOTS)]
@@ -158,31 +178,41 @@ class PostgresStore:
         except OutcomeUnknownError as error:
             raise StoreUnavailableError(str(error)) from None
 
+    async def ping(self) -> None:
+        """Return as soon as PostgreSQL answers, on a connection that nothing else waits for; see `Store`."""
+        async with self._sign.session() as session:
+            await session.rows(_PING)
+
     async def close(self) -> None:
         """Finish what was begun and close every connection."""
-        await asyncio.gather(*self._serving)
+        await asyncio.gather(*self._begun, return_exceptions=True)
         await self._connections.close()
+        await self._sign.close()
 
     async def _in_turn(self, root: str, told: str) -> tuple[str, str]:
         answered: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
-        if root in self._waiting:
-            self._waiting[root].append((told, answered))
-        else:
-            self._waiting[root] = [(told, answered)]
-            serving = asyncio.create_task(self._serve(root))
-            self._serving.add(serving)
-            serving.add_done_callback(self._serving.discard)
-        return await answered
+        waiting = self._waiting.get(root)
+        if waiting is None:
+            waiting = self._waiting[root] = {}
+            self._begin(self._serve(root, waiting))
+        waiting[answered] = told
+        try:
+            return await answered
+        finally:
+            # Whoever leaves before its turn leaves nothing behind.
+            waiting.pop(answered, None)
 
-    async def _serve(self, root: str) -> None:
+    async def _serve(self, root: str, waiting: dict[asyncio.Future[tuple[str, str]], str]) -> None:
         """Answer what waits for this root account, until nothing does."""
-        while waiting := self._waiting[root]:
-            self._waiting[root] = waiting[MAX_TOGETHER:]
-            await self._answer(waiting[:MAX_TOGETHER])
+        while waiting:
+            together = list(islice(waiting.items(), MAX_TOGETHER))
+            for answered, _ in together:
+                del waiting[answered]
+            await self._answer(together)
         del self._waiting[root]
 
     async def _answer(self, together: list[Waiting]) -> None:
-        told = f"[{','.join(each for each, _ in together)}]"
+        told = f"[{','.join([each for _, each in together])}]"
         try:
             answers = await self._rows(_APPLY, told)
         except Exception as error:
@@ -191,12 +221,25 @@ class PostgresStore:
                 for each in together:
                     await self._answer([each])
             else:
-                _tell([answered for _, answered in together], error)
+                _tell([answered for answered, _ in together], error)
         else:
-            for (_, answered), answer in zip(together, answers, strict=True):
+            for (answered, _), answer in zip(together, answers, strict=True):
                 # Whoever has left is not told.
                 if not answered.done():
                     answered.set_result(answer)
+
+    def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        """Do something to its end, whoever waits for it."""
+        task = asyncio.create_task(work)
+        self._begun.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._begun.discard(task)
+        # If the caller has left, nobody else looks at the failure, and asyncio would complain of it.
+        if not task.cancelled():
+            task.exception()
 
     async def _rows(self, query: sql.Composed | sql.SQL, *parameters: Any) -> list[Any]:
         async with self._session() as session:
@@ -213,7 +256,8 @@ class PostgresStore:
 
     async def _reading(self, query: sql.Composed | sql.SQL, *parameters: Any) -> list[Any]:
         try:
-            return await self._rows(query, *parameters)
+            # Cancelled in the middle, psycopg would ask the server to cancel the statement, and wait for that.
+            return await asyncio.shield(self._begin(self._rows(query, *parameters)))
         except OutcomeUnknownError as error:
             # A reading has no outcome that could be unknown.
             raise StoreUnavailableError(str(error)) from None

@@ -13,11 +13,13 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, sql
 
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import postgres_text as text
+from budget_service.stores.codec import decode_currency, encode_currency
 from budget_service.stores.interface import BalancePage, StoreUnavailableError
 from budget_service.stores.postgres_connections import Session
 
@@ -37,6 +39,7 @@ BALANCES = sql.SQL(
     )
     SELECT
       (SELECT max(entry) FROM gris.journal WHERE root = %s),
+      (SELECT to_json(each) FROM gris.roots AS each WHERE root = %s),
       (SELECT coalesce(json_agg(balance), '[]') FROM page),
       (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = %s)
     """
@@ -56,13 +59,14 @@ DROP_SEALED = sql.SQL(
 CHECKPOINT_TIMEOUT_SECONDS = 60.0
 
 _CHECKPOINT = sql.SQL(
-    "SELECT position, entries, digest, coalesce((SELECT json_agg(each) FROM gris.checkpoint_sums AS each "
+    "SELECT position, entries, digest, currency, coalesce((SELECT json_agg(each) FROM gris.checkpoint_sums AS each "
     "WHERE each.root = checkpoints.root), '[]') FROM gris.checkpoints WHERE root = %s"
 )
 # Whoever has replaced the checkpoint keeps it locked until its sums are replaced too.
 _REPLACE = sql.SQL(
-    "INSERT INTO gris.checkpoints AS last VALUES (%s, %s, %s, %s) ON CONFLICT (root) DO UPDATE "
-    "SET position = excluded.position, entries = excluded.entries, digest = excluded.digest "
+    "INSERT INTO gris.checkpoints AS last VALUES (%s, %s, %s, %s, %s) ON CONFLICT (root) DO UPDATE "
+    "SET position = excluded.position, entries = excluded.entries, digest = excluded.digest, "
+    "currency = excluded.currency "
     "WHERE last.entries <= excluded.entries RETURNING root"
 )
 _FORGET_SUMS = sql.SQL("DELETE FROM gris.checkpoint_sums WHERE root = %s")
@@ -79,7 +83,7 @@ def balances_parameters(root: str, after: str, most: int) -> tuple[Any, ...]:
     """Return what BALANCES is told; `after` is the last level of the page before."""
     # Bytes are compared, as PostgreSQL does for these columns.
     first = max(f"{root}/", after, key=str.encode)
-    return root, after, first, f"{root}0", most, root, root
+    return root, after, first, f"{root}0", most, root, root, root
 
 
 def read_entry(row: dict[str, Any]) -> JournalEntry:
@@ -99,9 +103,10 @@ def read_entry(row: dict[str, Any]) -> JournalEntry:
 
 def read_page(row: tuple[Any, ...], most: int) -> BalancePage:
     """Return the page that BALANCES found, in the order of its levels."""
-    position, balances, reservations = row
+    position, root, balances, reservations = row
     return BalancePage(
         position="" if position is None else str(position),
+        currency=text.read_currency(root) if root else Currency(),
         balances=tuple((text.read_account(each["level"]), text.read_balance(each)) for each in balances),
         reservations=tuple(text.read_reservation(each) for each in reservations),
         after=balances[-1]["level"] if len(balances) >= most else "",
@@ -114,17 +119,18 @@ async def load_checkpoint(session: Session, root: str) -> Checkpoint:
         found = await (await connection.execute(_CHECKPOINT, (root,))).fetchone()
     if found is None:
         return Checkpoint()
-    position, entries, digest, sums = found
+    position, entries, digest, currency, sums = found
     spent: dict[Account, dict[Microseconds, Cost]] = {}
     for each in sums:
         level = spent.setdefault(text.read_account(each["level"]), {})
         level[each["window_start"]] = Cost(each["information"], each["calls"])
-    return Checkpoint(str(position), entries, digest, spent)
+    return Checkpoint(str(position), entries, digest, spent, decode_currency(currency))
 
 
 async def write_checkpoint(session: Session, root: str, checkpoint: Checkpoint) -> None:
     """Put a checkpoint in the place of the last one, in one transaction. Raises StoreUnavailableError."""
-    fields = (root, int(checkpoint.position or 0), checkpoint.entries, checkpoint.digest)
+    summary = (checkpoint.entries, checkpoint.digest, encode_currency(checkpoint.currency))
+    fields = (root, int(checkpoint.position or 0), *summary)
     async with _at_length(session) as connection:
         if await (await connection.execute(_REPLACE, fields)).fetchone() is None:
             return

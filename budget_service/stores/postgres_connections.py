@@ -106,12 +106,12 @@ class Session:
 
 
 class Connections:
-    """At most MAX_CONNECTIONS sessions, the last one used first; each has passed `prove` before it is used."""
+    """At most `most` sessions, the last one used first; each has passed `prove` before it is used."""
 
-    def __init__(self, address: Address, prove: Callable[[Session], Awaitable[None]]) -> None:
+    def __init__(self, address: Address, prove: Callable[[Session], Awaitable[None]], most: int) -> None:
         self._address = address
         self._prove = prove
-        self._free = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._free = asyncio.Semaphore(most)
         self._connecting = asyncio.Semaphore(MAX_CONNECTING)
         self._idle: list[Session] = []
 

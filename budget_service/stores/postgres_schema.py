@@ -13,7 +13,7 @@ from psycopg import AsyncConnection, sql
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.postgres_connections import Session
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"
@@ -21,11 +21,16 @@ TABLES = (SQL / "tables.sql").read_bytes()
 PLACEHOLDER = "gris_rules"
 _FUNCTIONS = "\n".join(
     (SQL / f"{name}.sql").read_text(encoding="utf-8")
-    for name in ("ledger", "balances", "reserve", "charge", "release", "limits", "apply")
+    for name in ("ledger", "balances", "reserve", "charge", "release", "limits", "currency", "apply")
 )
 # Every program calls the functions it brought: another one beside it, with other rules, changes nothing for it.
 RULES = f"{PLACEHOLDER}_{hashlib.sha256(_FUNCTIONS.encode()).hexdigest()[:16]}"
 FUNCTIONS = _FUNCTIONS.replace(f"{PLACEHOLDER}.", f"{RULES}.").encode()
+
+# What makes a schema into the next one.
+MIGRATIONS = {
+    1: (SQL / "from_1.sql").read_bytes(),
+}
 
 # Any number that other programs of the database are unlikely to lock.
 INSTALLATION_LOCK = 0x67726973
@@ -91,6 +96,12 @@ async def _install_tables(connection: AsyncConnection[Any]) -> None:
         raise StoreUnusableError(
             f"this PostgreSQL has schema {found}, newer than this program's {SCHEMA_VERSION}"
         )
+    if found < SCHEMA_VERSION:
+        # A process of the older program can do nothing from now on.
+        await _drop_functions(connection)
+        for version in range(found, SCHEMA_VERSION):
+            await connection.execute(MIGRATIONS[version])
+        await connection.execute("UPDATE gris.schema SET version = %s", (SCHEMA_VERSION,))
 
 
 async def _drop_functions(connection: AsyncConnection[Any]) -> None:

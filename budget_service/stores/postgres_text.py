@@ -7,11 +7,14 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from budget_service.ledger.administration import REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance, Day
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
 from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
 from budget_service.ledger.requests import (
     BudgetRequest,
+    ChangeCurrency,
     Charge,
     Release,
     Request,
@@ -19,12 +22,12 @@ from budget_service.ledger.requests import (
     SetLimits,
     payer_of,
 )
-from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.stores.codec import decode_outcome
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 # What is out of date goes a little at a time, faster than it comes.
 PURGED_AT_ONCE = 20
@@ -42,8 +45,7 @@ def argument(request: Request, guess: Microseconds, clock: Microseconds | None) 
         "retention": RETENTION,
         "refusal_retention": REFUSAL_RETENTION,
     }
-    own = _limit_fields(request) if isinstance(request, SetLimits) else _budget_fields(request, guess)
-    return json.dumps(told | own, ensure_ascii=False)
+    return _ENCODER.encode(told | _fields(request, guess))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -59,7 +61,7 @@ def parse_answer(kind: str, text: str) -> Answer:
 def parse_reading(found: dict[str, Any]) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read` found, and its time."""
     snapshot = Snapshot(
-        root=RootRecord(found["unit_id"], found["last_time"], found["limits_version"]),
+        root=RootRecord(read_currency(found), found["last_time"], found["limits_version"]),
         balances={read_account(each["level"]): read_balance(each) for each in found["balances"] or ()},
         due=tuple(read_reservation(each) for each in found["due"] or ()),
     )
@@ -83,6 +85,27 @@ def escaped(id_: str) -> str:
 def unescaped(text: str) -> str:
     """Return the id that `escaped` has made this text of."""
     return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
+
+
+def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:
+    match request:
+        case SetLimits():
+            return _limit_fields(request)
+        case ChangeCurrency():
+            return _currency_fields(request, guess)
+        case _:
+            return _budget_fields(request, guess)
+
+
+def _currency_fields(request: ChangeCurrency, guess: Microseconds) -> dict[str, Any]:
+    window = request.window(guess)
+    return {
+        "operation": "change currency",
+        "unit_id": request.unit_id,
+        "limits_version": request.limits_version,
+        "window_start": window.start,
+        "window_end": window.end,
+    }
 
 
 def _limit_fields(request: SetLimits) -> dict[str, Any]:
@@ -174,6 +197,11 @@ def read_reservation(row: dict[str, Any]) -> Reservation:
         forfeits=row["forfeits"],
         holds=read_holds(row["holds"]),
     )
+
+
+def read_currency(row: dict[str, Any]) -> Currency:
+    """Return the currency of a row of a root."""
+    return Currency(row["unit_id"], row["currency_since"], row["next_unit_id"], row["next_since"])
 
 
 def read_account(text: str) -> Account:

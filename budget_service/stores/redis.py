@@ -22,7 +22,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits, parse_limit
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import Charge, Release, Request, Reserve, SetLimits
+from budget_service.ledger.requests import ChangeCurrency, Charge, Release, Request, Reserve, SetLimits
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
@@ -81,11 +81,13 @@ BALANCES = Script("balances.lua")
 SEAL = Script("seal.lua")
 DROP_SEALED = Script("drop_sealed.lua")
 STORED_LIMITS = Script("stored_limits.lua")
+ALL_LIMITS = Script("all_limits.lua")
 CHANGES: dict[type[Request], Script] = {
     Reserve: Script("ledger.lua", "reserve.lua"),
     Charge: Script("ledger.lua", "charge.lua"),
     Release: Script("ledger.lua", "release.lua"),
     SetLimits: Script("ledger.lua", "limits.lua"),
+    ChangeCurrency: Script("ledger.lua", "currency.lua"),
 }
 
 
@@ -95,10 +97,18 @@ class RedisStore:
     `clock` replaces Redis' own time, for tests.
     """
 
-    def __init__(self, pool: BlockingConnectionPool, *, allow_volatile: bool, clock: Clock | None) -> None:
+    def __init__(
+        self,
+        pool: BlockingConnectionPool,
+        sign_pool: BlockingConnectionPool,
+        *,
+        allow_volatile: bool,
+        clock: Clock | None,
+    ) -> None:
         self._pool = pool
         self._client = Redis(connection_pool=pool)
         self._line = Line(pool)
+        self._sign = Redis(connection_pool=sign_pool)
         self._allow_volatile = allow_volatile
         self._clock = clock
         # How far Redis' clock was ahead of ours when a guess of its time was wrong.
@@ -107,7 +117,9 @@ class RedisStore:
     @staticmethod
     async def open(address: str, *, allow_volatile: bool = False, clock: Clock | None = None) -> RedisStore:
         """Connect and check that Redis keeps what it is given. Raises StoreUnavailableError or StoreUnusableError."""
-        store = RedisStore(_pool(address), allow_volatile=allow_volatile, clock=clock)
+        store = RedisStore(
+            _pool(address, MAX_CONNECTIONS), _pool(address, 1), allow_volatile=allow_volatile, clock=clock
+        )
         try:
             await store.check()
             await bring_up(store._client)
@@ -147,6 +159,11 @@ class RedisStore:
         version, *limits = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
         found = {level: parse_limit(each) for level, each in zip(levels, limits, strict=True) if each}
         return StoredLimits(int(version), found)
+
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        version, found = await self._ask(ALL_LIMITS, text.limits_keys(root))
+        return text.parse_all_limits(version, found)
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
@@ -211,9 +228,17 @@ class RedisStore:
                 "this Redis forgets charges when it dies: start it with --appendonly yes"
             )
 
+    async def ping(self) -> None:
+        """Return as soon as Redis answers, on a connection that nothing else waits for; see `Store`."""
+        try:
+            await self._sign.ping()
+        except (RedisError, OSError) as error:
+            raise StoreUnavailableError(str(error)) from error
+
     async def close(self) -> None:
         """Finish what was sent and close every connection."""
         await self._line.close()
+        await self._sign.connection_pool.disconnect()
         await self._pool.disconnect()
 
     async def _warn_of_losses(self) -> None:
@@ -267,7 +292,7 @@ class RedisStore:
         return "" if self._clock is None else str(self._clock())
 
 
-def _pool(address: str) -> BlockingConnectionPool:
+def _pool(address: str, connections: int) -> BlockingConnectionPool:
     try:
         parts = urlsplit(address)
         if "#" in address or "@" in parts.path + parts.query:
@@ -275,7 +300,7 @@ def _pool(address: str) -> BlockingConnectionPool:
             raise StoreUnusableError(UNREADABLE_ADDRESS)
         return BlockingConnectionPool.from_url(
             address,
-            max_connections=MAX_CONNECTIONS,
+            max_connections=connections,
             timeout=ANSWER_TIMEOUT_SECONDS,
             socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
             socket_timeout=ANSWER_TIMEOUT_SECONDS,

@@ -2,13 +2,14 @@
 
 Commands that come while the answers to others are awaited are sent at once when those are there: one system call, one
 turn of Redis and, with `appendfsync always`, one wait for the disk for all of them. A lone one waits for nobody.
-Whoever asked may be cancelled; what was sent is read to its end all the same, so that no answer is taken for another.
+Whoever asked may be cancelled; what was sent is read to its end all the same, so that no answer is taken for another,
+and what still waits is not sent.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from itertools import islice
 from typing import Any, TypeAlias
 
 from redis.asyncio import BlockingConnectionPool
@@ -18,7 +19,7 @@ from budget_service.stores.interface import OutcomeUnknownError, StoreError, Sto
 
 MAX_SENT_AT_ONCE = 256
 
-Asked: TypeAlias = tuple[tuple[str, ...], "asyncio.Future[Any]"]
+Asked: TypeAlias = tuple["asyncio.Future[Any]", tuple[str, ...]]
 
 
 class Line:
@@ -26,7 +27,8 @@ class Line:
 
     def __init__(self, pool: BlockingConnectionPool) -> None:
         self._pool = pool
-        self._waiting: deque[Asked] = deque()
+        # In the order in which they came.
+        self._waiting: dict[asyncio.Future[Any], tuple[str, ...]] = {}
         self._worker: asyncio.Task[None] | None = None
 
     async def ask(self, *command: str) -> Any:
@@ -36,10 +38,14 @@ class Line:
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
-        self._waiting.append((command, answer))
+        self._waiting[answer] = command
         if self._worker is None:
             self._worker = loop.create_task(self._work())
-        return await answer
+        try:
+            return await answer
+        finally:
+            # Whoever leaves before its turn leaves nothing behind.
+            self._waiting.pop(answer, None)
 
     async def close(self) -> None:
         """Read the answers to what was sent."""
@@ -49,8 +55,10 @@ class Line:
     async def _work(self) -> None:
         try:
             while self._waiting:
-                most = min(len(self._waiting), MAX_SENT_AT_ONCE)
-                await self._exchange([self._waiting.popleft() for _ in range(most)])
+                batch = list(islice(self._waiting.items(), MAX_SENT_AT_ONCE))
+                for answer, _ in batch:
+                    del self._waiting[answer]
+                await self._exchange(batch)
         finally:
             self._worker = None
 
@@ -62,9 +70,9 @@ class Line:
             _fail(batch, StoreUnavailableError, str(error))
             return
         try:
-            packed = [part for command, _ in batch for part in connection.pack_command(*command)]
+            packed = [part for _, command in batch for part in connection.pack_command(*command)]
             await connection.send_packed_command(packed)
-            for _, answer in batch:
+            for answer, _ in batch:
                 await _read(connection, answer)
         except Exception as error:
             await connection.disconnect()
@@ -85,7 +93,7 @@ async def _read(connection: Any, answer: asyncio.Future[Any]) -> None:
 
 
 def _fail(batch: list[Asked], kind: type[StoreError], message: str) -> None:
-    for _, answer in batch:
+    for answer, _ in batch:
         # Some have their answer already, and a caller that was cancelled waits no more.
         if not answer.done():
             answer.set_exception(kind(message))

@@ -9,9 +9,12 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
+from budget_service.ledger.currency import Currency
+from budget_service.stores.codec import encode_currency
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+PAYMENTS_HAVE_NAMES = 3
 SCHEMA_KEY = "gris:schema"
 
 
@@ -28,10 +31,19 @@ async def bring_up(client: Any) -> None:
                 f"this Redis has schema {found}, newer than this program's {SCHEMA_VERSION}"
             )
         if found < SCHEMA_VERSION:
-            await _name_each_payment(client)
+            if found < PAYMENTS_HAVE_NAMES:
+                await _name_each_payment(client)
+            await _give_each_checkpoint_its_currency(client)
             await client.set(SCHEMA_KEY, str(SCHEMA_VERSION))
     except (RedisError, OSError) as error:
         raise StoreUnavailableError(str(error)) from error
+
+
+async def _give_each_checkpoint_its_currency(client: Any) -> None:
+    """Up to schema 3 each root had one currency from the beginning."""
+    async for key in client.scan_iter("gris:{*}:checkpoint"):
+        unit_id = await client.hget(key.removesuffix("checkpoint") + "root", "unit_id")
+        await client.hset(key, "currency", encode_currency(Currency(unit_id or "")))
 
 
 async def _name_each_payment(client: Any) -> None:

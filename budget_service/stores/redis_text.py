@@ -3,14 +3,15 @@
 All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot.
 A script makes the keys of payments itself, since only it knows the question of a reservation; they share the slot too.
 
-    gris:{ROOT}:root           hash     unit_id, last_time, limits_version
+    gris:{ROOT}:root           hash     unit_id, currency_since, next_unit_id, next_since, last_time, limits_version
     gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
                                         reserved since:leaves at:earlier days
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
-    gris:{ROOT}:checkpoint     hash     position, entries, digest; level:LEVEL -> start,information,calls; each
+    gris:{ROOT}:checkpoint     hash     position, entries, digest, currency;
+                                        level:LEVEL -> start,information,calls; each
     gris:{ROOT}:paid:PAYER//release//ID   string   start of the span in which the release was paid for
     gris:{ROOT}:paid:PAYER//query//ID     string   the same, a colon, and the id of the release
     gris:{ROOT}:request:ID     hash     keep_until, fingerprint, outcome
@@ -20,22 +21,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
+from budget_service.ledger.administration import REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance
-from budget_service.ledger.limits import MAX_STORED_LIMITS, limit_text
+from budget_service.ledger.currency import Currency
+from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
 from budget_service.ledger.outcomes import Answer, Reason, Refused
 from budget_service.ledger.requests import (
     BudgetRequest,
+    ChangeCurrency,
     Charge,
     Release,
     Request,
     Reserve,
+    RootRequest,
     SetLimits,
     payer_of,
 )
-from budget_service.ledger.rules import REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
     EntryKind,
@@ -48,17 +53,26 @@ from budget_service.ledger.state import (
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds, Window
-from budget_service.stores.codec import decode_days, decode_end, decode_outcome, encode_end
+from budget_service.stores.codec import (
+    decode_currency,
+    decode_days,
+    decode_end,
+    decode_outcome,
+    encode_currency,
+    encode_end,
+)
 from budget_service.stores.interface import BalancePage
 
 ROOT_KEYS = "gris:{*}:root"
+_READ = ("root", "balances", "reservations", "ends")
 FIELDS_AT_ONCE = 1000
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
 def reading_keys(root: str) -> list[str]:
     """Return the keys of `read.lua`, in its order."""
-    return [_key(root, name) for name in ("root", "balances", "reservations", "ends")]
+    return [_key(root, name) for name in _READ]
 
 
 def limits_keys(root: str) -> list[str]:
@@ -88,7 +102,8 @@ def new_checkpoint_key(root: str, name: str) -> str:
 
 def checkpoint_fields(checkpoint: Checkpoint) -> Iterator[list[str]]:
     """Give the fields of a checkpoint's hash and their values, in portions."""
-    yield ["position", checkpoint.position, "entries", str(checkpoint.entries), "digest", checkpoint.digest]
+    yield ["position", checkpoint.position, "entries", str(checkpoint.entries)]
+    yield ["digest", checkpoint.digest, "currency", encode_currency(checkpoint.currency)]
     portion: list[str] = []
     for level, spans in checkpoint.spent.items():
         sums = (f"{start},{cost.information},{cost.calls};" for start, cost in spans.items())
@@ -110,7 +125,8 @@ def parse_checkpoint(fields: list[str]) -> Checkpoint:
         for name, text in kept.items()
         if name.startswith("level:")
     }
-    return Checkpoint(kept["position"], int(kept["entries"]), kept["digest"], spent)
+    currency = decode_currency(kept["currency"])
+    return Checkpoint(kept["position"], int(kept["entries"]), kept["digest"], spent, currency)
 
 
 def _sums(text: str) -> dict[Microseconds, Cost]:
@@ -125,10 +141,10 @@ def root_of(root_key: str) -> str:
 
 def request_keys(request: Request) -> list[str]:
     """Return the keys of a changing script, in the order of `ledger.lua`."""
-    root = request.account.root
-    payer = "" if isinstance(request, SetLimits) else payer_of(request)
+    prefix = _prefix(request.account.root)
+    payer = "" if isinstance(request, RootRequest) else payer_of(request)
     named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits")
-    return reading_keys(root) + [_key(root, name) for name in named]
+    return [prefix + name for name in (*_READ, *named)]
 
 
 def argument(request: Request, guess: Microseconds, clock: str) -> str:
@@ -141,8 +157,7 @@ def argument(request: Request, guess: Microseconds, clock: str) -> str:
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
     }
-    own = _limit_fields(request) if isinstance(request, SetLimits) else _budget_fields(request, guess)
-    return json.dumps(told | own, ensure_ascii=False)
+    return _ENCODER.encode(told | _fields(request, guess))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -152,11 +167,13 @@ def parse_answer(kind: str, text: str) -> Answer:
 
 def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read.lua` found, and its time."""
-    now, unit_id, last_time, limits_version, *rest = reply
+    now, unit_id, since, next_unit_id, next_since, last_time, limits_version, *rest = reply
     accounts = [each.level for each in levels]
     texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
     snapshot = Snapshot(
-        root=RootRecord(unit_id, int(last_time), int(limits_version)),
+        root=RootRecord(
+            Currency(unit_id, int(since), next_unit_id, int(next_since)), int(last_time), int(limits_version)
+        ),
         balances={level: _balance(text) for level, text in zip(accounts, texts, strict=True) if text},
         due=tuple(
             parse_reservation(id_, text, unit_id) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)
@@ -184,13 +201,19 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
 
 def parse_balances(reply: list[Any]) -> BalancePage:
     """Return the page that `balances.lua` found; the reservations of schema 1 count in the root's currency."""
-    position, cursor, unit_id, balances, reservations = reply
+    position, cursor, unit_id, since, next_unit_id, next_since, balances, reservations = reply
     return BalancePage(
         position=position,
+        currency=Currency(unit_id, int(since), next_unit_id, int(next_since)),
         balances=tuple((_account(level), _balance(text)) for level, text in _pairs(balances)),
         reservations=tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(reservations)),
         after="" if cursor == "0" else cursor,
     )
+
+
+def parse_all_limits(version: str, limits: list[str]) -> StoredLimits:
+    """Return the limits of a root that `all_limits.lua` found."""
+    return StoredLimits(int(version), {_account(level): parse_limit(each) for level, each in _pairs(limits)})
 
 
 def parse_entry(fields: list[str]) -> JournalEntry:
@@ -219,7 +242,33 @@ def _holds(kept: Any) -> tuple[Hold, ...]:
 
 
 def _key(root: str, name: str) -> str:
-    return f"gris:{{{quote(root, safe='')}}}:{name}"
+    return f"{_prefix(root)}{name}"
+
+
+@lru_cache(maxsize=1000)
+def _prefix(root: str) -> str:
+    return f"gris:{{{quote(root, safe='')}}}:"
+
+
+def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:
+    match request:
+        case SetLimits():
+            return _limit_fields(request)
+        case ChangeCurrency():
+            return _currency_fields(request, guess)
+        case _:
+            return _budget_fields(request, guess)
+
+
+def _currency_fields(request: ChangeCurrency, guess: Microseconds) -> dict[str, Any]:
+    window = request.window(guess)
+    return {
+        "unit_id": request.unit_id,
+        "window": [str(window.start), encode_end(window.end)],
+        "limits_version": str(request.limits_version),
+        "levels": [],
+        "expired_at_once": "0",
+    }
 
 
 def _limit_fields(request: SetLimits) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -49,11 +49,14 @@ DENSE = 4
 GATHER_SECONDS = 0.001
 
 Result = TypeVar("Result")
-Waiting: TypeAlias = tuple[Request, "asyncio.Future[Answer]"]
+Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Request]
 
 
 class SqliteStore:
-    """A Store in one file. Work that has begun is finished even if its caller is cancelled."""
+    """A Store in one file.
+
+    Work that has begun is finished even if its caller is cancelled; a request that still waits then has no effect.
+    """
 
     def __init__(self, connection: sqlite3.Connection, clock: Clock, path: Path | None) -> None:
         self._connection = connection
@@ -64,7 +67,8 @@ class SqliteStore:
         self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         # Whoever has the turn may use the connection.
         self._turn = asyncio.Lock()
-        self._waiting: deque[Waiting] = deque()
+        # In the order in which they came.
+        self._waiting: dict[asyncio.Future[Answer], Request] = {}
         self._worker: asyncio.Task[None] | None = None
 
     @staticmethod
@@ -90,10 +94,14 @@ class SqliteStore:
         """Decide a request and commit the change, together with others; see `Store`."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
-        self._waiting.append((request, answer))
+        self._waiting[answer] = request
         if self._worker is None:
             self._worker = loop.create_task(self._work())
-        return await answer
+        try:
+            return await answer
+        finally:
+            # Whoever leaves before its turn leaves nothing behind.
+            self._waiting.pop(answer, None)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
@@ -102,6 +110,10 @@ class SqliteStore:
     async def limits(self, account: Account) -> StoredLimits:
         """Return the limits that are set on the levels of an account; see `Store`."""
         return await self._reading(lambda: self._view.limits(account))
+
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root; see `Store`."""
+        return await self._reading(lambda: self._view.all_limits(root))
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
@@ -135,6 +147,9 @@ class SqliteStore:
     async def check(self) -> None:
         """Return if the file is still there and commits are forced to it; then mark how far it has come."""
         await self._save_mark(await self._reading(self._state))
+
+    async def ping(self) -> None:
+        """Return at once: the store is this process, and a disk that is slow is waited for; see `Store`."""
 
     async def close(self) -> None:
         """Finish what was begun and free the file."""
@@ -192,10 +207,19 @@ class SqliteStore:
                 if DENSE <= served + len(self._waiting) < MAX_BATCH:
                     await asyncio.sleep(GATHER_SECONDS)
                 async with self._turn:
-                    served = min(len(self._waiting), MAX_BATCH)
-                    await self._serve([self._waiting.popleft() for _ in range(served)])
+                    batch = self._take()
+                    if batch:
+                        await self._serve(batch)
+                served = len(batch)
         finally:
             self._worker = None
+
+    def _take(self) -> list[Waiting]:
+        """Return those whose turn it is; they wait no more."""
+        batch = list(islice(self._waiting.items(), MAX_BATCH))
+        for answer, _ in batch:
+            del self._waiting[answer]
+        return batch
 
     async def _serve(self, batch: list[Waiting]) -> None:
         try:
@@ -208,19 +232,35 @@ class SqliteStore:
             for each in batch:
                 await self._serve([each])
             return
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._committer, self._commit)
-        except Exception as error:
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[None] = loop.create_future()
+
+        def commit() -> None:
+            # The callers are told in the same turn of the loop that hears of it.
+            loop.call_soon_threadsafe(self._finish, batch, results, self._commit(), told)
+
+        self._committer.submit(commit)
+        await told
+
+    def _finish(
+        self,
+        batch: list[Waiting],
+        results: list[Answer | Exception],
+        failure: Exception | None,
+        told: asyncio.Future[None],
+    ) -> None:
+        if failure is not None:
             self._view.forget()
             # A commit that failed may still be found on the disk after a crash.
-            results = [OutcomeUnknownError(str(error)) for _ in batch]
+            results = [OutcomeUnknownError(str(failure)) for _ in batch]
         _tell(batch, results)
+        told.set_result(None)
 
     def _decide(self, batch: list[Waiting]) -> list[Answer | Exception]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             now = self._clock()
-            results = [self._decide_one(request) for request, _ in batch]
+            results = [self._decide_one(request) for _, request in batch]
             self._view.flush()
             self._view.purge(now, len(batch))
         except BaseException:
@@ -240,13 +280,16 @@ class SqliteStore:
             self._view.note(request, decision.change)
         return decision.answer
 
-    def _commit(self) -> None:
+    def _commit(self) -> Exception | None:
+        """Wait for the disk, on the other thread; return why the commit failed, if it did."""
         try:
             self._connection.execute("COMMIT")
-        except sqlite3.Error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
+        except Exception as error:
+            with suppress(sqlite3.Error):
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+            return error
+        return None
 
 
 def _translated(error: Exception) -> Exception:
@@ -258,7 +301,7 @@ def _translated(error: Exception) -> Exception:
 
 
 def _tell(batch: Iterable[Waiting], results: Iterable[Answer | Exception]) -> None:
-    for (_, answer), result in zip(batch, results, strict=True):
+    for (answer, _), result in zip(batch, results, strict=True):
         # A caller that was cancelled waits no more.
         if answer.done():
             continue

@@ -11,6 +11,7 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import sqlite_rows as rows
+from budget_service.stores.codec import decode_currency, encode_currency
 from budget_service.stores.interface import BalancePage
 
 OF_ROOT = "substr(account, 1, instr(account || '/', '/') - 1) = ?"
@@ -43,6 +44,7 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
     balances = tuple((_account(row[0]), rows.read_balance(*row)) for row in own + below)
     return BalancePage(
         position=_last_position(connection, root),
+        currency=rows.find_root(connection, root).currency,
         balances=balances,
         reservations=_reservations(connection, root),
         after=below[-1][0] if len(below) == most else "",
@@ -51,7 +53,7 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
 
 def load_checkpoint(connection: sqlite3.Connection, root: str) -> Checkpoint:
     """Return how far the journal of a root is sealed."""
-    query = "SELECT position, entries, digest FROM checkpoints WHERE root = ?"
+    query = "SELECT position, entries, digest, currency FROM checkpoints WHERE root = ?"
     row = connection.execute(query, (root,)).fetchone()
     if row is None:
         return Checkpoint()
@@ -59,8 +61,8 @@ def load_checkpoint(connection: sqlite3.Connection, root: str) -> Checkpoint:
     query = "SELECT level, window_start, information, calls FROM checkpoint_sums WHERE root = ?"
     for level, start, *amounts in connection.execute(query, (root,)):
         spent.setdefault(_account(level), {})[start] = Cost(*amounts)
-    position, entries, digest = row
-    return Checkpoint(str(position), entries, digest, spent)
+    position, entries, digest, currency = row
+    return Checkpoint(str(position), entries, digest, spent, decode_currency(currency))
 
 
 def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Checkpoint) -> None:
@@ -70,12 +72,13 @@ def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Chec
         for level, spans in checkpoint.spent.items()
         for start, cost in spans.items()
     ]
-    fields = (root, int(checkpoint.position or 0), checkpoint.entries, checkpoint.digest)
+    summary = (checkpoint.entries, checkpoint.digest, encode_currency(checkpoint.currency))
+    fields = (root, int(checkpoint.position or 0), *summary)
     with _transaction(connection):
         query = "SELECT entries FROM checkpoints WHERE root = ?"
         last = connection.execute(query, (root,)).fetchone()
         if last is None or last[0] <= checkpoint.entries:
-            connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)", fields)
+            connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", fields)
             connection.execute("DELETE FROM checkpoint_sums WHERE root = ?", (root,))
             connection.executemany("INSERT INTO checkpoint_sums VALUES (?, ?, ?, ?, ?)", sums)
 

@@ -14,12 +14,28 @@ from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 5
 CACHE_KIBIBYTES = 64 * 1024
+
+# Their keys come in any order. The rows themselves are added at the end, so that each touches one page of keys only:
+# every page that a commit touches is written to the disk.
+OUTCOMES = (
+    """CREATE TABLE outcomes (
+        root TEXT NOT NULL, request_id TEXT NOT NULL, fingerprint TEXT NOT NULL, outcome TEXT NOT NULL,
+        keep_until INTEGER NOT NULL, PRIMARY KEY (root, request_id))""",
+    "CREATE INDEX outcomes_by_age ON outcomes (keep_until)",
+)
+PAYMENTS = (
+    """CREATE TABLE payments (
+        account TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, release_id TEXT NOT NULL,
+        window_start INTEGER NOT NULL, keep_until INTEGER, PRIMARY KEY (account, kind, id))""",
+    "CREATE INDEX payments_by_age ON payments (keep_until)",
+)
 
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
-    "limits_version INTEGER NOT NULL) WITHOUT ROWID",
+    "limits_version INTEGER NOT NULL, currency_since INTEGER NOT NULL, next_unit_id TEXT NOT NULL, "
+    "next_since INTEGER NOT NULL) WITHOUT ROWID",
     # A limit is written as `limits.limit_text`.
     "CREATE TABLE limits (root TEXT NOT NULL, level TEXT NOT NULL, limit_text TEXT NOT NULL, "
     "PRIMARY KEY (root, level)) WITHOUT ROWID",
@@ -36,14 +52,8 @@ SCHEMA = (
         paid_release_id TEXT NOT NULL, forfeits INTEGER NOT NULL, holds TEXT NOT NULL, unit_id TEXT NOT NULL,
         PRIMARY KEY (root, reservation_id)) WITHOUT ROWID""",
     "CREATE INDEX reservations_by_end ON reservations (root, expires_at, reservation_id)",
-    """CREATE TABLE outcomes (
-        root TEXT NOT NULL, request_id TEXT NOT NULL, fingerprint TEXT NOT NULL, outcome TEXT NOT NULL,
-        keep_until INTEGER NOT NULL, PRIMARY KEY (root, request_id)) WITHOUT ROWID""",
-    "CREATE INDEX outcomes_by_age ON outcomes (keep_until)",
-    """CREATE TABLE payments (
-        account TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, release_id TEXT NOT NULL,
-        window_start INTEGER NOT NULL, keep_until INTEGER, PRIMARY KEY (account, kind, id)) WITHOUT ROWID""",
-    "CREATE INDEX payments_by_age ON payments (keep_until)",
+    *OUTCOMES,
+    *PAYMENTS,
     """CREATE TABLE journal (
         entry INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, account TEXT NOT NULL,
         information INTEGER NOT NULL, calls INTEGER NOT NULL, unit_id TEXT NOT NULL, request_id TEXT NOT NULL,
@@ -52,9 +62,9 @@ SCHEMA = (
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
-    # How far each root's journal is sealed, and what counts of it.
+    # How far each root's journal is sealed, and what counts of it; the currency as `encode_currency` writes it.
     "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
-    "digest TEXT NOT NULL) WITHOUT ROWID",
+    "digest TEXT NOT NULL, currency TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE checkpoint_sums (
         root TEXT NOT NULL, level TEXT NOT NULL, window_start INTEGER NOT NULL, information INTEGER NOT NULL,
         calls INTEGER NOT NULL, PRIMARY KEY (root, level, window_start)) WITHOUT ROWID""",
@@ -85,7 +95,30 @@ MIGRATIONS = {
         "CREATE INDEX payments_by_age ON payments (keep_until)",
         "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
         "DROP TRIGGER journal_is_not_shortened",
-        *SCHEMA[-3:],
+        "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
+        "digest TEXT NOT NULL) WITHOUT ROWID",
+        *SCHEMA[-2:],
+    ),
+    3: (
+        "ALTER TABLE outcomes RENAME TO outcomes_before",
+        "ALTER TABLE payments RENAME TO payments_before",
+        "DROP INDEX outcomes_by_age",
+        "DROP INDEX payments_by_age",
+        *OUTCOMES,
+        *PAYMENTS,
+        "INSERT INTO outcomes SELECT * FROM outcomes_before",
+        "INSERT INTO payments SELECT * FROM payments_before",
+        "DROP TABLE outcomes_before",
+        "DROP TABLE payments_before",
+    ),
+    4: (
+        "ALTER TABLE roots ADD COLUMN currency_since INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE roots ADD COLUMN next_unit_id TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE roots ADD COLUMN next_since INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE checkpoints ADD COLUMN currency TEXT NOT NULL DEFAULT ''",
+        # Each root had one currency from the beginning.
+        "UPDATE checkpoints SET currency = "
+        "(SELECT unit_id FROM roots WHERE roots.root = checkpoints.root) || ',0,,0'",
     ),
 }
 

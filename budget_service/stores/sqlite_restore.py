@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from budget_service.ledger.limits import parse_limit
@@ -46,27 +47,21 @@ def confirm_restored(
 
 def _spend(connection: sqlite3.Connection, level: Account, limit: Limit, clock: Microseconds) -> bool:
     row = connection.execute("SELECT * FROM balances WHERE level = ?", (level.text,)).fetchone()
-    root = _root(connection, level.root)
+    root = rows.find_root(connection, level.root)
     now = root.now(clock)
-    spent = spend_the_rest(level, limit, rows.read_balance(*row) if row else None, root.unit_id, now)
+    spent = spend_the_rest(level, limit, rows.read_balance(*row) if row else None, root.currency.unit_id, now)
     if spent is not None:
-        _write(connection, level, spent, RootRecord(root.unit_id, now, root.limits_version))
+        _write(connection, level, spent, replace(root, last_time=now))
     return spent is not None
 
 
 def _write(connection: sqlite3.Connection, level: Account, spent: Spent, root: RootRecord) -> None:
     write = connection.execute
-    write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?)", rows.root_row(level.root, root))
+    write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?, ?, ?, ?)", rows.root_row(level.root, root))
     balance = rows.balance_row(level, spent.balance)
     write("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", balance)
     entry = rows.journal_row(spent.entry)
     write("INSERT INTO journal VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", entry)
-
-
-def _root(connection: sqlite3.Connection, root: str) -> RootRecord:
-    query = "SELECT unit_id, last_time, limits_version FROM roots WHERE root = ?"
-    row = connection.execute(query, (root,)).fetchone()
-    return RootRecord(*row) if row else RootRecord()
 
 
 def _stored_limits(connection: sqlite3.Connection) -> dict[Account, Limit]:

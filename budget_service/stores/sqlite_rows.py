@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.state import EntryKind, Hold, JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import Window
@@ -20,7 +22,20 @@ RESERVATION = (
 
 def root_row(root: str, record: RootRecord) -> tuple[Any, ...]:
     """Return the row of a root account."""
-    return (root, record.unit_id, record.last_time, record.limits_version)
+    each = record.currency
+    currency = (each.since, each.next_unit_id, each.next_since)
+    return (root, each.unit_id, record.last_time, record.limits_version, *currency)
+
+
+def read_root(_root: str, unit_id: str, last_time: int, limits_version: int, *currency: Any) -> RootRecord:
+    """Return the record of a row of its table."""
+    return RootRecord(Currency(unit_id, *currency), last_time, limits_version)
+
+
+def find_root(connection: sqlite3.Connection, root: str) -> RootRecord:
+    """Return what the file says of a root account."""
+    row = connection.execute("SELECT * FROM roots WHERE root = ?", (root,)).fetchone()
+    return read_root(*row) if row else RootRecord()
 
 
 def read_balance(_level: str, start: int, end: int | None, *rest: Any) -> Balance:
@@ -100,4 +115,4 @@ def read_entry(kind: str, account: str, *fields: Any) -> JournalEntry:
 
 
 def _holds_text(holds: Iterable[Hold]) -> str:
-    return json.dumps([[hold.depth, hold.window_start] for hold in holds], separators=(",", ":"))
+    return f"[{','.join([f'[{hold.depth},{hold.window_start}]' for hold in holds])}]"

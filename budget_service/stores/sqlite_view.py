@@ -12,7 +12,16 @@ from typing import Any
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
-from budget_service.ledger.requests import BudgetRequest, Charge, Request, Reserve, SetLimits, payer_of
+from budget_service.ledger.requests import (
+    BudgetRequest,
+    ChangeCurrency,
+    Charge,
+    Request,
+    Reserve,
+    RootRequest,
+    SetLimits,
+    payer_of,
+)
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
     Change,
@@ -29,8 +38,8 @@ from budget_service.ledger.windows import Microseconds
 from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.codec import decode_outcome, encode_outcome
 
-# About 40 MB. What is read again after that comes from SQLite's own cache.
-MAX_KEPT = 100_000
+# About 8 MB, dropped in a few milliseconds. What is read again after that comes from SQLite's own cache.
+MAX_KEPT = 20_000
 NO_END: Microseconds = 2**63 - 1
 # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
 PURGED_PER_REQUEST = 4
@@ -40,6 +49,10 @@ PAYMENT = "SELECT release_id, window_start FROM payments WHERE account = ? AND k
 DUE = (
     f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND expires_at <= ? "  # noqa: S608 - a constant
     "ORDER BY expires_at, reservation_id LIMIT ?"
+)
+FIRST_STALE = (
+    "SELECT min(coalesce((SELECT min(keep_until) FROM outcomes), :none), "
+    "coalesce((SELECT min(keep_until) FROM payments), :none))"
 )
 NAMED = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND reservation_id = ?"  # noqa: S608 - a constant
 
@@ -57,6 +70,8 @@ class View:
         self._balances: dict[Account, Balance] = {}
         # When the first open reservation of a root lapses, or somewhat before.
         self._ends: dict[str, Microseconds] = {}
+        # When the first outcome or payment gets out of date, or somewhat before.
+        self._stale_from: Microseconds = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -72,9 +87,7 @@ class View:
         """Return what is kept once for a root account."""
         record = self._roots.get(root)
         if record is None:
-            query = "SELECT unit_id, last_time, limits_version FROM roots WHERE root = ?"
-            row = self._connection.execute(query, (root,)).fetchone()
-            record = self._roots[root] = RootRecord(*row) if row else RootRecord()
+            record = self._roots[root] = rows.find_root(self._connection, root)
         return record
 
     def snapshot(self, root: RootRecord, request: Request, now: Microseconds) -> Snapshot:
@@ -84,6 +97,8 @@ class View:
             return Snapshot(root=root, remembered=remembered)
         if isinstance(request, SetLimits):
             return Snapshot(root=root, stored_limits=self._count_limits(request.account.root))
+        if isinstance(request, ChangeCurrency):
+            return Snapshot(root=root)
         reservation = None
         if not isinstance(request, Reserve) and request.reservation_id:
             reservation = self.reservation(request.account, request.reservation_id)
@@ -129,6 +144,12 @@ class View:
         )
         return StoredLimits(version, {level: parse_limit(row[0]) for level, row in found if row})
 
+    def all_limits(self, root: str) -> StoredLimits:
+        """Return every limit that is set in a root."""
+        found = self._connection.execute("SELECT level, limit_text FROM limits WHERE root = ?", (root,))
+        limits = {Account(tuple(level.split("/"))): parse_limit(text) for level, text in found}
+        return StoredLimits(self.root(root).limits_version, limits)
+
     def note(self, request: Request, change: Change) -> None:
         """Take a change into the view, to be written by `flush`."""
         root = request.account.root
@@ -137,19 +158,20 @@ class View:
         self._balances.update(change.balances)
         self._new_balances.update(change.balances)
         self._outcomes[root, request.request_id] = change.remembered
+        self._stale_from = min(self._stale_from, change.remembered.keep_until)
         self._journal.extend(change.journal)
         for ended in change.ended:
             self._reservations[root, ended] = None
         if change.opened is not None:
             self._open(root, change.opened)
-        if change.payment is not None and not isinstance(request, SetLimits):
+        if change.payment is not None and not isinstance(request, RootRequest):
             self._pay(payer_of(request), change.payment)
         self._limits.update(change.limits)
 
     def flush(self) -> None:
         """Write all that was noted, in the transaction that is open."""
         root_rows = [rows.root_row(each, self._roots[each]) for each in self._new_roots]
-        self._write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?)", root_rows)
+        self._write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?, ?, ?, ?)", root_rows)
         balances = [rows.balance_row(each, self._balances[each]) for each in self._new_balances]
         self._write("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", balances)
         entries = [rows.journal_row(each) for each in self._journal]
@@ -172,10 +194,13 @@ class View:
 
     def purge(self, now: Microseconds, requests: int) -> None:
         """Remove outcomes and payments that are out of date."""
-        for table, key in (("outcomes", "root, request_id"), ("payments", "account, kind, id")):
-            stale = f"SELECT {key} FROM {table} WHERE keep_until <= ? LIMIT ?"  # noqa: S608 - constants
-            delete = f"DELETE FROM {table} WHERE ({key}) IN ({stale})"  # noqa: S608 - constants
+        if now < self._stale_from:
+            return
+        for table in ("outcomes", "payments"):
+            stale = f"SELECT rowid FROM {table} WHERE keep_until <= ? LIMIT ?"  # noqa: S608 - constants
+            delete = f"DELETE FROM {table} WHERE rowid IN ({stale})"  # noqa: S608 - constants
             self._connection.execute(delete, (now, PURGED_PER_REQUEST * requests))
+        (self._stale_from,) = self._connection.execute(FIRST_STALE, {"none": NO_END}).fetchone()
 
     def _remembered(self, request: Request) -> Remembered | None:
         key = (request.account.root, request.request_id)
@@ -244,6 +269,8 @@ class View:
             self._ends[root] = min(self._ends[root], opened.expires_at)
 
     def _pay(self, payer: str, payment: Payment) -> None:
+        if payment.keep_until is not None:
+            self._stale_from = min(self._stale_from, payment.keep_until)
         self._payments[payer, "release", payment.release_id] = payment
         if payment.query_id:
             self._payments[payer, "query", payment.query_id] = payment

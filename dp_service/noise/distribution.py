@@ -62,7 +62,7 @@ def gaussian_tail(variance: Fraction, n: int) -> Interval:
     """Enclose Pr[Z >= n], by symmetry for n <= 0.
 
     Up to v = 1024 to about 70 digits. Beyond, relative to the tail, to a few times n^2 / v^2 / 8 if n is above
-    sigma, and to a few times 1 / sigma if not. The upper end is never below the true tail.
+    sigma, and to 1 / v if not. The upper end is never below the true tail.
     """
     if n < 1:
         return 1 - gaussian_tail(variance, 1 - n)
@@ -148,18 +148,18 @@ def _summed_tail(variance: Fraction, n: int) -> Interval:
 def _integrated_tail(variance: Fraction, n: int) -> Interval:
     """Enclose the sum of f(m) = exp(-m^2 / 2v) over m >= n, n >= 1, by integrals of f.
 
-    f falls from 0 on, so the sum lies between the integral from n and that plus f(n). Beyond sigma it is convex
-    too, so every f(m) is at most its mean over [m - 1/2, m + 1/2], and the mean over [m, m + 1] is at most
-    (f(m) + f(m + 1)) / 2.
+    Beyond sigma f is convex, so every f(m) is at most its mean over [m - 1/2, m + 1/2], and the mean over [m, m + 1]
+    is at most (f(m) + f(m + 1)) / 2. Before it, f(m) and its mean over [m - 1/2, m + 1/2] differ by at most 1/8 of the
+    integral of |f''| over that interval; over all m >= 1 that integral is at most 2 exp(-1/2) / sigma, twice what f'
+    falls by up to sigma. An eighth of it is below 1 / (6 sigma).
     """
-    first = exponential(-n * n / (2 * variance))
     half = Fraction(1, 2)
+    middle = _integral(variance, n - half)
     if (n - half) ** 2 >= variance:
-        low, high = _integral(variance, Fraction(n)) + first / 2, _integral(variance, n - half)
-    else:
-        low = _integral(variance, Fraction(n))
-        high = low + first
-    return _hull(_CONTEXT, low, high)
+        first = exponential(-n * n / (2 * variance))
+        return _hull(_CONTEXT, _integral(variance, Fraction(n)) + first / 2, middle)
+    error = 1 / (6 * _CONTEXT.sqrt(enclose(_CONTEXT, variance)))
+    return _hull(_CONTEXT, middle - error, middle + error)
 
 
 def _integral(variance: Fraction, start: Fraction) -> Interval:

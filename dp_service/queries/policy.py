@@ -1,5 +1,7 @@
 """From a policy file to a Policy: shape first (`policy_schema`), then what the keys mean together.
 
+A policy may name files of published domains; they are read here too, and their hashes are part of the policy's text.
+
 Every fault is told at once, each with its line and key path.
 """
 
@@ -7,21 +9,26 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import ValidationError
 
 from dp_service.queries.errors import PolicyError, Problem
 from dp_service.queries.policy_document import Document, KeyPath, read_document
+from dp_service.queries.policy_domain import published_values
 from dp_service.queries.policy_schema import (
     DEFAULT_DELAY_MINUTES,
+    DOMAIN_KINDS,
     ColumnSchema,
     EventsSchema,
     PolicySchema,
+    PublishedSchema,
     TableSchema,
     TimeSchema,
 )
+from dp_service.queries.published import DomainFileError
 from dp_service.queries.structured import INT64_MINIMUM, ColumnType, Value, fault_of, type_of
 from dp_service.queries.tables import (
     Column,
@@ -62,7 +69,21 @@ _TIME_UNITS = {
     "milliseconds": TimeUnit.MILLISECONDS,
 }
 
-_Fault = Callable[[KeyPath, str], None]
+
+@dataclass(frozen=True)
+class _Faults:
+    """The faults of a document so far; called, it keeps one more."""
+
+    document: Document
+    problems: list[Problem]
+
+    def __call__(self, path: KeyPath, message: str) -> None:
+        self.problems.append(self.document.problem(path, message))
+
+    @property
+    def directory(self) -> Path:
+        """Where files are that the policy names without a directory."""
+        return Path(self.document.source).parent
 
 
 @dataclass(frozen=True)
@@ -93,27 +114,25 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
         schema = PolicySchema.model_validate(document.content)
     except ValidationError as error:
         raise PolicyError(tuple(_shape_problems(document, error))) from None
-    problems: list[Problem] = []
-
-    def fault(path: KeyPath, message: str) -> None:
-        problems.append(document.problem(path, message))
-
+    fault = _Faults(document, [])
     _refuse_equal_names(schema.tables, ("tables",), fault)
     tables = tuple(
         _table(name, table, ("tables", name), fault) for name, table in sorted(schema.tables.items())
     )
-    if problems:
-        raise PolicyError(tuple(problems))
+    if fault.problems:
+        raise PolicyError(tuple(fault.problems))
     policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
     return PolicyFile(policy, schema, document)
 
 
 def _shape_problems(document: Document, error: ValidationError) -> Iterable[Problem]:
     for each in error.errors(include_url=False, include_input=False):
-        yield document.problem(each["loc"], each["msg"].removeprefix("Value error, "))
+        # pydantic names which kind of domain it took a value for; the file has no such key.
+        place = tuple(part for part in each["loc"] if part not in DOMAIN_KINDS)
+        yield document.problem(place, each["msg"].removeprefix("Value error, "))
 
 
-def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Fault) -> None:
+def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Faults) -> None:
     """Refuse names that differ only in case: to an engine that ignores case they are one."""
     seen: set[str] = set()
     for name in names:
@@ -122,7 +141,7 @@ def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Fault) -> N
         seen.add(name.casefold())
 
 
-def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Fault) -> Table:
+def _table(name: str, schema: TableSchema, path: KeyPath, fault: _Faults) -> Table:
     time_names = () if schema.time is None else (schema.time.column,)
     names = {*schema.columns, schema.member, *time_names}
     _refuse_equal_names(sorted(names), (*path, "columns"), fault)
@@ -155,7 +174,7 @@ def _events(schema: EventsSchema | None) -> Events | None:
     return None if schema is None else Events(schema.tau, schema.tau_is)
 
 
-def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: _Fault) -> None:
+def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: _Faults) -> None:
     """Refuse a policy that allows to single out members."""
     place = (*path, "columns", member)
     for column in columns:
@@ -165,7 +184,7 @@ def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault
             fault((*place, "nulls"), "expected drop: rows without a member belong to nobody")
 
 
-def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, fault: _Fault) -> None:
+def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, fault: _Faults) -> None:
     """Check the time column against what the columns say of it, and list it if they say nothing."""
     column_type = ColumnType(schema.type)
     if (schema.unit is None) != (column_type is ColumnType.DATE):
@@ -189,16 +208,22 @@ def _time(schema: TimeSchema) -> TimeColumn:
     return TimeColumn(schema.column, unit, schema.zone, closed)
 
 
-def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Fault) -> Column:
+def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Faults) -> Column:
+    nulls = schema.nulls or (Nulls.KEEP if schema.type is ColumnType.BOOL else Nulls.DROP)
+    null_value = _null_value(schema, (*path, "null_value"), fault)
+    domain = _domain(schema, (*path, "domain"), fault)
+    if domain and isinstance(schema.domain, PublishedSchema) and nulls is Nulls.DROP:
+        # Whoever published the column may not have known what stands for NULL; no answer has it.
+        domain = tuple(value for value in domain if value != null_value)
     column = Column(
         name=name,
         type=schema.type,
         group_by=schema.group_by,
         operators=frozenset(schema.filter_operators),
-        domain=_domain(schema, (*path, "domain"), fault),
-        delta=schema.delta,
-        nulls=schema.nulls or (Nulls.KEEP if schema.type is ColumnType.BOOL else Nulls.DROP),
-        null_value=_null_value(schema, (*path, "null_value"), fault),
+        domain=domain,
+        delta=_delta(schema, domain, path, fault),
+        nulls=nulls,
+        null_value=null_value,
     )
     _check_nulls(column, path, fault)
     if Operator.RANGE in column.operators and column.type not in (ColumnType.INT64, ColumnType.DATE):
@@ -206,12 +231,23 @@ def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Fault) -> Co
         fault(
             (*path, "filter"), "range: expected a column of type int64 or date, whose order engines agree on"
         )
-    if schema.domain is not None and schema.delta is not None and schema.delta > len(schema.domain):
-        fault((*path, "delta"), f"expected at most {len(schema.domain)}, the size of the domain")
     return column
 
 
-def _check_nulls(column: Column, path: KeyPath, fault: _Fault) -> None:
+def _delta(
+    schema: ColumnSchema, domain: tuple[Value, ...] | None, path: KeyPath, fault: _Faults
+) -> int | None:
+    """Return how many values one member can appear with; of a published domain, never more than it has."""
+    if schema.delta is None or schema.domain is None or domain is None:
+        return schema.delta
+    if isinstance(schema.domain, PublishedSchema):
+        return min(schema.delta, len(domain))
+    if schema.delta > len(schema.domain):
+        fault((*path, "delta"), f"expected at most {len(schema.domain)}, the size of the domain")
+    return schema.delta
+
+
+def _check_nulls(column: Column, path: KeyPath, fault: _Faults) -> None:
     if column.nulls is Nulls.KEEP and column.null_value is None:
         fault((*path, "null_value"), "expected the day that the engine stores for NULL, since NULLs are kept")
     if column.nulls is Nulls.DROP and column.type is ColumnType.BOOL:
@@ -221,16 +257,18 @@ def _check_nulls(column: Column, path: KeyPath, fault: _Fault) -> None:
         fault((*path, "domain"), "expected no null value in the domain, since NULLs are dropped")
 
 
-def _null_value(schema: ColumnSchema, path: KeyPath, fault: _Fault) -> Value | None:
+def _null_value(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> Value | None:
     if schema.null_value is None:
         return _DEFAULT_NULL_VALUES[schema.type]
     return _value(schema.null_value, schema.type, path, fault)
 
 
-def _domain(schema: ColumnSchema, path: KeyPath, fault: _Fault) -> tuple[Value, ...] | None:
+def _domain(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> tuple[Value, ...] | None:
     """Return the domain in element order: code points for text, numbers, false before true, days."""
     if schema.domain is None:
         return None
+    if isinstance(schema.domain, PublishedSchema):
+        return _published(schema.domain, schema.type, path, fault)
     values = [_value(raw, schema.type, (*path, i), fault) for i, raw in enumerate(schema.domain)]
     sound = [value for value in values if value is not None]
     if len(set(sound)) != len(sound):
@@ -238,7 +276,19 @@ def _domain(schema: ColumnSchema, path: KeyPath, fault: _Fault) -> tuple[Value, 
     return tuple(sorted(sound))
 
 
-def _value(raw: object, expected: ColumnType, path: KeyPath, fault: _Fault) -> Value | None:
+def _published(
+    named: PublishedSchema, kind: ColumnType, path: KeyPath, fault: _Faults
+) -> tuple[Value, ...] | None:
+    """Return the domain that a file holds, or report why it cannot be used."""
+    _, table, _, column, _ = map(str, path)
+    try:
+        return published_values(named, fault.directory, table=table, column=column, kind=kind)
+    except DomainFileError as error:
+        fault((*path, "published"), str(error))
+        return None
+
+
+def _value(raw: object, expected: ColumnType, path: KeyPath, fault: _Faults) -> Value | None:
     """Return a value of the file as one of the column's type, or report a fault and return None."""
     value = _day(raw) if expected is ColumnType.DATE else raw
     problem = fault_of(value)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from dp_service.queries.structured import ColumnType
 from dp_service.queries.tables import Consistency, CountNoise, Nulls, Operator, TauIs
@@ -61,13 +61,38 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class PublishedSchema(_Strict):
+    """A published domain: its file, beside the policy or by a whole path, and the hash that the file ends with.
+
+    The hash makes the domain a part of the policy's text: a domain that changes is another policy.
+    """
+
+    published: Annotated[str, Field(min_length=1, max_length=1024)]
+    integrity: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
+DOMAIN_KINDS = ("domain in the policy", "domain in a file")
+"""The names by which the two kinds are told apart; they appear in no file."""
+
+
+def _kind_of_domain(raw: object) -> str:
+    return DOMAIN_KINDS[isinstance(raw, dict | PublishedSchema)]
+
+
+_Listed = Annotated[list[object], Field(min_length=1, max_length=MAXIMUM_DOMAIN_SIZE)]
+_Domain = Annotated[
+    Annotated[_Listed, Tag(DOMAIN_KINDS[0])] | Annotated[PublishedSchema, Tag(DOMAIN_KINDS[1])],
+    Discriminator(_kind_of_domain),
+]
+
+
 class ColumnSchema(_Strict):
     """One column. Values of `domain` and `null_value` are checked against the type later."""
 
     type: Annotated[ColumnType, Field(strict=False)]
     group_by: bool = False
     filter_operators: Annotated[list[Annotated[Operator, Field(strict=False)]], Field(alias="filter")] = []
-    domain: Annotated[list[object], Field(min_length=1, max_length=MAXIMUM_DOMAIN_SIZE)] | None = None
+    domain: _Domain | None = None
     delta: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
     nulls: Annotated[Nulls, Field(strict=False)] | None = None
     null_value: object = None

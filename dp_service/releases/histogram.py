@@ -101,8 +101,7 @@ def checked_histogram(
 
 def _check_types(types: tuple[ColumnType, ...], columns: Sequence[Sequence[Scalar]]) -> None:
     for kind, column in zip(types, columns, strict=True):
-        expected = _TYPE_OF_VALUE[kind]
-        if not all(type(value) is expected for value in column):
+        if not set(map(type, column)) <= {_TYPE_OF_VALUE[kind]}:
             raise HistogramError(f"expected values of type {kind.name}")
 
 
@@ -119,7 +118,7 @@ def _scalar(value: Value) -> Scalar:
 
 
 def _checked_counts(counts: Sequence[int]) -> NDArray[np.int64]:
-    if not all(type(count) is int for count in counts):
+    if not set(map(type, counts)) <= {int}:
         raise HistogramError("expected counts that are whole numbers")
     if counts and (min(counts) < 0 or max(counts) > MAXIMUM_COUNT):
         raise HistogramError("expected counts from 0 to 2^53")

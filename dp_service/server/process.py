@@ -22,9 +22,13 @@ from grpc_reflection.v1alpha import reflection
 from dp_service.queries.errors import PolicyError
 from dp_service.releases.keys import KeySet
 from dp_service.releases.mechanism import UnusableParametersError
+from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import KeyFileError, read_key_files
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Outside
+from serving.authorisation import Methods, Role, methods_of
+from serving.followed import SecurityError
+from serving.security import Security, SecurityOptions, add_security_options
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
@@ -35,7 +39,13 @@ POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 """The health check's name that serves exactly while the policy file's content is what is served."""
 EXIT_USAGE = 2
 LARGEST_PORT = 65535
-
+# What it takes to release a histogram: the application's server, which sees true counts anyway, has this role alone.
+_SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary")
+_READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog")
+METHODS = Methods(
+    DOMAIN,
+    {**methods_of(SERVICE_NAME, _SPEND, Role.SPEND), **methods_of(SERVICE_NAME, _READ, Role.READ)},
+)
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +60,7 @@ class Options:
     listen: str
     reflection: bool
     validate: bool
+    security: SecurityOptions
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> Options:
@@ -76,8 +87,18 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         "--listen", type=_address, default="127.0.0.1:50051", help="address and port; port 0 picks a free one"
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
-    parser.add_argument("--validate", action="store_true", help="check policy and key files, then end")
-    return Options(**vars(parser.parse_args(arguments)))
+    parser.add_argument("--validate", action="store_true", help="check all files, then end")
+    add_security_options(parser)
+    options = parser.parse_args(arguments)
+    return Options(
+        policy=options.policy,
+        key_file=options.key_file,
+        previous_key_file=options.previous_key_file,
+        listen=options.listen,
+        reflection=options.reflection,
+        validate=options.validate,
+        security=SecurityOptions.of(options),
+    )
 
 
 def _address(text: str) -> str:
@@ -99,17 +120,24 @@ def policy_service(policy_id: str) -> str:
 
 
 async def serve(
-    options: Options, servicer: DpServicer, keys: KeySet, served: ServedPolicy, watch: PolicyFileWatch
+    options: Options,
+    servicer: DpServicer,
+    *,
+    keys: KeySet,
+    served: ServedPolicy,
+    watch: PolicyFileWatch,
+    security: Security,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then let calls in progress finish."""
     server = grpc.aio.server(
+        interceptors=security.interceptors,
         options=[
             ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
             ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
             ("grpc.so_reuseport", 0),
             # By default a client that asks more often than every five minutes whether this lives is sent away.
             ("grpc.http2.min_ping_interval_without_data_ms", PING_INTERVAL_MS),
-        ]
+        ],
     )
     dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
     health_servicer = health.aio.HealthServicer()
@@ -117,7 +145,7 @@ async def serve(
     if options.reflection:
         names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, server)
-    port = server.add_insecure_port(options.listen)
+    port = security.bind(server, options.listen)
     await server.start()
     policy_id = served.content.policy_id
     for name in ("", SERVICE_NAME, key_set_service(keys), policy_service(policy_id), POLICY_FILE_SERVICE):
@@ -178,10 +206,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         keys = read_key_files(options.key_file, options.previous_key_file)
         served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
         servicer = DpServicer(served, keys, Outside(time.time, os.urandom))
+        security = Security(options.security, METHODS)
         if not options.validate:
             watch = PolicyFileWatch(options.policy, served, content, keys.current)
-            asyncio.run(serve(options, servicer, keys, served, watch))
-    except (PolicyError, KeyFileError, UnusableParametersError) as error:
+            asyncio.run(serve(options, servicer, keys=keys, served=served, watch=watch, security=security))
+    except (PolicyError, KeyFileError, UnusableParametersError, SecurityError) as error:
         print(f"dp_service: {error}", file=sys.stderr)
         return EXIT_USAGE
     except OSError as error:

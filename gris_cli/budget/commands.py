@@ -22,6 +22,11 @@ AdminFlag = Annotated[
 ]
 AccountFlag = Annotated[str, typer.Option(metavar="A/B", help="The account.")]
 
+RootFlag = Annotated[str, typer.Option(metavar="NAME", help="The root account.")]
+RequestFlag = Annotated[
+    str, typer.Option(metavar="ID", help="That of an earlier try, to repeat it; without it, a new one.")
+]
+
 BUDGET_ADDRESS = "localhost:50052"
 ADMIN_ADDRESS = "localhost:50053"
 UNSOUND = 1
@@ -41,12 +46,13 @@ def show(
 ) -> None:
     """Show what every level of an account may spend, has spent and has left."""
     from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.budget.reports import history_sheet, levels_sheet  # noqa: PLC0415
+    from gris_cli.budget.reports import currency_notes, history_sheet, levels_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import history_request, path_of  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    levels = on_ledger(budget, lambda ledger: ledger.levels(path_of(account)))
-    sheets = {"levels": levels_sheet(levels)}
+    found = on_ledger(budget, lambda ledger: ledger.budget(path_of(account)))
+    levels = found.levels
+    sheets = {"levels": levels_sheet(levels, currency_notes(found))}
     if history:
         request = history_request(account, levels[-1])
         charges = on_ledger(admin, lambda ledger: ledger.listed(request, MAX_HISTORY))
@@ -95,6 +101,35 @@ def set_limit(
         typer.echo(
             f"the limit of {account} is {'removed' if remove else 'set'} (change {version} of its root)"
         )
+
+
+@app.command("new-currency")
+def new_currency(
+    *,
+    root: RootFlag,
+    unit_id: Annotated[
+        str, typer.Option("--unit", metavar="ID", help="The unit_id of dp_service's new policy.")
+    ] = "",
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Take the plan back, before the new currency begins.")
+    ] = False,
+    request_id: RequestFlag = "",
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Let a root account count in another currency from its next window on; nothing is carried over."""
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.printing import print_json  # noqa: PLC0415
+
+    if withdraw == bool(unit_id):
+        raise typer.BadParameter("give --unit, or --withdraw")
+    begins_at = on_ledger(admin, lambda ledger: ledger.change_currency(root, unit_id, request_id))
+    if as_json:
+        print_json({"root": root, "unit_id": unit_id, "begins_at": begins_at})
+    elif withdraw:
+        typer.echo(f"{root} keeps its currency")
+    else:
+        typer.echo(f"{root} counts in {unit_id} from {begins_at} (UTC) on, and in the last one until then")
 
 
 @app.command()
@@ -170,4 +205,21 @@ def verify(
     found = on_ledger(admin, lambda ledger: ledger.verification(root))
     print_sheets({"differences": verification_sheet(found)}, as_json=as_json)
     if found.different:
+        raise typer.Exit(UNSOUND)
+
+
+@app.command()
+def status(
+    *,
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell whether the configuration in the file is in force, and if not since when and why; exit code 1 then."""
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.reports import status_sheet  # noqa: PLC0415
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+
+    found = on_ledger(admin, lambda ledger: ledger.status())
+    print_sheets({"faults": status_sheet(found)}, as_json=as_json)
+    if found.HasField("refused_since"):
         raise typer.Exit(UNSOUND)

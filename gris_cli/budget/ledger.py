@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import grpc
 import typer
+from google.protobuf import timestamp_pb2
 from google.rpc import error_details_pb2
 from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 from grpc_status import rpc_status
 
+from gris_cli.lines import line_to
 from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.channels import open_channel
@@ -25,25 +28,52 @@ PAGE = 1000
 _Response = TypeVar("_Response")
 
 
+@dataclass(frozen=True)
+class Budget:
+    """What an account has on each level, and what its root counts in; no `next_unit_id`: nothing else is planned."""
+
+    levels: tuple[Level, ...]
+    unit_id: str
+    next_unit_id: str
+    next_unit_begins_at: str
+
+
 class Ledger:
     """A connection to one address of budget_service: the service's own, or the administrator's."""
 
     def __init__(self, address: str) -> None:
-        self._channel = open_channel(address)
+        self._channel = open_channel(line_to(address))
         self._budget: Any = budget_pb2_grpc.BudgetServiceStub(self._channel)
         self._admin: Any = admin_pb2_grpc.BudgetAdminServiceStub(self._channel)
 
-    async def levels(self, account: Sequence[str]) -> tuple[Level, ...]:
-        """Returns every level of an account that has a limit, from the widest."""
+    async def budget(self, account: Sequence[str]) -> Budget:
+        """Returns every level of an account that has a limit, from the widest, and the currency of its root."""
         request = budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=account))
         response = await _called(self._budget.GetBudget, request, CALL_SECONDS)
-        return tuple(level_of(level) for level in response.levels)
+        return Budget(
+            levels=tuple(level_of(level) for level in response.levels),
+            unit_id=response.unit_id,
+            next_unit_id=response.next_unit_id,
+            next_unit_begins_at=moment_text(response.next_unit_begins_at) if response.next_unit_id else "",
+        )
 
     async def set_limit(self, change: admin_pb2.LimitChange) -> int:
         """Sets or removes a limit; returns how often the limits of this root account were changed."""
         request = admin_pb2.SetLimitsRequest(changes=[change], request_id=uuid.uuid4().hex)
         response = await _called(self._admin.SetLimits, request, CALL_SECONDS)
         return int(response.version)
+
+    async def change_currency(self, root: str, unit_id: str, request_id: str) -> str:
+        """Plans a currency and returns when it begins, or withdraws the plan if `unit_id` is empty."""
+        account = budget_pb2.Account(path=[root])
+        request_id = request_id or uuid.uuid4().hex
+        if not unit_id:
+            withdrawal = admin_pb2.WithdrawCurrencyRequest(account=account, request_id=request_id)
+            await _called(self._admin.WithdrawCurrency, withdrawal, CALL_SECONDS)
+            return ""
+        request = admin_pb2.BeginCurrencyRequest(account=account, unit_id=unit_id, request_id=request_id)
+        response = await _called(self._admin.BeginCurrency, request, CALL_SECONDS)
+        return moment_text(response.begins_at)
 
     async def listed(self, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
         """Returns charges, oldest first, at most so many."""
@@ -61,6 +91,10 @@ class Ledger:
         """Returns how soon limits would have been exhausted."""
         return await _called(self._admin.GetUsageReport, request, READ_SECONDS)
 
+    async def status(self) -> admin_pb2.GetStatusResponse:
+        """Returns which configuration is in force, and why a newer one is not."""
+        return await _called(self._admin.GetStatus, admin_pb2.GetStatusRequest(), CALL_SECONDS)
+
     async def verification(self, root: str) -> admin_pb2.VerifyLedgerResponse:
         """Returns what adding up the journal anew found, for one root account or, unnamed, for all."""
         account = budget_pb2.Account(path=[root]) if root else None
@@ -70,6 +104,11 @@ class Ledger:
     async def close(self) -> None:
         """Closes the connection."""
         await self._channel.close()
+
+
+def moment_text(stamp: timestamp_pb2.Timestamp) -> str:
+    """Returns a moment for people, in UTC."""
+    return stamp.ToDatetime().isoformat(sep=" ", timespec="seconds")
 
 
 def on_ledger(address: str, work: Callable[[Ledger], Coroutine[Any, Any, _Response]]) -> _Response:

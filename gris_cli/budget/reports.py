@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from google.protobuf import timestamp_pb2
 from gris.budget.v1 import admin_pb2
 
+from gris_cli.budget.ledger import Budget, moment_text
 from gris_cli.plan.pictures import draw_usage
 from gris_cli.plan.sheets import Column, Sheet, percent
 from gris_cli.plan.usage import Exhausted
@@ -18,6 +18,8 @@ _KINDS = {
     admin_pb2.CHARGE_KIND_SETTLED: "settled",
     admin_pb2.CHARGE_KIND_DIRECT: "direct",
     admin_pb2.CHARGE_KIND_FORFEITED: "forfeited",
+    admin_pb2.CHARGE_KIND_LOST: "lost",
+    admin_pb2.CHARGE_KIND_CURRENCY: "new currency",
 }
 
 
@@ -25,7 +27,15 @@ def _text(key: str, heading: str) -> Column:
     return Column(key, heading, is_text=True)
 
 
-def levels_sheet(levels: Sequence[Level]) -> Sheet:
+def currency_notes(found: Budget) -> tuple[tuple[str, str], ...]:
+    """Return what the root counts in, and what follows."""
+    notes = [("currency", found.unit_id or "none yet: the first charge decides")]
+    if found.next_unit_id:
+        notes.append(("next currency", f"{found.next_unit_id} from {found.next_unit_begins_at} (UTC) on"))
+    return tuple(notes)
+
+
+def levels_sheet(levels: Sequence[Level], notes: Sequence[tuple[str, str]]) -> Sheet:
     """Return what each level may spend, has spent and has left, one row for each unit."""
     rows = [
         (
@@ -41,11 +51,12 @@ def levels_sheet(levels: Sequence[Level]) -> Sheet:
         Column("reserved", "reserved"), Column("remaining", "left"), _text("mode", "mode"),
         _text("refreshed", "refreshed (UTC)"),
     )  # fmt: skip
-    return Sheet(columns, rows)
+    return Sheet(columns, rows, tuple(notes))
 
 
 def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> Sheet:
     """Return what the account's charges of this window cost on average, and for how many more that lasts."""
+    charges = [each for each in charges if each.kind != admin_pb2.CHARGE_KIND_CURRENCY]
     number = len(charges)
     information = sum(each.cost.information for each in charges)
     calls = sum(each.cost.calls for each in charges)
@@ -62,7 +73,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
     """Return charges, oldest first."""
     rows = [
         (
-            _moment(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
+            moment_text(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _KINDS.get(each.kind, "unknown"), each.release_id, each.request_id,
         )
         for each in charges
@@ -101,12 +112,22 @@ def draw_report(report: admin_pb2.GetUsageReportResponse, path: Path, *, account
     draw_usage(found, path, title=title, share="accounts that used it up")
 
 
+def status_sheet(found: admin_pb2.GetStatusResponse) -> Sheet:
+    """Return what is wrong with a configuration that is refused, one row for each fault."""
+    rows = [(each.field, each.expected) for each in found.faults]
+    columns = (_text("field", "field"), _text("expected", "expected"))
+    since = f"in force since {moment_text(found.configuration_since)} (UTC)"
+    if found.HasField("refused_since"):
+        since += f"; another one is refused since {moment_text(found.refused_since)}"
+    return Sheet(columns, rows, (("configuration", since),))
+
+
 def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
     """Return every balance that is not what the journal says."""
     rows = [
         (
             "/".join(each.path), each.unit, each.sum,
-            _moment(each.window_start) if each.HasField("window_start") else "", each.kept, each.rebuilt,
+            moment_text(each.window_start) if each.HasField("window_start") else "", each.kept, each.rebuilt,
         )
         for each in found.differences
     ]  # fmt: skip
@@ -118,7 +139,3 @@ def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
         f"{found.entries} entries of the journal, {found.balances} balances, {found.different} differences"
     )
     return Sheet(columns, rows, (("verified", checked),))
-
-
-def _moment(stamp: timestamp_pb2.Timestamp) -> str:
-    return stamp.ToDatetime().isoformat(sep=" ", timespec="seconds")

@@ -38,7 +38,7 @@ def check_picture(path: Path | None, *, curves: int = 1) -> None:
 def draw_curve(points: Sequence[CurvePoint], path: Path, *, k: int, title: str) -> None:
     """Draws how many elements a top-k returns against epsilon_per, a line and a band for each d_bar."""
     with _axes(path, width=7.0, height=4.5) as axes:
-        for style, (d_bar, group) in zip(_styles(), groupby(points, lambda each: each.d_bar), strict=False):
+        for style, (d_bar, group) in zip(styles(), groupby(points, lambda each: each.d_bar), strict=False):
             line = list(group)
             epsilons = [float(each.epsilon_per) for each in line]
             axes.plot(epsilons, [each.mean for each in line], label=f"d_bar = {d_bar}", **style)
@@ -57,7 +57,7 @@ def draw_found(
     epsilons: Sequence[Fraction], runs: Sequence[Sequence[FoundElement]], path: Path, *, title: str
 ) -> None:
     """Draws true and noisy counts, and how often each element is found, one panel for each epsilon_per."""
-    with _figure(path, width=7.0, height=3.4 * len(runs)) as figure:
+    with drawn(path, width=7.0, height=3.4 * len(runs)) as figure:
         figure.suptitle(title)
         panels = figure.subplots(len(runs), squeeze=False)[:, 0]
         for axes, epsilon_per, elements in zip(panels, epsilons, runs, strict=True):
@@ -107,12 +107,12 @@ def draw_usage(
     found: Sequence[Exhausted], path: Path, *, title: str, share: str = "accounts above the limit"
 ) -> None:
     """Draws the share of accounts against days since refresh, a line for each limit, one panel for each unit."""
-    with _figure(path, width=8.5, height=4.0) as figure:
+    with drawn(path, width=8.5, height=4.0) as figure:
         figure.suptitle(title)
         units = [(unit, list(group)) for unit, group in groupby(found, lambda each: each.unit)]
         panels = figure.subplots(1, len(units), squeeze=False)[0]
         for axes, (unit, group) in zip(panels, units, strict=True):
-            for style, each in zip(_styles(), group, strict=False):
+            for style, each in zip(styles(), group, strict=False):
                 days = range(1, each.shares.size + 1)
                 axes.plot(days, 100 * each.shares, label=f"{each.limit}", **style)
             axes.set(xlabel="days since refresh", ylabel=f"{share} [%]", ylim=(0, None))
@@ -120,7 +120,8 @@ def draw_usage(
             axes.grid(visible=True, alpha=0.3)
 
 
-def _styles() -> Iterator[dict[str, Any]]:
+def styles() -> Iterator[dict[str, Any]]:
+    """Give a colour and a marker for each line, as many as can be told apart."""
     return (_style(place, line="-") for place in range(len(_COLOURS)))
 
 
@@ -130,14 +131,14 @@ def _style(place: int, *, line: str) -> dict[str, Any]:
 
 @contextmanager
 def _axes(path: Path, *, width: float, height: float) -> Iterator[Any]:
-    with _figure(path, width=width, height=height) as figure:
+    with drawn(path, width=width, height=height) as figure:
         axes = figure.subplots()
         yield axes
         axes.grid(visible=True, alpha=0.3)
 
 
 @contextmanager
-def _figure(path: Path, *, width: float, height: float) -> Iterator[Any]:
+def drawn(path: Path, *, width: float, height: float) -> Iterator[Any]:
     """Gives a figure of so many inches, and writes it to the file when all is drawn."""
     import matplotlib  # noqa: PLC0415 - an extra of its own
     from matplotlib.figure import Figure  # noqa: PLC0415

@@ -9,7 +9,7 @@
 Every `execute` is a question that is paid for when it returns. Like the rest of the connector it is trusted code.
 """
 
-from pinot_connector.dbapi.connecting import connect, connect_embedded
+from pinot_connector.dbapi.connecting import connect, connect_embedded, connect_gateway
 from pinot_connector.dbapi.connection import Connection
 from pinot_connector.dbapi.cursor import Cursor
 from pinot_connector.dbapi.errors import (
@@ -76,6 +76,7 @@ __all__ = [
     "apilevel",
     "connect",
     "connect_embedded",
+    "connect_gateway",
     "paramstyle",
     "threadsafety",
 ]

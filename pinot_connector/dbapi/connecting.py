@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from pinot_connector.blocking import PrivateClient
+from pinot_connector.blocking import GatewayClient, PrivateClient
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS
 from pinot_connector.dbapi.connection import Connection
 from pinot_connector.dbapi.errors import InterfaceError, translated
+from pinot_connector.endpoints import Address, Credentials
 from pinot_connector.engines.base import Engine
+from pinot_connector.remote import SYSTEM_TRUST, gateway_address
 
 QUERY_PATH = "/query/sql"
 
@@ -29,8 +31,8 @@ def connect(
     password: str | None = None,
     timeout: float = 30.0,
     engine: Engine | None = None,
-    dp: str,
-    budget: str,
+    dp: Address,
+    budget: Address,
     account: str | Sequence[str],
     intervals: bool = True,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -48,7 +50,7 @@ def connect(
         password: see `username`.
         timeout: how long one request to Pinot may take, in seconds; `timeouts.engine` bounds all of a question's.
         engine: instead of all these, an engine that is open; it stays the caller's, who closes it.
-        dp: address of dp_service, "host:port".
+        dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
         budget: address of budget_service.
         account: whose budget pays, from the widest segment to the analyst; "a/b" is ("a", "b").
         intervals: whether rows have the ends of each count's interval, in two more columns.
@@ -113,6 +115,30 @@ def connect_embedded(
         client = opened.enter_context(
             PrivateClient(dp=dp, budget=budget, account=account, engine=engine, confidence=confidence)
         )
+        return Connection(client, opened.pop_all(), intervals=intervals)
+
+
+def connect_gateway(
+    url: str,
+    *,
+    credentials: Credentials = SYSTEM_TRUST,
+    account: str | Sequence[str] | None = None,
+    intervals: bool = True,
+) -> Connection:
+    """Opens a connection to a gateway, for programs that are not trusted with counts. Nothing is asked yet.
+
+    Args:
+        url: the gateway, gris://HOST:PORT.
+        credentials: whom to trust, and the certificate or token by which the gateway knows the caller.
+        account: the caller's own account or one below it; None: the caller's own.
+        intervals: whether rows have the ends of each count's interval, in two more columns.
+
+    Raises:
+        ProgrammingError: the URL is not a gateway's, or a file of the credentials cannot be read.
+    """
+    with _opening() as opened:
+        address = gateway_address(url, credentials)
+        client = opened.enter_context(GatewayClient(address, account=account))
         return Connection(client, opened.pop_all(), intervals=intervals)
 
 

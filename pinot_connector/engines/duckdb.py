@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineAnswer, EngineQuery
+from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery
 from pinot_connector.engines.files import VersionedFile
+from pinot_connector.engines.rows import answer_of, require_columns
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, GrisError, IncompleteAnswer
 
 DEFAULT_TIMEOUT_SECONDS = 40.0
-EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 # Every value of these fits 64 signed bits, so no single row can have one that does not.
 _INTEGERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"))
@@ -78,7 +77,7 @@ class DuckDBEngine:
                 # A file that is replaced under a query fails in DuckDB's own way; its version tells why.
                 _require_version(file, data_version)
                 raise
-        return _answer(query, rows, data_version)
+        return answer_of(query, rows, data_version)
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
         """Returns if the file is still the one that was asked; see `Engine.confirm`."""
@@ -217,7 +216,8 @@ def _fetch(
 ) -> list[tuple[Any, ...]]:
     try:
         connection.execute(query.sql)
-        _require_columns(query, [(column[0], str(column[1])) for column in connection.description or ()])
+        described = [(column[0], str(column[1])) for column in connection.description or ()]
+        require_columns(query, described, _ACCEPTED_TYPES)
         return connection.fetchmany(query.row_limit + 1)
     except GrisError:
         raise
@@ -234,37 +234,3 @@ def _meant(error: Exception, late: threading.Event) -> GrisError:
     if isinstance(error, duckdb.Error):
         return EngineRefused("the engine refused the query")
     return IncompleteAnswer("the engine's answer cannot be read")
-
-
-def _require_columns(query: EngineQuery, description: Sequence[tuple[str, str]]) -> None:
-    """Looks at names and types before the first row is read: what is refused here does not depend on any row."""
-    expected = [(column.name, _ACCEPTED_TYPES[column.type]) for column in query.columns]
-    expected.append((COUNT_COLUMN, _INTEGERS))
-    if [name for name, _ in description] != [name for name, _ in expected]:
-        raise IncompleteAnswer("the engine answered with other columns than asked")
-    if any(type_ not in accepted for (_, type_), (_, accepted) in zip(description, expected, strict=True)):
-        raise EngineRefused("a column of the table does not have the type that the policy gives it")
-
-
-def _answer(query: EngineQuery, rows: list[tuple[Any, ...]], data_version: str) -> EngineAnswer:
-    if len(rows) > query.row_limit:
-        raise IncompleteAnswer("the engine answered with more rows than asked")
-    columns: list[list[Any]] = (
-        [list(column) for column in zip(*rows, strict=True)]
-        if rows
-        else [[] for _ in (*query.columns, COUNT_COLUMN)]
-    )
-    if any(None in column for column in columns):
-        raise IncompleteAnswer("the engine answered with NULL")
-    *elements, counts = columns
-    for position, column in enumerate(query.columns):
-        if column.type is ColumnType.DATE:
-            elements[position] = [_days(value) for value in elements[position]]
-    return EngineAnswer(tuple(elements), counts, data_version)
-
-
-def _days(value: object) -> int:
-    # DuckDB gives a text where Python has no such day.
-    if not isinstance(value, datetime.date):
-        raise IncompleteAnswer("the engine answered with a day outside the years 1 to 9999")
-    return value.toordinal() - EPOCH_ORDINAL

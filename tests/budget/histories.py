@@ -7,7 +7,15 @@ from enum import Enum
 
 from hypothesis import strategies as st
 
-from budget_service.ledger.requests import Charge, Release, Request, Reserve, SetLimits
+from budget_service.ledger.requests import (
+    ChangeCurrency,
+    Charge,
+    Release,
+    Request,
+    Reserve,
+    RootRequest,
+    SetLimits,
+)
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Period, WindowRule
 from budget_service.stores.interface import Store
@@ -41,6 +49,7 @@ class Act(Enum):
     RELEVEL = "add or remove a level"
     REWINDOW = "change a window"
     RELIMIT = "set or remove a stored limit"
+    CURRENCY = "plan another currency, or withdraw it"
     EVENING = "wait until just before midnight"
     WAIT = "wait"
 
@@ -88,8 +97,29 @@ QUESTIONS = st.builds(
     st.one_of(SETTLE, ASK),
     st.lists(ASK, max_size=3),
 )
-HISTORIES = st.lists(st.one_of(QUESTIONS, STEPS.map(lambda step: [step])), min_size=3, max_size=20).map(
-    lambda parts: [step for part in parts for step in part]
+# Another currency is planned while something is open, and its moment comes: at midnight, or with the month.
+SUCCESSIONS = st.builds(
+    lambda who, before, hold, days, after: [
+        *before,
+        Step(Act.RESERVE, who, Cost(2, 1), hold, 1, 0),
+        Step(Act.CURRENCY, who, NOTHING, 0, 0, 0),
+        Step(Act.EVENING, who, NOTHING, 0, 0, 0),
+        Step(Act.WAIT, who, NOTHING, 0, 0, days * 86_400 + 20),
+        *after,
+    ],
+    st.integers(0, 2),
+    st.lists(STEPS, max_size=2),
+    st.integers(0, 30),
+    st.sampled_from([0, 0, 1, 17]),
+    st.lists(STEPS, min_size=2, max_size=5),
+)
+PARTS = st.lists(st.one_of(QUESTIONS, STEPS.map(lambda step: [step])), min_size=2, max_size=10)
+# One month at most ends in a history, so that every answer is still remembered at its end.
+HISTORIES = st.builds(
+    lambda before, succession, after: [step for part in (*before, succession, *after) for step in part],
+    PARTS,
+    st.one_of(st.just([]), SUCCESSIONS),
+    PARTS,
 )
 
 
@@ -158,6 +188,11 @@ class Player:
         self.version += 1
         return SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
 
+    def _change_currency(self, step: Step, id_: str) -> Request:
+        unit_id = (OTHER_UNIT, UNIT, OTHER_UNIT, "")[step.pick % 4]
+        root = Account((self.root,))
+        return ChangeCurrency(account=root, request_id=id_, unit_id=unit_id, rules=self.rules)
+
     def _request(self, step: Step) -> Request | None:
         account = self.accounts()[step.who]
         levels = self.levels(account)
@@ -174,20 +209,27 @@ class Player:
                 return replace(asked, forfeits=forfeits)
             case Act.RELIMIT:
                 return self._set_limits(step, id_)
+            case Act.CURRENCY:
+                return self._change_currency(step, id_)
             case Act.DEDUCT:
                 ids = {"release_id": release_id if step.name else "", "query_id": query_id}
                 return charge(id_, step.cost, account=account, on=levels, **ids)
-            case Act.FOREIGN if step.pick % 2:
-                return charge(id_, step.cost, account=account, on=levels, unit_id=OTHER_UNIT)
             case Act.FOREIGN:
-                foreign = reserve(id_, step.cost, account=account, on=levels, unit_id=OTHER_UNIT)
-                return replace(foreign, forfeits=step.name == 0)
+                return self._foreign(step, id_)
         return self._about_an_earlier_one(step, id_, release_id)
+
+    def _foreign(self, step: Step, id_: str) -> Request:
+        account = self.accounts()[step.who]
+        levels = self.levels(account)
+        if step.pick % 2:
+            return charge(id_, step.cost, account=account, on=levels, unit_id=OTHER_UNIT)
+        foreign = reserve(id_, step.cost, account=account, on=levels, unit_id=OTHER_UNIT)
+        return replace(foreign, forfeits=step.name == 0)
 
     def _about_an_earlier_one(self, step: Step, id_: str, release_id: str) -> Request | None:
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
             earlier = self.made[-1 - step.pick % len(self.made)]
-            if not isinstance(earlier, SetLimits):
+            if not isinstance(earlier, RootRequest):
                 earlier = replace(earlier, levels=self.levels(earlier.account))
             return earlier if step.act is Act.REPEAT else _with_other_content(earlier)
         holds = [each for each in self.made if isinstance(each, Reserve)]
@@ -214,6 +256,8 @@ def _with_other_content(request: Request) -> Request:
             return replace(request, reservation_id=request.reservation_id + "'")
         case SetLimits():
             return replace(request, changes=())
+        case ChangeCurrency():
+            return replace(request, unit_id=request.unit_id + "0")
 
 
 async def play_all_kinds_of_charges(store: Store, clock: SteppedClock) -> None:

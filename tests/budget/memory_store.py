@@ -8,7 +8,15 @@ from budget_service.ledger.balances import Balance
 from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
-from budget_service.ledger.requests import Charge, Request, Reserve, SetLimits, payer_of
+from budget_service.ledger.requests import (
+    ChangeCurrency,
+    Charge,
+    Request,
+    Reserve,
+    RootRequest,
+    SetLimits,
+    payer_of,
+)
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
@@ -62,6 +70,11 @@ class MemoryStore:
         found = {level: limit for level, limit in self.stored.items() if account.level(level.depth) == level}
         return StoredLimits(self._root(account).limits_version, found)
 
+    async def all_limits(self, root: str) -> StoredLimits:
+        """Look up the limits of a root."""
+        found = {level: limit for level, limit in self.stored.items() if level.root == root}
+        return StoredLimits(self._root(Account((root,))).limits_version, found)
+
     async def roots(self) -> list[str]:
         """Return every root."""
         return sorted(self.records)
@@ -80,7 +93,8 @@ class MemoryStore:
         """Return all of them."""
         found = tuple((level, each) for level, each in self.kept.items() if level.root == root)
         held = tuple(each for each in self.reservations.values() if each.account.root == root)
-        return BalancePage(str(len(self.entries) or ""), found, held, "")
+        currency = self._root(Account((root,))).currency
+        return BalancePage(str(len(self.entries) or ""), currency, found, held, "")
 
     async def checkpoint(self, root: str) -> Checkpoint:
         """Return the last one."""
@@ -107,6 +121,9 @@ class MemoryStore:
     async def check(self) -> None:
         """Do nothing: a dictionary is always there."""
 
+    async def ping(self) -> None:
+        """Do nothing."""
+
     async def close(self) -> None:
         """Do nothing."""
 
@@ -128,6 +145,8 @@ class MemoryStore:
         if isinstance(request, SetLimits):
             count = sum(level.root == account.root for level in self.stored)
             return Snapshot(root=root, remembered=remembered, stored_limits=count)
+        if isinstance(request, ChangeCurrency):
+            return Snapshot(root=root, remembered=remembered)
         named = None if isinstance(request, Reserve) else self.reservations.get(request.reservation_id)
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
@@ -155,7 +174,7 @@ class MemoryStore:
         for level, limit in change.limits:
             self.stored.pop(level, None)
             self.stored |= {} if limit is None else {level: limit}
-        if not isinstance(request, SetLimits) and (payment := change.payment):
+        if not isinstance(request, RootRequest) and (payment := change.payment):
             self.paid_releases[payer_of(request), payment.release_id] = payment.window_start
             if payment.query_id:
                 self.paid_queries[payer_of(request), payment.query_id] = PaidQuery(

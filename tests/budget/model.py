@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from budget_service.ledger.requests import BudgetRequest, Charge, Request, Reserve, SetLimits
+from budget_service.ledger.requests import (
+    BudgetRequest,
+    ChangeCurrency,
+    Charge,
+    Request,
+    Reserve,
+    SetLimits,
+)
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span
 
@@ -30,10 +37,15 @@ class Held:
 
 @dataclass
 class Model:
-    """`spent` is a list of (windows, cost), `used` the last span used of each level; answers are short tuples."""
+    """`spent` is a list of (windows, cost), `used` the last span used of each level; answers are short tuples.
+
+    `currency` is (unit, since), `planned` too; `begun` is when each level began to count in the currency.
+    """
 
     now: Microseconds = 0
-    unit_id: str = ""
+    currency: tuple[str, Microseconds] = ("", 0)
+    planned: tuple[str, Microseconds] = ("", 0)
+    begun: dict[Account, Microseconds] = field(default_factory=dict)
     spent: list[tuple[Windows, Cost]] = field(default_factory=list)
     held: dict[str, Held] = field(default_factory=dict)
     used: dict[Account, Span] = field(default_factory=dict)
@@ -52,6 +64,12 @@ class Model:
             told = ("limits", self.limits_version)
             self.told[request.request_id] = (request.fingerprint(), told, self.now + ANSWERS_LAST)
             return told
+        if isinstance(request, ChangeCurrency):
+            told = self._change_currency(request)
+            lasts = ANSWERS_LAST if told[0] == "currency" else REFUSALS_LAST
+            self.told[request.request_id] = (request.fingerprint(), told, self.now + lasts)
+            return told
+        self.begun |= {each.level: self._start(each) for each in request.levels if self._begins(each)}
         self.used |= {each.level: each.limit.window.around(self.now) for each in request.levels}
         told = self._decide(request)
         granted = told[0] in {"reserved", "charged", "released"}
@@ -70,6 +88,8 @@ class Model:
     def advance(self, clock: Microseconds) -> None:
         """Let time pass and reservations lapse."""
         self.now = max(self.now, clock)
+        if self.planned[0] and self.planned[1] <= self.now:
+            self.currency, self.planned = self.planned, ("", 0)
         lapsed = [id_ for id_, hold in self.held.items() if hold.ends_at <= self.now]
         for id_ in sorted(lapsed, key=lambda id_: (self.held[id_].ends_at, id_)):
             hold = self.held.pop(id_)
@@ -78,19 +98,44 @@ class Model:
 
     def sums(self, each: LevelLimit) -> tuple[Sums, Sums]:
         """Return what is spent and what is held of what counts now at a level."""
-        spent = [cost for windows, cost in self.spent if self._counts(windows, each)]
-        return _sum(spent), _sum(
-            [hold.cost for hold in self.held.values() if self._counts(hold.windows, each)]
-        )
+        if self._waits(each):
+            return _sum([each.limit.maximum]), (0, 0)
+        return self._sums(each, self.currency[1])
 
-    def _counts(self, windows: Windows, each: LevelLimit) -> bool:
-        return windows.get(each.level, -1) >= each.limit.window.around(self.now).counts_from
+    def _sums(self, each: LevelLimit, since: Microseconds) -> tuple[Sums, Sums]:
+        first = max(since, self.begun.get(each.level, 0), each.limit.window.around(self.now).counts_from)
+        spent = [cost for windows, cost in self.spent if windows.get(each.level, -1) >= first]
+        held = [hold.cost for hold in self.held.values() if hold.windows.get(each.level, -1) >= first]
+        return _sum(spent), _sum(held)
+
+    def _waits(self, each: LevelLimit) -> bool:
+        """Tell whether something of the last currency counts at a level, which then has nothing left."""
+        is_old = self.begun.get(each.level, 0) < self.currency[1]
+        return is_old and each.limit.mode is Mode.ENFORCE and self._sums(each, 0) != ((0, 0), (0, 0))
+
+    def _begins(self, each: LevelLimit) -> bool:
+        return self.begun.get(each.level, 0) < self.currency[1] and not self._waits(each)
+
+    def _start(self, each: LevelLimit) -> Microseconds:
+        start = each.limit.window.around(self.now).window.start
+        return start if self._waits(each) else max(start, self.currency[1])
 
     def _windows(self, levels: tuple[LevelLimit, ...]) -> Windows:
-        return {each.level: each.limit.window.around(self.now).window.start for each in levels}
+        return {each.level: self._start(each) for each in levels}
+
+    def _change_currency(self, request: ChangeCurrency) -> Told:
+        if bool(request.unit_id) == bool(self.planned[0]):
+            return ("CURRENCY_PLANNED" if request.unit_id else "NO_CURRENCY_PLANNED",)
+        if request.unit_id == self.currency[0] != "":
+            return ("UNIT_UNCHANGED",)
+        moment = request.window(self.now).end if request.unit_id else 0
+        if moment is None:
+            return ("WINDOW_NEVER_ENDS",)
+        self.planned = (request.unit_id, moment)
+        return ("currency", *self.planned)
 
     def _decide(self, request: BudgetRequest) -> Told:
-        if isinstance(request, Reserve | Charge) and self.unit_id not in ("", request.unit_id):
+        if isinstance(request, Reserve | Charge) and self.currency[0] not in ("", request.unit_id):
             return ("UNIT_MISMATCH",)
         if isinstance(request, Reserve):
             return self._reserve(request)
@@ -131,18 +176,19 @@ class Model:
         leaf = request.levels[-1].level
         for kind, id_ in (("release", request.release_id), ("query", query_id)):
             if request.release_id and id_ and window >= self.used[last].counts_from:
-                start = window if leaf == last else self.used[leaf].window.start
+                start = window if leaf == last else self._start(request.levels[-1])
                 self.paid[request.account, leaf, kind, id_] = (start, request.release_id)
         return ("charged", request.cost, False)
 
     def _spend(self, windows: Windows, cost: Cost, unit_id: str) -> None:
         self.spent.append((windows, cost))
-        self.unit_id = self.unit_id or unit_id
+        self.currency = (self.currency[0] or unit_id, self.currency[1])
 
     def _paid(self, request: Reserve | Charge, kind: str, id_: str) -> str:
         leaf = request.levels[-1]
         start, release_id = self.paid.get((request.account, leaf.level, kind, id_), (-1, ""))
-        return release_id if start >= leaf.limit.window.around(self.now).counts_from else ""
+        first = max(self.currency[1], self.begun.get(leaf.level, 0))
+        return release_id if start >= max(first, leaf.limit.window.around(self.now).counts_from) else ""
 
     def _fits(self, levels: tuple[LevelLimit, ...], cost: Cost) -> bool:
         enforced = [each for each in levels if each.limit.mode is Mode.ENFORCE]

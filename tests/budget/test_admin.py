@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,17 +21,31 @@ from redis.asyncio import Redis
 from budget_service import audit
 from budget_service.audit import Verification, verify
 from budget_service.hosting import administering
+from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
-from budget_service.ledger.windows import DAY, SECOND
+from budget_service.ledger.windows import DAY, SECOND, Period
 from budget_service.messages import timestamp
 from budget_service.stores.interface import Store
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
+from tests.budget.client import account as named
 from tests.budget.client import failure
 from tests.budget.conftest import closing, empty
 from tests.budget.memory_store import MemoryStore
 from tests.budget.redis_server import RedisServer
-from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, NOON, UNIT, SteppedClock, charge, limit, reserve
+from tests.budget.samples import (
+    ANALYST,
+    COLLEAGUE,
+    COMPANY,
+    NOON,
+    OTHER_UNIT,
+    UNIT,
+    SteppedClock,
+    charge,
+    limit,
+    reserve,
+)
+from tests.budget.test_limits import SETTINGS
 
 AdminStub: TypeAlias = "admin_pb2_grpc.BudgetAdminServiceAsyncStub"
 
@@ -42,7 +57,7 @@ MONTH = pb.Limit(information=7, calls=3, mode=budget_pb2.MODE_ENFORCE, period=pb
 async def admin(any_store: Store) -> AsyncIterator[AdminStub]:
     """Serve the administrator for each store."""
     async with (
-        administering(any_store, "127.0.0.1:0") as address,
+        administering(any_store, SETTINGS, "127.0.0.1:0") as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -98,8 +113,8 @@ def changed(**fields: Any) -> pb.SetLimitsRequest:
         (changed(zone="Berlin"), "changes[0].limit.zone"),
         (pb.ListChargesRequest(), "account.path"),
         (pb.ListChargesRequest(account={"path": ["a"]}, page_size=1001), "page_size"),
-        (pb.ListChargesRequest(account={"path": ["a"]}, page_token="x"), "page_token"),  # noqa: S106
-        (pb.ListChargesRequest(account={"path": ["a"]}, page_token="WzEsIDJd"), "page_token"),  # noqa: S106
+        (pb.ListChargesRequest(account={"path": ["a"]}, page_token="x"), "page_token"),
+        (pb.ListChargesRequest(account={"path": ["a"]}, page_token="WzEsIDJd"), "page_token"),
         (pb.ListChargesRequest(account={"path": ["a"]}, start_time={"seconds": -1}), "start_time"),
         (pb.GetUsageReportRequest(account={"path": ["a", "b"]}, depth=1, days=1), "depth"),
         (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=5, days=1), "depth"),
@@ -115,7 +130,10 @@ def changed(**fields: Any) -> pb.SetLimitsRequest:
 async def test_a_malformed_request_names_its_field(clock: SteppedClock, message: Any, field: str) -> None:
     """And changes nothing."""
     store = MemoryStore(clock)
-    async with administering(store, "127.0.0.1:0") as address, grpc.aio.insecure_channel(address) as channel:
+    async with (
+        administering(store, SETTINGS, "127.0.0.1:0") as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
         method = getattr(stub, type(message).__name__.removesuffix("Request"))
         error = await failure(method(message))
@@ -219,7 +237,7 @@ async def differences(store: Store) -> set[tuple[str, str, str, int, int]]:
     await verify(store, "acme", found)
     assert found.different == len(found.differences)
     return {
-        (each.level.text, each.unit.value, each.sum.value, each.kept, each.rebuilt)
+        (each.level.text, each.unit.value if each.unit else "", each.sum.value, each.kept, each.rebuilt)
         for each in found.differences
     }
 
@@ -310,3 +328,54 @@ async def test_a_ledger_is_verified_while_it_is_charged(
         assert await differences(any_store) == set()
         await asyncio.sleep(0)
     await task
+
+
+async def test_a_currency_is_planned_listed_shown_and_withdrawn(admin: AdminStub, any_store: Store) -> None:
+    """By the windows of the configuration and of stored limits; a repeat is marked."""
+    asked = pb.BeginCurrencyRequest(account=named(("acme",)), unit_id=OTHER_UNIT, request_id="c")
+    planned = await admin.BeginCurrency(asked)
+    assert (planned.begins_at.ToDatetime(tzinfo=UTC), planned.replayed) == (
+        datetime(2026, 11, 1, tzinfo=UTC),
+        False,
+    )
+    again = await admin.BeginCurrency(asked)
+    assert (again.begins_at, again.replayed) == (planned.begins_at, True)
+    (entry,) = (await admin.ListCharges(pb.ListChargesRequest(account=named(("acme",))))).charges
+    assert (entry.kind, entry.cost.unit_id) == (pb.CHARGE_KIND_CURRENCY, OTHER_UNIT)
+    withdrawal = pb.WithdrawCurrencyRequest(account=named(("acme",)), request_id="w")
+    assert not (await admin.WithdrawCurrency(withdrawal)).replayed
+    error = await failure(
+        admin.WithdrawCurrency(pb.WithdrawCurrencyRequest(account=named(("acme",)), request_id="x"))
+    )
+    assert (grpc.StatusCode.FAILED_PRECONDITION, "NO_CURRENCY_PLANNED") == (error.code, error.info.reason)
+    never = limit(9, 9, period=Period.NEVER)
+    await any_store.apply(SetLimits(account=COMPANY, request_id="s", changes=((COLLEAGUE, never),)))
+    refused = await failure(
+        admin.BeginCurrency(
+            pb.BeginCurrencyRequest(account=named(("acme",)), unit_id=OTHER_UNIT, request_id="d")
+        )
+    )
+    assert (grpc.StatusCode.FAILED_PRECONDITION, "WINDOW_NEVER_ENDS") == (refused.code, refused.info.reason)
+
+
+@pytest.mark.parametrize(
+    ("path", "unit_id", "request_id", "field"),
+    [
+        (("acme", "ann"), OTHER_UNIT, "c", "account.path"),
+        (("acme",), "F" * 32, "c", "unit_id"),
+        (("acme",), "", "c", "unit_id"),
+        (("acme",), OTHER_UNIT, "", "request_id"),
+    ],
+)
+async def test_a_currency_that_cannot_be_planned_is_refused_by_field(
+    admin: AdminStub, path: tuple[str, ...], unit_id: str, request_id: str, field: str
+) -> None:
+    """A leaf, a name that is none, no id."""
+    asked = pb.BeginCurrencyRequest(account=named(path), unit_id=unit_id, request_id=request_id)
+    assert (await failure(admin.BeginCurrency(asked))).fields == (field,)
+
+
+async def test_a_root_that_nothing_limits_has_no_currency(admin: AdminStub) -> None:
+    """It is not an account."""
+    asked = pb.BeginCurrencyRequest(account=named(("nobody",)), unit_id=OTHER_UNIT, request_id="c")
+    assert (await failure(admin.BeginCurrency(asked))).code is grpc.StatusCode.NOT_FOUND

@@ -129,6 +129,22 @@ def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(
     message = str(error.value)
     assert named in message
     assert "\n" not in message
+    assert error.value.faults
+    told = " ".join(f"{fault.field} {fault.expected}" for fault in error.value.faults)
+    # Nothing that stands in the file is repeated, only where it stands.
+    for content in (
+        "modus",
+        "tracking",
+        "fortnight",
+        "Berlin",
+        "passwd",
+        "a/b",
+        "0300",
+        "007",
+        "1_000",
+        "keep",
+    ):
+        assert content not in told
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

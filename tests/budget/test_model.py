@@ -5,9 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
     Answer,
     Charged,
+    CurrencyChanged,
     Exhausted,
     LimitsSet,
     Outcome,
@@ -33,12 +35,19 @@ def told(answer: Answer) -> Told:
             return ("charged", found.charged, found.already_paid)
         case Released() as found:
             return ("released", found.returned, found.unit_id)
-        case LimitsSet() as found:
-            return ("limits", found.version)
         case Exhausted():
             return ("exhausted",)
         case Refused() as found:
             return (found.reason.value,)
+        case found:
+            return told_of_a_root(found)
+
+
+def told_of_a_root(found: LimitsSet | CurrencyChanged) -> Told:
+    """Say an answer to an administrator in the model's words."""
+    if isinstance(found, LimitsSet):
+        return ("limits", found.version)
+    return ("currency", found.unit_id, found.begins_at)
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)
@@ -87,7 +96,7 @@ async def _assert_same_balances(
     for account in player.accounts():
         levels = player.levels(account)
         found = await store.read(account, levels)
-        assert model.unit_id == found.unit_id
+        assert Currency(*model.currency, *model.planned) == found.currency
         for each, status in zip(levels, found.levels, strict=True):
             spent, held = model.sums(each)
             assert spent == (status.spent.information, status.spent.calls)

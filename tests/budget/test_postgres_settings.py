@@ -17,16 +17,23 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from psycopg import sql
 
+from budget_service.audit import Verification, verify
+from budget_service.ledger.currency import Currency
+from budget_service.ledger.outcomes import Charged
+from budget_service.ledger.values import Cost
 from budget_service.stores import postgres_schema
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.stores.postgres import PostgresStore
 from tests.budget.conftest import closing
 from tests.budget.postgres_server import PostgresServer
-from tests.budget.samples import charge
+from tests.budget.samples import ANALYST, UNIT, SteppedClock, charge, levels, limit
 
 PASSWORD = "h#s/h?w@o:r[d]%"  # noqa: S105 - of a server that lives for one test
 ENCODED = "h%23s%2Fh%3Fw%40o%3Ar%5Bd%5D%25"
+
+# Tables of each older schema, as the program of its time left them.
+LEDGERS = Path(__file__).parent / "ledgers"
 
 
 @pytest.mark.parametrize(
@@ -105,6 +112,31 @@ async def test_a_newer_schema_is_refused(shared_postgres: PostgresServer) -> Non
         shared_postgres.execute("UPDATE gris.schema SET version = %s", postgres_schema.SCHEMA_VERSION + 1)
         with pytest.raises(StoreUnusableError, match="newer"):
             await PostgresStore.open(shared_postgres.address)
+
+
+async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
+    shared_postgres: PostgresServer, clock: SteppedClock
+) -> None:
+    """Tables that an older program left: answers, reservations and a sealed journal; its functions go."""
+    shared_postgres.forget()
+    with psycopg.connect(shared_postgres.address, autocommit=True) as connection:
+        connection.execute((LEDGERS / "postgres-1.sql").read_bytes())
+        connection.execute("CREATE SCHEMA gris_rules_old")
+    on = levels(own=limit(10, 5), above=limit(30, 9))
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        assert (await store.read(ANALYST, on)).currency == Currency(UNIT)
+        again = charge("paid", Cost(3, 1), on=on, release_id="rel", query_id="q-paid")
+        assert (await store.apply(again)).replayed
+        settled = (await store.apply(charge("c", Cost(4, 1), on=on, settles="r"))).outcome
+        assert isinstance(settled, Charged)
+        assert [Cost(7, 2), Cost(7, 2)] == [each.spent for each in settled.levels]
+        found = Verification()
+        await verify(store, "acme", found)
+        assert found.differences == []
+    ((version, old),) = shared_postgres.execute(
+        "SELECT version, to_regnamespace('gris_rules_old') FROM gris.schema"
+    )
+    assert (version, old) == (postgres_schema.SCHEMA_VERSION, None)
 
 
 async def test_many_may_start_at_once_on_an_empty_database(shared_postgres: PostgresServer) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from budget_service.audit import Verification, verify
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import Answer, Charged, Released, Reserved
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
@@ -201,6 +203,9 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         for name in ("r", "s", "t"):
             await store.apply(reserve(name, Cost(1, 1), forfeits=name == "t"))
+        await store.seal("acme", await verify(store, "acme", Verification()))
+    await client.hdel("gris:{acme}:checkpoint", "currency")
+    await client.hdel("gris:{acme}:root", "currency_since", "next_unit_id", "next_since")
     for name, kept in (await client.hgetall("gris:{acme}:reservations")).items():
         old = {key: value for key, value in json.loads(kept).items() if key != "unit_id"}
         await client.hset("gris:{acme}:reservations", name, json.dumps(old))
@@ -218,6 +223,7 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
         assert Released(Cost(1, 1), UNIT) == (await store.apply(release("x", ends="s"))).outcome
         clock.step(seconds=61)
         assert Cost(2, 2) == (await store.read(ANALYST, levels())).levels[-1].spent
+        assert (await store.checkpoint("acme")).currency == Currency(UNIT)
         again = (await store.apply(reserve("again", query_id="q"))).outcome
         assert isinstance(again, Reserved)
         assert again.already_paid

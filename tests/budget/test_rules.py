@@ -316,7 +316,7 @@ async def test_the_first_charge_fixes_the_currency(any_store: Store) -> None:
     await any_store.apply(charge("refused", Cost(11, 1), unit_id=OTHER_UNIT))
     await any_store.apply(reserve("nothing", NOTHING, unit_id=OTHER_UNIT))
     await any_store.apply(reserve("something", Cost(1, 1), unit_id=OTHER_UNIT))
-    assert (await any_store.read(ANALYST, levels())).unit_id == ""
+    assert (await any_store.read(ANALYST, levels())).currency.unit_id == ""
     await any_store.apply(charge("first"))
     for foreign in (
         charge("c", unit_id=OTHER_UNIT),
@@ -336,7 +336,7 @@ async def test_a_reservation_is_settled_and_returned_in_its_own_currency(any_sto
     mixed = await any_store.apply(charge("c", settles="r"))
     assert Refused(Reason.UNIT_MISMATCH) == mixed.outcome
     assert isinstance((await any_store.apply(charge("d", settles="s"))).outcome, Charged)
-    assert (await any_store.read(ANALYST, levels())).unit_id == reserve("s").unit_id
+    assert (await any_store.read(ANALYST, levels())).currency.unit_id == reserve("s").unit_id
     late = await any_store.apply(charge("e", settles="r", unit_id=OTHER_UNIT))
     assert Refused(Reason.UNIT_MISMATCH) == late.outcome
     assert Released(Cost(4, 1), OTHER_UNIT) == (await any_store.apply(release("x", ends="r"))).outcome
@@ -348,7 +348,7 @@ async def test_a_forfeited_reservation_is_a_charge_and_fixes_the_currency(
     """Its own one, as seen by the next request and by a reader before it."""
     await any_store.apply(reserve("r", unit_id=OTHER_UNIT, forfeits=True))
     clock.step(seconds=61)
-    assert (await any_store.read(ANALYST, levels())).unit_id == OTHER_UNIT
+    assert (await any_store.read(ANALYST, levels())).currency.unit_id == OTHER_UNIT
     assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(charge("c"))).outcome
     assert isinstance((await any_store.apply(charge("d", unit_id=OTHER_UNIT))).outcome, Charged)
 

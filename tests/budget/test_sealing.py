@@ -29,6 +29,7 @@ from tests.budget.conftest import closing, empty
 from tests.budget.memory_store import MemoryStore
 from tests.budget.redis_server import RedisServer
 from tests.budget.samples import ANALYST, COLLEAGUE, UNIT, SteppedClock, charge, levels, limit, reserve
+from tests.budget.test_limits import SETTINGS
 
 ON = levels(own=limit(100, 100, days=3), above=limit(1000, 1000))
 
@@ -187,7 +188,10 @@ async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_pat
     store = MemoryStore(clock)
     await play(store, clock, "a")
     root = {"path": ["acme"]}
-    async with administering(store, "127.0.0.1:0") as address, grpc.aio.insecure_channel(address) as channel:
+    async with (
+        administering(store, SETTINGS, "127.0.0.1:0") as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
         assert (await stub.SealJournal(pb.SealJournalRequest(account=root))).entries == 4
         error = await failure(stub.SealJournal(pb.SealJournalRequest(account=root, archive=True)))
@@ -195,7 +199,7 @@ async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_pat
         leaf = await failure(stub.SealJournal(pb.SealJournalRequest(account={"path": COLLEAGUE.path})))
         assert leaf.fields == ("account.path",)
     async with (
-        administering(store, "127.0.0.1:0", tmp_path) as address,
+        administering(store, SETTINGS, "127.0.0.1:0", tmp_path) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub = admin_pb2_grpc.BudgetAdminServiceStub(channel)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -400,19 +403,65 @@ async def test_more_calls_than_may_run_are_told_so(
     assert len(store.entries) == 1
 
 
-async def test_a_deadline_does_not_interrupt_a_commit(clock: SteppedClock) -> None:
-    """The caller gives up; the charge is made, and its repeat finds it."""
-    store = TroubledStore(clock, gate=asyncio.Event())
-    assert store.gate is not None
+class SlowConnection(sqlite3.Connection):
+    """A connection on whose commits the disk lets wait."""
+
+    begun = threading.Event()
+    gate = threading.Event()
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        """Wait before a commit of the ledger."""
+        if sql == "COMMIT" and threading.current_thread() is not threading.main_thread():
+            self.begun.set()
+            self.gate.wait()
+        return super().execute(sql, *parameters)
+
+
+@pytest_asyncio.fixture
+async def slow_stub(
+    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Stub]:
+    """Serve a ledger whose commits wait for `SlowConnection.gate`."""
+    SlowConnection.begun.clear()
+    SlowConnection.gate.clear()
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=SlowConnection))
+    store = SqliteStore.open(tmp_path / "ledger.db", clock)
     async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
-        asked = charging(request_id="id")
-        with pytest.raises(grpc.aio.AioRpcError) as late:
-            await stub.UpdateBudget(asked, timeout=0.2)
-        assert late.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
-        store.gate.set()
-        again = await stub.UpdateBudget(asked)
+        yield stub
+    await store.close()
+
+
+async def gives_up(call: grpc.aio.UnaryUnaryCall[Any, Any]) -> None:
+    """See that a call ends with its deadline."""
+    with pytest.raises(grpc.aio.AioRpcError) as late:
+        await call
+    assert late.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_a_deadline_does_not_interrupt_a_commit(slow_stub: Stub) -> None:
+    """The caller gives up; the charge is made, and its repeat finds it. One that still waited has no effect."""
+    asked, behind = charging(request_id="id"), charging(request_id="behind")
+    late = asyncio.ensure_future(gives_up(slow_stub.UpdateBudget(asked, timeout=0.4)))
+    await asyncio.to_thread(SlowConnection.begun.wait)
+    await asyncio.gather(late, gives_up(slow_stub.UpdateBudget(behind, timeout=0.2)))
+    SlowConnection.gate.set()
+    again = await slow_stub.UpdateBudget(asked)
     assert again.replayed
-    assert [Cost(4, 1)] == [entry.cost for entry in store.entries]
+    assert cost(4, 1) == again.levels[-1].spent
+    assert not (await slow_stub.UpdateBudget(behind)).replayed
+
+
+async def test_callers_who_give_up_do_not_add_up(slow_stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the disk hangs: what nobody waits for any more takes no place from those who do."""
+    monkeypatch.setattr(calls, "MAX_RUNNING", 2)
+    first = slow_stub.UpdateBudget(charging(request_id="first"))
+    await asyncio.to_thread(SlowConnection.begun.wait)
+    for _ in range(5):
+        await gives_up(slow_stub.UpdateBudget(charging(cost(1, 1)), timeout=0.05))
+    SlowConnection.gate.set()
+    assert (await first).levels[-1].spent == cost(4, 1)
+    state = await slow_stub.GetBudget(pb.GetBudgetRequest(account=account()))
+    assert state.levels[-1].spent == cost(4, 1)
 
 
 async def test_a_stop_finishes_what_has_begun(clock: SteppedClock) -> None:

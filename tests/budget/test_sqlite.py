@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from budget_service.audit import Verification, verify
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import Charged, Released
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
@@ -97,19 +98,20 @@ async def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
         SqliteStore.open(path)
 
 
-@pytest.mark.parametrize("schema", [1, 2])
+@pytest.mark.parametrize("schema", [1, 2, 3])
 async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
     tmp_path: Path, clock: SteppedClock, schema: int
 ) -> None:
     """Files that older programs wrote: balances, reservations, payments and answers, under sliding windows too."""
     path = tmp_path / "ledger.db"
-    shutil.copyfile(LEDGERS / f"schema-{schema}.db", path)
+    for kept in LEDGERS.glob(f"schema-{schema}.*"):
+        shutil.copyfile(kept, path.with_name(kept.name.replace(f"schema-{schema}", path.stem)))
     on = levels(own=limit(10, 5), above=limit(30, 9))
     sliding = levels(own=limit(10, 5, days=7), above=limit(30, 9))
     async with closing(SqliteStore.open(path, clock)) as store:
         before = await store.read(ANALYST, on)
         assert [(Cost(3, 1), Cost(6, 2))] * 2 == [(each.spent, each.reserved) for each in before.levels]
-        assert before.unit_id == UNIT
+        assert before.currency == Currency(UNIT)
         assert (await store.apply(charge("paid", Cost(3, 1), release_id="rel", query_id="q-paid"))).replayed
         again = (await store.apply(charge("again", Cost(3, 1), on=sliding, release_id="rel"))).outcome
         assert isinstance(again, Charged)
@@ -118,6 +120,9 @@ async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
         settled = (await store.apply(charge("c", Cost(4, 1), on=sliding, settles="r"))).outcome
         assert isinstance(settled, Charged)
         assert [Cost(7, 2), Cost(7, 2)] == [each.spent for each in settled.levels]
+        found = Verification()
+        await verify(store, "acme", found)
+        assert found.differences == []
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
 

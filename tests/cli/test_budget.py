@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -66,6 +67,58 @@ def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.Capt
     assert ("calls", 2, "enforce") == (calls["unit"], calls["spent"], calls["mode"])
     assert main(["budget", *arguments]) == 0
     assert "999988" in capsys.readouterr().out
+
+
+def test_another_currency_is_planned_shown_and_withdrawn(
+    ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For people and for programs; `show` says what follows and when, and again nothing after the withdrawal."""
+    assert ledger.admin_address is not None
+    arguments = ("new-currency", "--root", "acme", "--admin", ledger.admin_address)
+    planned = told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
+    assert planned["begins_at"][8:] == "01 00:00:00"
+    assert planned == told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
+    show = ["budget", "show", "--account", "acme/ann", "--budget", ledger.address]
+    assert main(show) == 0
+    assert f"{'e' * 32} from {planned['begins_at']}" in capsys.readouterr().out
+    assert main(["budget", *arguments, "--withdraw"]) == 0
+    assert "keeps its currency" in capsys.readouterr().out
+    assert main(show) == 0
+    shown = capsys.readouterr().out
+    assert UNIT in shown
+    assert "e" * 32 not in shown
+    assert main(["budget", *arguments]) == 2
+    assert "--withdraw" in capsys.readouterr().err
+
+
+def test_a_refused_configuration_is_told_without_what_stands_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Since when, which field and what was expected; and again nothing when the file is good."""
+    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
+        assert running.admin_address is not None
+        arguments = ("status", "--admin", running.admin_address)
+        assert told(capsys, *arguments) == {"faults": []}
+        good = (tmp_path / "budget.yaml").read_text()
+        (tmp_path / "next.yaml").write_text(good.replace("calls: 1000000", "calls: -4711"))
+        (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
+        (fault,) = _status_with_code(capsys, arguments, 1)["faults"]
+        assert fault["field"] == "accounts.0.limit.calls"
+        assert "greater than or equal to 0" in fault["expected"]
+        assert "4711" not in json.dumps(fault)
+        (tmp_path / "next.yaml").write_text(good)
+        (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
+        assert _status_with_code(capsys, arguments, 0) == {"faults": []}
+
+
+def _status_with_code(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int) -> Any:
+    """Ask until the service has looked at the file again, which it does every second."""
+    end = time.monotonic() + 20
+    while (found := main(["budget", *arguments, "--json"])) != code:
+        assert time.monotonic() < end, found
+        capsys.readouterr()
+        time.sleep(0.1)
+    return json.loads(capsys.readouterr().out)
 
 
 def test_history_tells_for_how_many_more_questions_it_lasts(

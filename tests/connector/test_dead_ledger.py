@@ -10,7 +10,7 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,8 +24,10 @@ from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.budgets import Charge
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, OutcomeUnknown, ServiceUnavailable
+from tests.budget.client import charging, connected, failure
+from tests.budget.postgres_server import PostgresServer, postgres_server
 from tests.budget.redis_server import RedisServer, redis_server
-from tests.budget.test_process import Service, service
+from tests.budget.test_process import NOT_SERVING, SERVING, Service, health_becomes, service
 from tests.chaos.proxy import Proxy
 
 from .asking import asking_client
@@ -145,6 +147,39 @@ async def test_a_dead_store_behind_a_living_service_is_noticed_quickly(tmp_path:
             await eventually(lambda: calls.reserve(COST, "after"))
             levels = await calls.levels()
             assert levels[-1].reserved.calls == 2
+
+
+@pytest.mark.parametrize("kind", ["redis", "postgres"])
+async def test_a_store_that_hangs_is_noticed_quickly_and_what_was_sent_is_unknown(
+    tmp_path: Path, kind: str
+) -> None:
+    """SIGSTOP: a sent charge ends as unknown, never as if nothing had happened; later ones are refused unsent."""
+    with ExitStack() as stack:
+        store: RedisServer | PostgresServer
+        if kind == "redis":
+            store = stack.enter_context(redis_server(tmp_path))
+        else:
+            store = stack.enter_context(postgres_server())
+        running = stack.enter_context(service(tmp_path, store.address))
+        async with calls_to(running.address) as calls, connected(running.address) as stub:
+            await eventually(calls.levels)
+            with store.frozen():
+                sent = asyncio.create_task(failure(stub.UpdateBudget(charging(request_id="sent"))))
+                # What comes after it waits for its turn, and is not sent.
+                await asyncio.sleep(0.05)
+                with quickly(), pytest.raises(ServiceUnavailable):
+                    await calls.reserve(COST, "query")
+                with quickly():
+                    await health_becomes(running.address, NOT_SERVING)
+                    later = await failure(stub.UpdateBudget(charging(request_id="later")))
+                assert later.info.reason == "STORE_UNAVAILABLE"
+                assert (await sent).info.reason == "OUTCOME_UNKNOWN"
+            await health_becomes(running.address, SERVING)
+            await eventually(lambda: calls.reserve(COST, "after"))
+            again = await stub.UpdateBudget(charging(request_id="sent"))
+            assert again.charged.calls == 1
+            (level,) = await calls.levels()
+            assert level.spent.calls == 1
 
 
 async def test_a_stopped_service_is_noticed_quickly_and_found_again(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def _free_port() -> int:
 
 def service(image: str, configuration: Path, arguments: str) -> DockerContainer:
     """Return a container of a service that may change nothing, whose user may read the configuration."""
-    container = DockerContainer(image).with_command(f"{arguments} --listen 0.0.0.0:{PORT}")
+    container = DockerContainer(image).with_command(f"{arguments} --listen 0.0.0.0:{PORT} --insecure")
     # Only the owner may read the key: the container's user, or whoever runs the tests.
     user = str(os.getuid() or IMAGE_USER)
     container.with_kwargs(

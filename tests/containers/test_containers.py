@@ -80,6 +80,7 @@ def test_an_exhausted_budget_is_refused(services: Services, duckdb: DuckDBEngine
     [
         ("dp-service", ["dp_service"]),
         ("budget-service", ["budget_service"]),
+        ("gateway", ["pinot_connector"]),
         ("tools", ["dp_service", "budget_service", "pinot_connector"]),
     ],
 )

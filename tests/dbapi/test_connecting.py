@@ -100,7 +100,7 @@ def test_path_and_credentials_reach_pinot(world: World, fake_pinot: FakePinot) -
         path="/behind/a/proxy/query/sql",
         controller=fake_pinot.url,
         username="ana",
-        password="a pass:word",  # noqa: S106 - of a Pinot that is none
+        password="a pass:word",
         timeout=5,
         dp=world.dp,
         budget=world.budget,

@@ -45,7 +45,15 @@ async def test_translation_picks_mechanism_rows_and_price(
     assert rows == plan.row_limit
     assert worst == (plan.worst_case_cost.information, plan.worst_case_cost.calls)
     assert estimate.worst_case_cost == plan.worst_case_cost
-    assert {"duckdb", "pinot"} == {query.dialect for query in plan.engine_queries}
+    assert {"duckdb", "pinot", "spark"} == {query.dialect for query in plan.engine_queries}
+
+
+async def test_a_connector_that_names_its_engine_gets_only_that_query(dp: Any) -> None:
+    """It is the same query as among those for every engine."""
+    plan = await translated(dp, question())
+    for query in plan.engine_queries:
+        request = dp_pb2.TranslateQueryRequest(question=question(), data_version="v1", dialect=query.dialect)
+        assert [query] == list((await dp.TranslateQuery(request)).engine_queries)
 
 
 @pytest.mark.parametrize("by", ALL_COLUMNS)

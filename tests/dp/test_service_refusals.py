@@ -52,6 +52,15 @@ async def test_a_data_version_is_needed(dp: Any, data_version: str) -> None:
     assert (code, metadata["field"]) == (grpc.StatusCode.INVALID_ARGUMENT, "data_version")
 
 
+@pytest.mark.parametrize("dialect", ["mysql", "DuckDB", "\u5bb6", "x" * 10_000])
+async def test_an_engine_that_nothing_is_written_for_is_refused(dp: Any, dialect: str) -> None:
+    """The field is named, and what it may say; what it said is not repeated."""
+    request = dp_pb2.TranslateQueryRequest(question=question(), data_version="v1", dialect=dialect)
+    code, details, metadata = await error_of(dp.TranslateQuery(request))
+    assert (code, metadata["field"]) == (grpc.StatusCode.INVALID_ARGUMENT, "dialect")
+    assert dialect not in details
+
+
 async def test_a_forged_or_old_plan_is_refused(dp: Any, clock: Clock) -> None:
     """A touched plan is not authentic; an untouched one lapses after ten minutes."""
     plan = await translated(dp, question())

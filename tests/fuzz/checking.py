@@ -15,6 +15,7 @@ import duckdb
 from dp_service.queries.canonical import canonical_bytes, canonicalise
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.render import render
+from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, In
@@ -100,7 +101,7 @@ def _check_spelling(query: HistogramQuery, resolution: Resolution) -> None:
     again = parse_sql(spelled(query, POLICY.table(query.table), Random(0)), POLICY)
     same = resolve(again, POLICY, now=NOW)
     assert canonical_bytes(same.query) == canonical_bytes(resolution.query), "another question"
-    for dialect in ("duckdb", "pinot"):
+    for dialect in DIALECTS:
         assert render(same, dialect) == render(resolution, dialect), "engines are asked something else"
 
 
@@ -112,8 +113,8 @@ def _check_engines(query: HistogramQuery, resolution: Resolution) -> None:
     closed_before = None if table.time is None else table.time.closed_before(NOW)
     whole = replace(query, filters=(*query.filters, *asked_too))
     expected = _fingerprint(whole, closed_before)
-    for dialect in ("duckdb", "pinot"):
-        found = read(render(resolution, dialect), table)
+    for dialect in DIALECTS:
+        found = read(render(resolution, dialect), table, dialect)
         assert expected == _fingerprint(found.query, None), "engines are asked something else"
         assert (found.clip, found.limit) == (resolution.query.clip, resolution.row_limit)
 

@@ -1,6 +1,6 @@
 """A server of Pinot is killed and brought back, again and again, under a stream of questions.
 
-    python -m tests.pinot.stream --questions 3000 --kills 5        # what `make pinot-stream` runs
+    python -m tests.pinot.stream --answers 3600 --kills 5        # what `make pinot-stream` runs; about ten minutes
 
 Every answer that the engine confirms is compared with the truth, every failure must be one of ours with a name, and in
 the end the ledger must hold exactly what the answers cost.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
+import logging
 import sys
 import tempfile
 from collections import Counter
@@ -35,7 +36,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WORKERS = 8
 DOWN_SECONDS = 4.0
 ANSWERS_BEFORE_A_KILL = 40
-RECOVERY_SECONDS = 180.0
+SILENCE_SECONDS = 180.0
 PAUSE_SECONDS = 0.2
 BUDGET = """
 create_at_first_use: true
@@ -43,6 +44,8 @@ accounts:
   - path: [stream, "*"]
     limit: {information: 1000000000, calls: 1000000000}
 """
+
+_log = logging.getLogger(__name__)
 
 Histogram = frozenset[tuple[object, ...]]
 
@@ -106,8 +109,10 @@ class Totals:
 
     @property
     def is_sound(self) -> bool:
-        """Whether no answer was wrong, and the ledger holds what the answers cost and nothing besides."""
-        return self.wrong == 0 and self.charged == self.spent and not any(self.reserved.values())
+        """Whether no answer was wrong, none is missing, and the ledger holds what they cost and nothing besides."""
+        is_complete = self.asked == self.answered + self.failures.total()
+        is_paid = self.charged == self.spent and not any(self.reserved.values())
+        return self.wrong == 0 and is_complete and is_paid
 
 
 @contextmanager
@@ -125,15 +130,15 @@ def running_services() -> Iterator[EmbeddedServices]:
             yield services
 
 
-async def stream(cluster: PinotCluster, services: EmbeddedServices, *, count: int, kills: int) -> Totals:
-    """Ask `count` questions at least, and go on until a server was killed and came back `kills` times."""
+async def stream(cluster: PinotCluster, services: EmbeddedServices, *, answers: int, kills: int) -> Totals:
+    """Ask until so many questions are answered, and a server was killed and came back `kills` times in between."""
     witness = Witness(PinotEngine(controller=cluster.controller_url, broker=cluster.broker_url))
     duck = Witness(DuckDBEngine(TABLES))
     totals = Totals()
     try:
         await _learn_truth(services, witness, duck)
-        killing = asyncio.create_task(_keep_killing(cluster, totals, kills))
-        run = _Stream(services, witness, totals, count, killing)
+        killing = asyncio.create_task(_keep_killing(cluster, totals, answers, kills))
+        run = _Stream(services, witness, totals, answers, killing)
         async with asyncio.TaskGroup() as workers:
             for number in range(WORKERS):
                 workers.create_task(run.keep_asking(f"worker-{number}"))
@@ -155,13 +160,12 @@ async def _learn_truth(services: EmbeddedServices, witness: Witness, duck: Witne
         raise AssertionError("the two engines do not agree on the truth")
 
 
-async def _keep_killing(cluster: PinotCluster, totals: Totals, kills: int) -> None:
+async def _keep_killing(cluster: PinotCluster, totals: Totals, answers: int, kills: int) -> None:
     for kill in range(kills):
         # Only a cluster that answers can show what a kill does to its answers.
-        enough = totals.answered + ANSWERS_BEFORE_A_KILL
-        async with asyncio.timeout(RECOVERY_SECONDS):
-            while totals.answered < enough:  # noqa: ASYNC110 - eight callers count, and nobody is in a hurry
-                await asyncio.sleep(0.1)
+        share = answers * (kill + 1) // (kills + 1)
+        await _until_answered(totals, max(share, totals.answered + ANSWERS_BEFORE_A_KILL))
+        _log.info("kill %d after %d answers to %d questions", kill + 1, totals.answered, totals.asked)
         await asyncio.to_thread(cluster.kill_server, kill % 2)
         totals.kills += 1
         # Long enough for the broker to notice, after which it leaves half the data out in silence.
@@ -169,19 +173,28 @@ async def _keep_killing(cluster: PinotCluster, totals: Totals, kills: int) -> No
         await asyncio.to_thread(cluster.start_server, kill % 2)
 
 
+async def _until_answered(totals: Totals, enough: int) -> None:
+    """Wait for answers; raises TimeoutError if none comes for minutes."""
+    while totals.answered < enough:
+        before = totals.answered
+        async with asyncio.timeout(SILENCE_SECONDS):
+            while totals.answered == before:  # noqa: ASYNC110 - eight callers count, and nobody is in a hurry
+                await asyncio.sleep(0.1)
+
+
 @dataclass(frozen=True)
 class _Stream:
     services: EmbeddedServices
     engine: Engine
     totals: Totals
-    count: int
+    answers: int
     killing: asyncio.Task[None]
 
     async def keep_asking(self, account: str) -> None:
-        """Ask as one analyst until enough was asked and killed, and note what the ledger says."""
+        """Ask as one analyst until enough was answered and killed, and note what the ledger says."""
         asked, totals = questions(), self.totals
         async with _client(self.services, self.engine, account) as client:
-            while totals.asked < self.count or not self.killing.done():
+            while totals.answered < self.answers or not self.killing.done():
                 totals.asked += 1
                 try:
                     result = await client.ask(asked[totals.asked % len(asked)])
@@ -213,16 +226,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--questions", type=int, default=3000)
+    parser.add_argument("--answers", type=int, default=3600, help="at least so many")
     parser.add_argument("--kills", type=int, default=5)
     chosen = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
+    _log.setLevel(logging.INFO)
     with (
         tempfile.TemporaryDirectory() as folder,
         PinotCluster(2, directory=Path(folder), ports=Ports.free(2)) as cluster,
         running_services() as services,
     ):
         load(TABLES[COFACTS], COFACTS, controller=cluster.controller_url, broker=cluster.broker_url)
-        totals = asyncio.run(stream(cluster, services, count=chosen.questions, kills=chosen.kills))
+        totals = asyncio.run(stream(cluster, services, answers=chosen.answers, kills=chosen.kills))
     print(f"asked {totals.asked}, answered {totals.answered}, wrong {totals.wrong}, kills {totals.kills}")
     print(f"failures by name: {dict(totals.failures)}")
     charged, spent, reserved = (

@@ -110,6 +110,51 @@ def test_the_controller_is_read_once_for_a_question_that_finds_the_data_as_they_
     assert ask(engine) == [5]
 
 
+def test_an_answer_is_confirmed_by_the_checksums_alone_where_no_segment_is_left_out(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """One request a question; everything else that is known of a table changes only together with them."""
+    ask(engine)
+    pinot.paths.clear()
+    assert ask(engine) == [5]
+    assert pinot.paths == ["/query/sql", "/segments/t_OFFLINE/crc"]
+
+
+def test_all_is_read_after_every_answer_while_replaced_segments_are_kept(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """Which of two sets of segments is served may change while every checksum stays."""
+    other = {"segment.crc": "2", "segment.total.docs": "7"}
+    pinot.replies |= {
+        "/segments/t_OFFLINE/crc": {"s": "1", "new": "2"},
+        "/segments/t_OFFLINE/new/metadata": other,
+        "/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}, "new": {"server": "ONLINE"}}},
+    }
+    assert ask(engine) == [5]
+    pinot.before_answer = lambda: pinot.replies.update({"/segments/t": [{"OFFLINE": ["new"]}]})
+    with pytest.raises(DataChanged):
+        ask(engine)
+
+
+def test_a_segment_that_is_switched_off_during_the_query_is_noticed(
+    pinot: FakePinot, engine: PinotEngine
+) -> None:
+    """Its checksum stays, and the answer covers one segment less: all is read again, and the version is another."""
+    pinot.replies |= {
+        "/segments/t": [{"OFFLINE": ["s", "x"]}],
+        "/segments/t_OFFLINE/crc": {"s": "1", "x": "2"},
+        "/segments/t_OFFLINE/x/metadata": {"segment.crc": "2", "segment.total.docs": "9"},
+        "/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}, "x": {"server": "ONLINE"}}},
+    }
+    with pytest.raises(IncompleteAnswer):
+        ask(engine)
+    off = {"/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}, "x": {"server": "OFFLINE"}}}}
+    pinot.before_answer = lambda: pinot.replies.update(off)
+    with pytest.raises(DataChanged):
+        ask(engine)
+    assert ask(engine) == [5]
+
+
 def test_a_young_version_is_given_only_when_queries_see_it_too(pinot: FakePinot, engine: PinotEngine) -> None:
     """The controller runs ahead: a segment replaced just now would answer with its old rows under the new version."""
     described = {

@@ -16,7 +16,7 @@ async def test_a_server_killed_under_a_stream_of_questions_changes_no_answer_and
 ) -> None:
     """Answers are whole or there are none; failures have our names; the ledger holds what the answers cost."""
     with running_services() as services:
-        totals = await stream(loaded_pinot, services, count=200, kills=1)
+        totals = await stream(loaded_pinot, services, answers=100, kills=1)
     assert totals.is_sound
     assert totals.answered > 0
     assert totals.asked == totals.answered + sum(totals.failures.values())
@@ -58,7 +58,7 @@ def test_the_stream_notices_a_wrong_answer_and_a_ledger_that_is_off() -> None:
     for _ in range(2):
         witness.confirm(query, witness.run(query, "v"))
     assert 1 == witness.wrong
-    totals = Totals(answered=1)
+    totals = Totals(asked=1, answered=1)
     totals.charged["a"] = 3
     totals.spent["a"] = 3
     assert totals.is_sound
@@ -68,3 +68,7 @@ def test_the_stream_notices_a_wrong_answer_and_a_ledger_that_is_off() -> None:
     assert not totals.is_sound
     totals.spent["a"], totals.wrong = 3, 1
     assert not totals.is_sound
+    totals.wrong, totals.asked = 0, 2
+    assert not totals.is_sound
+    totals.failures["EngineUnavailable"] += 1
+    assert totals.is_sound

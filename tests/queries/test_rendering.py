@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import duckdb
 import pytest
-import sqlglot
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
@@ -14,6 +13,7 @@ from sqlglot import exp
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
+from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import (
@@ -24,6 +24,7 @@ from dp_service.queries.structured import (
 
 from .drawing import NOW, TEXTS, policies, questions, rows
 from .policies import POLICY
+from .reading import parsed
 from .reference import Row, answer
 
 Run = Callable[[list[Row], str], list[tuple[object, ...]]]
@@ -74,12 +75,12 @@ def test_a_rendered_query_is_one_statement_with_the_questions_literals(
         resolution = resolve(query, policy, now=NOW)
     except QuestionError:
         assume(False)
-    for dialect in ("duckdb", "pinot"):
-        *options, select = sqlglot.parse(render(resolution, dialect))
+    for dialect in DIALECTS:
+        *options, select = parsed(render(resolution, dialect), dialect)
         assert isinstance(select, exp.Select)
         assert all(isinstance(option, exp.Set) for option in options)
         texts = {literal.this for literal in select.find_all(exp.Literal) if literal.is_string}
-        assert {text for text in texts if not re.fullmatch(r"\d{4}-\d\d-\d\d", text)} <= set(TEXTS)
+        assert {text for text in texts if not re.fullmatch(r"\d{4}-\d\d-\d\d", text)} <= {*TEXTS, "UTF-8"}
         assert re.search(r" LIMIT \d+\Z", render(resolution, dialect))
 
 

@@ -15,6 +15,7 @@ from dp_service.queries.canonical import canonical_bytes, canonicalise
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
+from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, In
@@ -51,7 +52,7 @@ def test_any_two_spellings_of_a_question_share_a_fingerprint(
 @settings(max_examples=200, deadline=None)
 @given(policy=policies(), query=QUESTIONS)
 def test_what_engines_are_asked_reads_back_as_the_question(policy: Policy, query: HistogramQuery) -> None:
-    """A parser finds in the rendered query the same meaning, clipping and row limit, for both engines."""
+    """A parser finds in the rendered query the same meaning, clipping and row limit, for every engine."""
     resolution = outcome(query, policy)
     assume(not isinstance(resolution, str))
     assert isinstance(resolution, Resolution)
@@ -62,8 +63,8 @@ def test_what_engines_are_asked_reads_back_as_the_question(policy: Policy, query
     whole = replace(query, filters=(*query.filters, *asked_too))
     assert table.time is not None
     expected = fingerprint(whole, policy, table.time.closed_before(NOW))
-    for dialect in ("duckdb", "pinot"):
-        found = read(render(resolution, dialect), table)
+    for dialect in DIALECTS:
+        found = read(render(resolution, dialect), table, dialect)
         assert expected == fingerprint(found.query, policy, None)
         assert (resolution.query.clip, resolution.row_limit) == (found.clip, found.limit)
         assert bool(found.options) is (dialect == "pinot")

@@ -64,10 +64,16 @@ local function clock()
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
-local root = redis.call('HMGET', root_key, 'unit_id', 'last_time', 'limits_version')
+local root = redis.call('HMGET', root_key, 'unit_id', 'last_time', 'limits_version',
+  'currency_since', 'next_unit_id', 'next_since')
 local limits_version = root[3] or '0'
-local unit_id = root[1] or ''
+local unit_id, currency_since = root[1] or '', tonumber(root[4] or '0')
+local next_unit_id, next_since = root[5] or '', tonumber(root[6] or '0')
 local now = math.max(clock(), tonumber(root[2] or '0'))
+-- Currency.at
+if next_unit_id ~= '' and now >= next_since then
+  unit_id, currency_since, next_unit_id, next_since = next_unit_id, next_since, '', 0
+end
 
 local remembered = redis.call('HMGET', outcome_key, 'keep_until', 'fingerprint', 'outcome')
 if remembered[1] and now < tonumber(remembered[1]) then
@@ -161,16 +167,16 @@ local function is_nothing(value)
   return is_within(value, NOTHING)
 end
 
--- From the oldest charge that counts to the next moment at which budget returns.
-local function counted_window(balance)
+-- From the oldest charge that counts to the next moment at which budget returns; `as_one`: that is when all is gone.
+local function counted_window(balance, as_one)
   local first = balance.first
   for _, day in ipairs(balance.days) do first = math.min(first, day.first) end
   if not balance.leaves or not balance.last then return first, balance.last end
-  local leaves = math.huge
+  local pick, leaves = as_one and math.max or math.min, nil
   for _, day in ipairs(balance.days) do
-    if not is_nothing(day.spent) then leaves = math.min(leaves, day.leaves) end
+    if not is_nothing(day.spent) then leaves = pick(leaves or day.leaves, day.leaves) end
   end
-  if leaves == math.huge or not is_nothing(today(balance)) then leaves = math.min(leaves, balance.leaves) end
+  if not leaves or not is_nothing(today(balance)) then leaves = pick(leaves or balance.leaves, balance.leaves) end
   return first, math.max(leaves, balance.last)
 end
 
@@ -246,7 +252,7 @@ local function forget_old_days(balance, each)
 end
 
 -- Balance.at
-local function refresh(each)
+local function bring_to_now(each)
   local balance = balance_of(each.level)
   if not balance then
     balances[each.level] = opened_balance(each, each.first)
@@ -274,6 +280,20 @@ local function refresh(each)
   balance.leaves = each.leaves and math.max(kept, each.leaves)
 end
 
+local function is_of_the_last_currency(balance)
+  return balance.since < currency_since
+end
+
+-- Draft._refresh
+local function refresh(each)
+  bring_to_now(each)
+  local balance = balances[each.level]
+  if not is_of_the_last_currency(balance) then return end
+  if each.mode == 'track' or (is_nothing(balance.spent) and is_nothing(balance.reserved)) then
+    balances[each.level] = opened_balance(each, math.max(each.first, currency_since))
+  end
+end
+
 local due = redis.call('ZRANGEBYSCORE', ends_key, '-inf', time_text(now), 'LIMIT', 0, request.expired_at_once)
 for _, id in ipairs(due) do expire(id) end
 for _, each in ipairs(levels) do refresh(each) end
@@ -284,6 +304,7 @@ local leaf = #levels > 0 and balances[levels[#levels].level] or {}
 
 local function used(each)
   local balance = balances[each.level]
+  if is_of_the_last_currency(balance) then return each.maximum end
   return added(balance.spent, balance.reserved)
 end
 
@@ -299,7 +320,8 @@ local function shortfalls(asked)
     for unit, name in ipairs(UNITS) do
       local left = remaining(each, unit)
       if each.mode == 'enforce' and above(asked[unit], left) then
-        local _, ends = counted_window(balances[each.level])
+        local balance = balances[each.level]
+        local _, ends = counted_window(balance, is_of_the_last_currency(balance))
         ends = time_text(ends)
         table.insert(missing, {each.depth, name, amount_text(asked[unit]), amount_text(left), ends})
       end
@@ -322,11 +344,14 @@ local function statuses()
   local found = {}
   for index, each in ipairs(levels) do
     local balance = balances[each.level]
-    local first, last = counted_window(balance)
+    local is_old = is_of_the_last_currency(balance)
+    local first, last = counted_window(balance, is_old)
+    local spent, reserved = balance.spent, balance.reserved
+    if is_old then spent, reserved = each.maximum, NOTHING end
     found[index] = {
       each.depth, amount_text(each.maximum[1]), amount_text(each.maximum[2]), each.mode,
-      time_text(first), time_text(last), amount_text(balance.spent[1]),
-      amount_text(balance.spent[2]), amount_text(balance.reserved[1]), amount_text(balance.reserved[2]),
+      time_text(first), time_text(last), amount_text(spent[1]), amount_text(spent[2]),
+      amount_text(reserved[1]), amount_text(reserved[2]),
     }
   end
   return found
@@ -356,7 +381,8 @@ end
 
 local function paid_in(kind, id)
   local first, release_id = string.match(redis.call('GET', payment_key(kind, id)) or '', '^(%d+):(.*)$')
-  return first and counts(leaf, tonumber(first)) and release_id or nil
+  local is_free = first and tonumber(first) >= currency_since and counts(leaf, tonumber(first))
+  return is_free and release_id or nil
 end
 
 local function recorded_release(query_id)
@@ -413,6 +439,10 @@ local function finish(outcome, payment)
   local keep_paid = (ends or now) + tonumber(request.retention)
   local keep_until = is_refusal and now + tonumber(request.refusal_retention) or keep_paid
   redis.call('HSET', root_key, 'unit_id', unit_id, 'last_time', time_text(now), 'limits_version', limits_version)
+  if next_unit_id ~= '' or currency_since > 0 or root[5] then
+    redis.call('HSET', root_key, 'currency_since', time_text(currency_since), 'next_unit_id', next_unit_id,
+      'next_since', time_text(next_since))
+  end
   for level, balance in pairs(balances) do
     if balance then redis.call('HSET', balances_key, level, balance_text(balance)) end
   end

@@ -1,6 +1,6 @@
--- What Python needs to state an account's balances by the pure rules: {time, unit_id, last time, limits version, then for each level its
--- balance or '', then the reservations that have lapsed}. ARGV: the time to use or '', how many have lapsed at most, the
--- levels.
+-- What Python needs to state an account's balances by the pure rules: {time, unit_id, currency since, next unit_id, next
+-- since, last time, limits version, then for each level its balance or '', then the reservations that have lapsed}.
+-- ARGV: the time to use or '', how many have lapsed at most, the levels.
 
 local root_key, balances_key, reservations_key, ends_key = unpack(KEYS)
 
@@ -10,9 +10,12 @@ local function clock()
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
-local root = redis.call('HMGET', root_key, 'unit_id', 'last_time', 'limits_version')
+local root = redis.call('HMGET', root_key, 'unit_id', 'last_time', 'limits_version',
+  'currency_since', 'next_unit_id', 'next_since')
 local now = string.format('%.0f', math.max(clock(), tonumber(root[2] or '0')))
-local found = {now, root[1] or '', root[2] or '0', root[3] or '0'}
+local found = {
+  now, root[1] or '', root[4] or '0', root[5] or '', root[6] or '0', root[2] or '0', root[3] or '0',
+}
 for index = 3, #ARGV do
   table.insert(found, redis.call('HGET', balances_key, ARGV[index]) or '')
 end

@@ -28,9 +28,18 @@ DECLARE
   asked gris_rules.request := jsonb_populate_record(NULL::gris_rules.request, told);
   root gris.roots := gris_rules.locked(asked.root);
   now bigint := gris_rules.now(asked.clock, root.last_time);
-  draft gris_rules.draft := (asked, now, root.unit_id, NULL, NULL, NULL, NULL)::gris_rules.draft;
+  draft gris_rules.draft := (
+    asked, now, root.unit_id, root.currency_since, root.next_unit_id, root.next_since, NULL, NULL, NULL, NULL
+  )::gris_rules.draft;
   known gris.outcomes;
 BEGIN
+  -- Currency.at
+  IF root.next_unit_id <> '' AND now >= root.next_since THEN
+    draft.unit_id := root.next_unit_id;
+    draft.since := root.next_since;
+    draft.next_unit_id := '';
+    draft.next_since := 0;
+  END IF;
   SELECT * INTO known FROM gris.outcomes AS each
   WHERE each.root = asked.root AND each.request_id = asked.request_id AND draft.now < each.keep_until;
   IF FOUND THEN
@@ -44,6 +53,12 @@ BEGIN
   END IF;
   IF asked.limits_version <> root.limits_version THEN
     RETURN ('limits', '')::gris_rules.answer;
+  END IF;
+  IF asked.operation = 'change currency' THEN
+    IF draft.now < asked.window_start OR asked.window_end <= draft.now THEN
+      RETURN ('clock', draft.now::text)::gris_rules.answer;
+    END IF;
+    RETURN gris_rules.finish(gris_rules.change_currency(draft));
   END IF;
   IF EXISTS (
     SELECT FROM unnest(asked.levels) AS each WHERE draft.now < each.window_start OR each.window_end <= draft.now
@@ -68,7 +83,8 @@ CREATE FUNCTION gris_rules.read(clock bigint, wanted_root text, wanted_levels te
 RETURNS json LANGUAGE sql STABLE AS $$
   WITH root AS (
     SELECT coalesce(max(unit_id), '') AS unit_id, coalesce(max(last_time), 0) AS last_time,
-      coalesce(max(limits_version), 0) AS limits_version
+      coalesce(max(limits_version), 0) AS limits_version, coalesce(max(currency_since), 0) AS currency_since,
+      coalesce(max(next_unit_id), '') AS next_unit_id, coalesce(max(next_since), 0) AS next_since
     FROM gris.roots WHERE root = wanted_root
   ), moment AS MATERIALIZED (
     SELECT *, gris_rules.now(clock, last_time) AS now FROM root
@@ -79,6 +95,7 @@ RETURNS json LANGUAGE sql STABLE AS $$
   )
   SELECT json_build_object(
     'now', now, 'unit_id', unit_id, 'last_time', last_time, 'limits_version', limits_version,
+    'currency_since', currency_since, 'next_unit_id', next_unit_id, 'next_since', next_since,
     'balances', (SELECT json_agg(balance) FROM gris.balances AS balance WHERE level = ANY (wanted_levels)),
     'due', (SELECT json_agg(each ORDER BY expires_at, reservation_id) FROM due AS each)
   ) FROM moment

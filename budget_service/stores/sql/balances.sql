@@ -1,6 +1,12 @@
 -- What counts against the limit of one level, and how it moves on with time: ledger/balances.py.
 
-CREATE TYPE gris_rules.counted AS (window_start bigint, window_end bigint);
+CREATE TYPE gris_rules.window AS (window_start bigint, window_end bigint);
+
+-- What is said of a level: its window, and what counts in it.
+CREATE TYPE gris_rules.counted AS (
+  window_start bigint, window_end bigint, spent_information bigint, spent_calls bigint, reserved_information bigint,
+  reserved_calls bigint
+);
 
 CREATE FUNCTION gris_rules.opened_balance(span gris_rules.level, start bigint) RETURNS gris.balances
 LANGUAGE plpgsql IMMUTABLE AS $$
@@ -32,8 +38,14 @@ BEGIN
   );
 END $$;
 
--- From the oldest charge that counts to the next moment at which budget returns; no end: never.
-CREATE FUNCTION gris_rules.counted_window(balance gris.balances) RETURNS gris_rules.counted
+CREATE FUNCTION gris_rules.is_empty(balance gris.balances) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT balance.spent_information = 0 AND balance.spent_calls = 0
+    AND balance.reserved_information = 0 AND balance.reserved_calls = 0
+$$;
+
+-- From the oldest charge that counts to the next moment at which budget returns; no end: never. `as_one`: it returns
+-- only when the last charge is gone.
+CREATE FUNCTION gris_rules.counted_window(balance gris.balances, as_one boolean) RETURNS gris_rules.window
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   today gris.day;
@@ -41,18 +53,41 @@ DECLARE
   leaving bigint;
 BEGIN
   IF balance.leaves_at IS NULL AND balance.earlier = '{}' THEN
-    RETURN (balance.window_start, balance.window_end)::gris_rules.counted;
+    RETURN (balance.window_start, balance.window_end)::gris_rules.window;
   END IF;
-  SELECT least(balance.window_start, min(start)), min(leaves_at) FILTER (WHERE information > 0 OR calls > 0)
+  SELECT
+    least(balance.window_start, min(start)),
+    CASE
+      WHEN as_one THEN max(leaves_at) FILTER (WHERE information > 0 OR calls > 0)
+      ELSE min(leaves_at) FILTER (WHERE information > 0 OR calls > 0)
+    END
   INTO oldest, leaving FROM unnest(balance.earlier);
   IF balance.leaves_at IS NULL OR balance.window_end IS NULL THEN
-    RETURN (oldest, balance.window_end)::gris_rules.counted;
+    RETURN (oldest, balance.window_end)::gris_rules.window;
   END IF;
   today := gris_rules.today(balance);
   IF today.information > 0 OR today.calls > 0 OR leaving IS NULL THEN
-    leaving := least(leaving, balance.leaves_at);
+    leaving := CASE
+      WHEN as_one THEN greatest(leaving, balance.leaves_at) ELSE least(leaving, balance.leaves_at)
+    END;
   END IF;
-  RETURN (oldest, greatest(leaving, balance.window_end))::gris_rules.counted;
+  RETURN (oldest, greatest(leaving, balance.window_end))::gris_rules.window;
+END $$;
+
+-- Draft._status: a level at which something of the last currency counts has nothing left.
+CREATE FUNCTION gris_rules.counted(balance gris.balances, span gris_rules.level, since bigint)
+RETURNS gris_rules.counted LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  is_old boolean := balance.reserved_since < since;
+  found gris_rules.window := gris_rules.counted_window(balance, is_old);
+BEGIN
+  IF is_old THEN
+    RETURN (found.window_start, found.window_end, span.information, span.calls, 0, 0)::gris_rules.counted;
+  END IF;
+  RETURN (
+    found.window_start, found.window_end, balance.spent_information, balance.spent_calls,
+    balance.reserved_information, balance.reserved_calls
+  )::gris_rules.counted;
 END $$;
 
 CREATE FUNCTION gris_rules.charged_days(

@@ -19,14 +19,16 @@ CREATE TYPE gris_rules.request AS (
   operation text, clock bigint, root text, account text, payer text, levels gris_rules.level[], fingerprint text,
   request_id text, reservation_id text, query_id text, release_id text, information bigint, calls bigint, unit_id text,
   ttl bigint, forfeits boolean, expired_at_once integer, purged_at_once integer, retention bigint,
-  refusal_retention bigint, limits_version bigint, changes gris_rules.limit_change[], most_limits bigint
+  refusal_retention bigint, limits_version bigint,
+  window_start bigint, window_end bigint, changes gris_rules.limit_change[], most_limits bigint
 );
 
+-- `unit_id`, `since`, `next_unit_id` and `next_since` are the currency of the root at `now`.
 -- `leaf` is the balance of the last level; a release that is now paid for is so in the leaf's span that began at
 -- `paid_in`, as the answer to `paid_query_id`.
 CREATE TYPE gris_rules.draft AS (
-  asked gris_rules.request, now bigint, unit_id text, leaf gris.balances, outcome json, paid_in bigint,
-  paid_query_id text
+  asked gris_rules.request, now bigint, unit_id text, since bigint, next_unit_id text, next_since bigint,
+  leaf gris.balances, outcome json, paid_in bigint, paid_query_id text
 );
 
 CREATE TYPE gris_rules.answer AS (kind text, outcome text);
@@ -131,6 +133,9 @@ BEGIN
       WHEN last.level IS NULL THEN gris_rules.opened_balance(span, span.window_start)
       ELSE gris_rules.moved(last, span, draft.now)
     END;
+    IF (draft.leaf).reserved_since < draft.since AND (span.mode = 'track' OR gris_rules.is_empty(draft.leaf)) THEN
+      draft.leaf := gris_rules.opened_balance(span, greatest(span.window_start, draft.since));
+    END IF;
     IF draft.leaf IS DISTINCT FROM last THEN
       INSERT INTO gris.balances SELECT (draft.leaf).* ON CONFLICT (level) DO UPDATE
       SET window_start = excluded.window_start, window_end = excluded.window_end, leaves_at = excluded.leaves_at,
@@ -155,10 +160,13 @@ BEGIN
     )
     FROM unnest((draft.asked).levels) AS each
     JOIN gris.balances AS balance USING (level)
-    CROSS JOIN LATERAL gris_rules.counted_window(balance) AS counted
+    CROSS JOIN LATERAL gris_rules.counted(balance, each, draft.since) AS counted
     CROSS JOIN LATERAL (VALUES
-      (1, 'information', asked_information, each.information, spent_information + reserved_information),
-      (2, 'calls', asked_calls, each.calls, spent_calls + reserved_calls)
+      (
+        1, 'information', asked_information, each.information,
+        counted.spent_information + counted.reserved_information
+      ),
+      (2, 'calls', asked_calls, each.calls, counted.spent_calls + counted.reserved_calls)
     ) AS unit (place, name, asked, maximum, used)
     CROSS JOIN LATERAL greatest(unit.maximum - unit.used, 0) AS left_over
     WHERE each.mode = 'enforce' AND unit.asked > left_over
@@ -170,10 +178,11 @@ RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   RETURN (
     SELECT bool_and(
-      asked_information <= 9223372036854775807 - spent_information - reserved_information
-      AND asked_calls <= 9223372036854775807 - spent_calls - reserved_calls
+      asked_information <= 9223372036854775807 - counted.spent_information - counted.reserved_information
+      AND asked_calls <= 9223372036854775807 - counted.spent_calls - counted.reserved_calls
     )
-    FROM unnest((draft.asked).levels) AS each JOIN gris.balances USING (level)
+    FROM unnest((draft.asked).levels) AS each JOIN gris.balances AS balance USING (level)
+    CROSS JOIN LATERAL gris_rules.counted(balance, each, draft.since) AS counted
   );
 END $$;
 
@@ -202,13 +211,13 @@ BEGIN
     SELECT json_agg(
       json_build_array(
         each.depth::text, each.information::text, each.calls::text, each.mode, counted.window_start::text,
-        coalesce(counted.window_end::text, ''), spent_information::text, spent_calls::text,
-        reserved_information::text, reserved_calls::text
+        coalesce(counted.window_end::text, ''), counted.spent_information::text, counted.spent_calls::text,
+        counted.reserved_information::text, counted.reserved_calls::text
       ) ORDER BY each.depth
     )
     FROM unnest((draft.asked).levels) AS each
     JOIN gris.balances AS balance USING (level)
-    CROSS JOIN LATERAL gris_rules.counted_window(balance) AS counted
+    CROSS JOIN LATERAL gris_rules.counted(balance, each, draft.since) AS counted
   );
 END $$;
 
@@ -234,7 +243,7 @@ BEGIN
   RETURN coalesce((
     SELECT release_id FROM gris.payments
     WHERE payer = (draft.asked).payer AND kind = 'query' AND id = question
-      AND gris_rules.counts(draft.leaf, window_start)
+      AND window_start >= draft.since AND gris_rules.counts(draft.leaf, window_start)
   ), '');
 END $$;
 
@@ -243,7 +252,7 @@ BEGIN
   RETURN EXISTS (
     SELECT FROM gris.payments
     WHERE payer = (draft.asked).payer AND kind = 'release' AND id = (draft.asked).release_id
-      AND gris_rules.counts(draft.leaf, window_start)
+      AND window_start >= draft.since AND gris_rules.counts(draft.leaf, window_start)
   );
 END $$;
 
@@ -282,7 +291,10 @@ DECLARE
     ELSE coalesce(gris_rules.last_end(draft.leaf), draft.now) + asked.retention
   END;
 BEGIN
-  UPDATE gris.roots SET unit_id = draft.unit_id, last_time = draft.now WHERE root = asked.root;
+  UPDATE gris.roots SET
+    unit_id = draft.unit_id, currency_since = draft.since, next_unit_id = draft.next_unit_id,
+    next_since = draft.next_since, last_time = draft.now
+  WHERE root = asked.root;
   IF draft.paid_in IS NOT NULL AND asked.release_id <> '' THEN
     PERFORM gris_rules.write_payment(draft);
   END IF;

@@ -17,7 +17,10 @@ CREATE TABLE gris.roots (
   root text COLLATE "C" PRIMARY KEY,
   unit_id text NOT NULL,
   last_time bigint NOT NULL,
-  limits_version bigint NOT NULL
+  limits_version bigint NOT NULL,
+  currency_since bigint NOT NULL DEFAULT 0,
+  next_unit_id text NOT NULL DEFAULT '',
+  next_since bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
 -- The limits that an administrator has set, written as limits.limit_text.
@@ -97,12 +100,13 @@ CREATE TABLE gris.journal (
   PRIMARY KEY (root, entry)
 );
 
--- How far the journal of each root is sealed, and what counts of it.
+-- How far the journal of each root is sealed, and what counts of it; the currency as codec.encode_currency writes it.
 CREATE TABLE gris.checkpoints (
   root text COLLATE "C" PRIMARY KEY,
   position bigint NOT NULL,
   entries bigint NOT NULL,
-  digest text NOT NULL
+  digest text NOT NULL,
+  currency text NOT NULL DEFAULT ''
 );
 
 CREATE TABLE gris.checkpoint_sums (

@@ -11,7 +11,7 @@ __all__ = ["Feature", "UnknownDialectError", "render", "required_feature"]
 
 
 def render(resolution: Resolution, dialect: str) -> str:
-    """Return the complete text of the query for the engine `dialect`, "duckdb" or "pinot".
+    """Return the complete text of the query for the engine `dialect`, "duckdb", "pinot" or "spark".
 
     The answer has the dimensions' columns in the question's order and then `gris_count`; rows come by count
     descending, then by element, at most `resolution.row_limit` of them. Raises UnknownDialectError.

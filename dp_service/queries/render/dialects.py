@@ -44,14 +44,18 @@ class UnknownDialectError(ValueError):
 
 @dataclass(frozen=True)
 class Dialect:
-    """One engine's SQL: what stands before the query, and how a day is written.
+    """One engine's SQL: what stands before the query, and how names, texts and days are written.
 
-    `nested_prefix` stands before the query besides where it has another one inside, `nested_feature` is what the engine
-    needs for that, and `total` writes a sum as an integer of 64 bits.
+    `quote` stands around a name. `well_formed` writes the condition that a text is UTF-8; None: the engine holds no
+    other. `nested_prefix` stands before the query besides where it has another one inside, `nested_feature` is what
+    the engine needs for that, and `total` writes a sum as an integer of 64 bits.
     `stores_nulls`: NULL is a value of its own. Else the engine stored the column's null value in its place.
     `stores_long_texts`: texts have no limit. Else the engine cut them when it stored them (Pinot: at 512 characters).
     """
 
+    quote: str
+    text: Callable[[str], str]
+    well_formed: Callable[[str], str] | None
     prefix: str
     nested_prefix: str
     nested_feature: Feature | None
@@ -61,25 +65,49 @@ class Dialect:
     stores_long_texts: bool
 
 
-def identifier(name: str) -> str:
+def identifier(name: str, dialect: Dialect) -> str:
     """Quote a name of the policy, which has no quotes in it."""
-    return f'"{name}"'
+    return f"{dialect.quote}{name}{dialect.quote}"
 
 
 def literal(value: Value, dialect: Dialect) -> str:
-    """Write a value. Both engines read everything but a doubled quote inside a text as it stands."""
+    """Write a value."""
     match value:
         case bool():
             return "TRUE" if value else "FALSE"
         case int():
             return str(value)
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            return dialect.text(value)
         case datetime.date():
             return dialect.day(value)
 
 
-def _duckdb_day(day: datetime.date) -> str:
+def _standard_text(text: str) -> str:
+    """Write a text for an engine that reads everything but a doubled quote as it stands."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _spark_text(text: str) -> str:
+    """Write a text for Spark, which reads a backslash as an escape.
+
+    A doubled quote would vanish: to Spark before 4.0 it ends one text and begins the next. And before it parses
+    anything it replaces `${env:NAME}`, inside texts too, by what the server's environment holds; a dollar sign that is
+    written by its code point begins no such thing.
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+    return f"'{escaped}'"
+
+
+def _spark_well_formed(expression: str) -> str:
+    """Compare a text with what Java reads, which puts a sign of its own in the place of what is not UTF-8.
+
+    Two texts that differ in such bytes alone would reach us as one.
+    """
+    return f"encode({expression}, 'UTF-8') = CAST({expression} AS BINARY)"
+
+
+def _standard_day(day: datetime.date) -> str:
     return f"DATE '{day.isoformat()}'"
 
 
@@ -87,7 +115,7 @@ def _pinot_day(day: datetime.date) -> str:
     return str(ordinal(day))
 
 
-def _duckdb_total(expression: str) -> str:
+def _standard_total(expression: str) -> str:
     return f"CAST(SUM({expression}) AS BIGINT)"
 
 
@@ -97,15 +125,21 @@ def _pinot_total(expression: str) -> str:
 
 DIALECTS = {
     "duckdb": Dialect(
+        quote='"',
+        text=_standard_text,
+        well_formed=None,
         prefix="",
         nested_prefix="",
         nested_feature=None,
-        day=_duckdb_day,
-        total=_duckdb_total,
+        day=_standard_day,
+        total=_standard_total,
         stores_nulls=True,
         stores_long_texts=True,
     ),
     "pinot": Dialect(
+        quote='"',
+        text=_standard_text,
+        well_formed=None,
         prefix=_PINOT_EXACT,
         nested_prefix=_PINOT_NESTED,
         nested_feature=Feature.PINOT_MULTISTAGE,
@@ -113,5 +147,17 @@ DIALECTS = {
         total=_pinot_total,
         stores_nulls=False,
         stores_long_texts=False,
+    ),
+    "spark": Dialect(
+        quote="`",
+        text=_spark_text,
+        well_formed=_spark_well_formed,
+        prefix="",
+        nested_prefix="",
+        nested_feature=None,
+        day=_standard_day,
+        total=_standard_total,
+        stores_nulls=True,
+        stores_long_texts=True,
     ),
 }

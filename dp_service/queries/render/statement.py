@@ -1,4 +1,4 @@
-"""The one statement that both engines are asked: GROUP BY with a count, in a total order, with an explicit limit.
+"""The one statement that all engines are asked: GROUP BY with a count, in a total order, with an explicit limit.
 
 Where each member's events are clipped, what is grouped is a query itself: how many events each member has in each
 element. Rows without a member belong to nobody, and are left out inside.
@@ -26,21 +26,22 @@ from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType, Measu
 def statement(resolution: Resolution, dialect: Dialect) -> str:
     """Write the query. Expressions are repeated rather than named: engines differ in what an alias may hide."""
     query = resolution.query
-    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
-    names = [identifier(dimension.name) for dimension in query.dimensions]
     if query.clip is not None:
-        source = f"({_counts_of_members(resolution, dialect)}) AS {identifier('gris_members')}"
-        count = dialect.total(_clipped(query.clip))
-        return dialect.nested_prefix + dialect.prefix + _ranking(resolution, names, names, count, source)
-    source = f"{identifier(query.table)} WHERE {_condition(resolution, dialect)}"
-    return dialect.prefix + _ranking(resolution, keys, names, _count(query), source)
+        keys = _names(query, dialect)
+        source = f"({_counts_of_members(resolution, dialect)}) AS {identifier('gris_members', dialect)}"
+        count = dialect.total(_clipped(query.clip, dialect))
+        return dialect.nested_prefix + dialect.prefix + _ranking(resolution, keys, count, source, dialect)
+    keys = [_expression(dimension, dialect) for dimension in query.dimensions]
+    source = f"{identifier(query.table, dialect)} WHERE {_condition(resolution, dialect)}"
+    return dialect.prefix + _ranking(resolution, keys, _count(query, dialect), source, dialect)
 
 
-def _ranking(resolution: Resolution, keys: list[str], names: list[str], count: str, source: str) -> str:
+def _ranking(resolution: Resolution, keys: list[str], count: str, source: str, dialect: Dialect) -> str:
     """Write the groups of a source in their total order, the count last."""
+    names = _names(resolution.query, dialect)
     order = ", ".join([f"{count} DESC", *(f"{key} ASC" for key in keys)])
     parts = [
-        f"SELECT {', '.join(_selected(keys, names))}, {count} AS {identifier(COUNT_COLUMN)}",
+        f"SELECT {', '.join(_selected(keys, names))}, {count} AS {identifier(COUNT_COLUMN, dialect)}",
         f"FROM {source}",
         f"GROUP BY {', '.join(keys)}",
         f"ORDER BY {order}",
@@ -53,19 +54,23 @@ def _counts_of_members(resolution: Resolution, dialect: Dialect) -> str:
     """Write how many events each member has in each element."""
     query = resolution.query
     keys = [_expression(dimension, dialect) for dimension in query.dimensions]
-    selected = _selected(keys, [identifier(dimension.name) for dimension in query.dimensions])
+    selected = _selected(keys, _names(query, dialect))
     parts = [
-        f"SELECT {', '.join(selected)}, COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN)}",
-        f"FROM {identifier(query.table)}",
+        f"SELECT {', '.join(selected)}, COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN, dialect)}",
+        f"FROM {identifier(query.table, dialect)}",
         f"WHERE {_condition(resolution, dialect)}",
-        f"GROUP BY {', '.join(keys)}, {identifier(query.member)}",
+        f"GROUP BY {', '.join(keys)}, {identifier(query.member, dialect)}",
     ]
     return " ".join(parts)
 
 
-def _clipped(tau: int) -> str:
+def _names(query: CanonicalQuery, dialect: Dialect) -> list[str]:
+    return [identifier(dimension.name, dialect) for dimension in query.dimensions]
+
+
+def _clipped(tau: int, dialect: Dialect) -> str:
     """Write the smaller of a member's count and tau: LEAST would make a float of it on Pinot."""
-    count = identifier(MEMBER_COUNT_COLUMN)
+    count = identifier(MEMBER_COUNT_COLUMN, dialect)
     return f"CASE WHEN {count} > {tau} THEN {tau} ELSE {count} END"
 
 
@@ -73,40 +78,40 @@ def _selected(keys: list[str], names: list[str]) -> list[str]:
     return [key if key == name else f"{key} AS {name}" for key, name in zip(keys, names, strict=True)]
 
 
-def _count(query: CanonicalQuery) -> str:
+def _count(query: CanonicalQuery, dialect: Dialect) -> str:
     match query.measure:
         case Measure.DISTINCT_MEMBERS:
-            return f"COUNT(DISTINCT {identifier(query.member)})"
+            return f"COUNT(DISTINCT {identifier(query.member, dialect)})"
         case Measure.EVENTS:
             return "COUNT(*)"
 
 
 def _condition(resolution: Resolution, dialect: Dialect) -> str:
     conditions = [
-        *_member_conditions(resolution.query),
+        *_member_conditions(resolution.query, dialect),
         *(
             each
             for restriction in resolution.query.restrictions
             for each in _conditions(restriction, dialect)
         ),
         *_domain_conditions(resolution, dialect),
-        *_length_conditions(resolution, dialect),
+        *_text_conditions(resolution, dialect),
     ]
     return " AND ".join(conditions)
 
 
 def _expression(column: QueryColumn, dialect: Dialect) -> str:
     """Write a column with its null value in the place of NULL, if NULLs are kept."""
-    name = identifier(column.name)
+    name = identifier(column.name, dialect)
     if column.null_value is None or not dialect.stores_nulls:
         return name
     return f"COALESCE({name}, {literal(column.null_value, dialect)})"
 
 
-def _member_conditions(query: CanonicalQuery) -> Iterator[str]:
+def _member_conditions(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
     """Leave out rows without a member; where the policy says what stands for NULL, a restriction already does."""
     if all(restriction.column.name != query.member for restriction in query.restrictions):
-        yield f"{identifier(query.member)} IS NOT NULL"
+        yield f"{identifier(query.member, dialect)} IS NOT NULL"
 
 
 def _domain_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
@@ -120,13 +125,16 @@ def _domain_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str
         yield _membership(_expression(dimension, dialect), distinct, dialect, excluded=False)
 
 
-def _length_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
-    """Leave out texts of any length that a table may hold but no answer can carry; a known domain has none."""
+def _text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
+    """Leave out texts that a table may hold but no answer can carry; a known domain has none."""
     if resolution.domain is not None or not dialect.stores_long_texts:
         return
     for dimension in resolution.query.dimensions:
         if dimension.type is ColumnType.STRING:
-            yield f"length({_expression(dimension, dialect)}) <= {MAXIMUM_TEXT_LENGTH}"
+            text = _expression(dimension, dialect)
+            yield f"length({text}) <= {MAXIMUM_TEXT_LENGTH}"
+            if dialect.well_formed is not None:
+                yield dialect.well_formed(text)
 
 
 def _conditions(restriction: Restriction, dialect: Dialect) -> Iterator[str]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
@@ -23,6 +24,7 @@ from pinot_connector.engines.pinot.configuration import (
     require_multistage_version,
     require_short_texts,
 )
+from pinot_connector.engines.pinot.sharing import SharedReading
 from pinot_connector.engines.pinot.state import Segment, TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
 
@@ -43,6 +45,15 @@ _SETTLE_ATTEMPTS = 4
 _READS_AT_ONCE = 8
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """What was read of a table, when, and whether its state holds every segment that the controller keeps."""
+
+    state: TableState
+    at: float
+    is_entire: bool
+
+
 class Controller:
     """Reads a controller. Thread-safe."""
 
@@ -51,7 +62,8 @@ class Controller:
         self._url = url.rstrip("/")
         self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-controller")
         self._lock = Lock()
-        self._latest: dict[str, tuple[TableState, float]] = {}
+        self._latest: dict[str, _Reading] = {}
+        self._present: dict[str, SharedReading[TableState]] = {}
         self._first_seen: dict[str, tuple[str, float]] = {}
         self._checked_at: dict[str, float] = {}
 
@@ -73,14 +85,34 @@ class Controller:
             self._latest.pop(table, None)
         raise DataChanged("the table keeps changing")
 
+    def present_state(self, table: str) -> TableState:
+        """Return what a whole answer of the table covers, as the controller says it after this call.
+
+        Calls that wait at the same time share one reading. Where the last reading found that every segment was to be
+        online and none replaced, it is the checksums alone that are read again: a segment comes, goes or is replaced by
+        others only together with its checksum. That a segment is switched off tells by the number that an answer
+        covers, and then `state` reads all.
+        """
+        with self._lock:
+            reading = self._present.setdefault(table, SharedReading(lambda: self._read_again(table)))
+        return reading.value()
+
+    def _read_again(self, table: str) -> TableState:
+        latest = self._latest.get(table)
+        if latest is not None and latest.is_entire:
+            with _only_our_errors():
+                if self._read(_checksums(table)) == latest.state.checksums:
+                    return latest.state
+        return self.state(table)
+
     def state(self, table: str) -> TableState:
-        """Read what a whole answer of the table covers at this moment."""
+        """Read all that tells what a whole answer of the table covers."""
         path = quote(table, safe="")
         with _only_our_errors():
             ideal, kept, checksums = self._read_together(
                 f"/tables/{path}/idealstate",
                 f"/segments/{path}?type=OFFLINE&excludeReplacedSegments=true",
-                f"/segments/{path}_OFFLINE/crc",
+                _checksums(table),
             )
             names = _online(ideal) & _kept(kept)
             if not names <= checksums.keys():
@@ -88,13 +120,13 @@ class Controller:
             segments = self._segments(table, {name: checksums[name] for name in names})
         state = TableState(segments)
         # Only the present segments are remembered, so that the memory does not grow with every reload.
-        self._latest[table] = (state, time.monotonic())
+        self._latest[table] = _Reading(state, time.monotonic(), is_entire=names == checksums.keys())
         return state
 
     def _recent_state(self, table: str) -> TableState:
         latest = self._latest.get(table)
-        if latest is not None and time.monotonic() - latest[1] < RECENT_SECONDS:
-            return latest[0]
+        if latest is not None and time.monotonic() - latest.at < RECENT_SECONDS:
+            return latest.state
         return self.state(table)
 
     def require_exact_counts(self, table: str) -> None:
@@ -130,7 +162,7 @@ class Controller:
     def _segments(self, table: str, checksums: Mapping[str, str]) -> Mapping[str, Segment]:
         """Return what is known of these segments, after asking about those that are new."""
         latest = self._latest.get(table)
-        known = latest[0].segments if latest is not None else {}
+        known = latest.state.segments if latest is not None else {}
         kept = {
             name: known[name] for name in checksums if name in known and known[name].crc == checksums[name]
         }
@@ -147,7 +179,7 @@ class Controller:
         return segment
 
     def _read_together(self, *paths: str) -> Iterator[Any]:
-        """Read several things at once: this is done after every query, while somebody waits."""
+        """Read several things at once, for somebody waits."""
         return self._threads.map(self._read, paths)
 
     def _read(self, path: str) -> Any:
@@ -162,6 +194,10 @@ class Controller:
             pass
         # Raised here and not where it was caught: the foreign errors hold the request.
         raise _read_error(answer, problem)
+
+
+def _checksums(table: str) -> str:
+    return f"/segments/{quote(table, safe='')}_OFFLINE/crc"
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import pinotdb
 from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
 from pinot_connector.engines.pinot.answer import Coverage, judge, require_whole
 from pinot_connector.engines.pinot.controller import Controller
+from pinot_connector.engines.pinot.state import TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
 
 # At its finest level, pinotdb writes whole answers to the log; they are true counts.
@@ -120,12 +121,16 @@ class PinotEngine:
             IncompleteAnswer: the answer is partial.
             EngineUnavailable: the controller cannot be reached, or took too long.
         """
-        state = self._controller.state(query.table)
-        if state.data_version != answer.data_version:
-            raise DataChanged("the table changed while the question ran")
+        state = self._controller.present_state(query.table)
+        _require_version(state, answer)
         if not isinstance(answer.coverage, Coverage):
             raise IncompleteAnswer("Pinot did not say what its answer covers")
-        require_whole(answer.coverage, state)
+        try:
+            require_whole(answer.coverage, state)
+        except IncompleteAnswer:
+            # Another set of segments is another version, which can be asked again.
+            _require_version(self._controller.state(query.table), answer)
+            raise
 
     def close(self) -> None:
         """Give back connections and threads."""
@@ -168,6 +173,11 @@ class PinotEngine:
     def _host(self) -> str:
         host = self._broker.hostname or ""
         return f"[{host}]" if ":" in host else host
+
+
+def _require_version(state: TableState, answer: EngineAnswer) -> None:
+    if state.data_version != answer.data_version:
+        raise DataChanged("the table changed while the question ran")
 
 
 def _payload(status: int, content: object) -> Mapping[str, Any]:

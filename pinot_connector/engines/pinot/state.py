@@ -30,7 +30,12 @@ class TableState:
         names = json.dumps(sorted((name, segment.crc) for name, segment in self.segments.items()))
         return f"pinot:{hashlib.sha256(names.encode()).hexdigest()}"
 
-    @property
+    @cached_property
+    def checksums(self) -> Mapping[str, str]:
+        """The checksum of each segment."""
+        return {name: segment.crc for name, segment in self.segments.items()}
+
+    @cached_property
     def documents(self) -> list[int]:
         """The number of documents of each segment, the smallest first."""
         return sorted(segment.documents for segment in self.segments.values())

@@ -26,6 +26,7 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_DIRECT: _ClassVar[ChargeKind]
     CHARGE_KIND_FORFEITED: _ClassVar[ChargeKind]
     CHARGE_KIND_LOST: _ClassVar[ChargeKind]
+    CHARGE_KIND_CURRENCY: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
 PERIOD_WEEK: Period
@@ -37,6 +38,7 @@ CHARGE_KIND_SETTLED: ChargeKind
 CHARGE_KIND_DIRECT: ChargeKind
 CHARGE_KIND_FORFEITED: ChargeKind
 CHARGE_KIND_LOST: ChargeKind
+CHARGE_KIND_CURRENCY: ChargeKind
 
 class Limit(_message.Message):
     __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
@@ -203,3 +205,57 @@ class SealJournalResponse(_message.Message):
     digest: str
     archive: str
     def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., archive: _Optional[str] = ...) -> None: ...
+
+class BeginCurrencyRequest(_message.Message):
+    __slots__ = ("account", "unit_id", "request_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    UNIT_ID_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    unit_id: str
+    request_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., unit_id: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class BeginCurrencyResponse(_message.Message):
+    __slots__ = ("begins_at", "replayed")
+    BEGINS_AT_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    begins_at: _timestamp_pb2.Timestamp
+    replayed: bool
+    def __init__(self, begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., replayed: bool = ...) -> None: ...
+
+class WithdrawCurrencyRequest(_message.Message):
+    __slots__ = ("account", "request_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    request_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class WithdrawCurrencyResponse(_message.Message):
+    __slots__ = ("replayed",)
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    replayed: bool
+    def __init__(self, replayed: bool = ...) -> None: ...
+
+class GetStatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ConfigurationFault(_message.Message):
+    __slots__ = ("field", "expected")
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    field: str
+    expected: str
+    def __init__(self, field: _Optional[str] = ..., expected: _Optional[str] = ...) -> None: ...
+
+class GetStatusResponse(_message.Message):
+    __slots__ = ("configuration_since", "refused_since", "faults")
+    CONFIGURATION_SINCE_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_SINCE_FIELD_NUMBER: _ClassVar[int]
+    FAULTS_FIELD_NUMBER: _ClassVar[int]
+    configuration_since: _timestamp_pb2.Timestamp
+    refused_since: _timestamp_pb2.Timestamp
+    faults: _containers.RepeatedCompositeFieldContainer[ConfigurationFault]
+    def __init__(self, configuration_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., refused_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., faults: _Optional[_Iterable[_Union[ConfigurationFault, _Mapping]]] = ...) -> None: ...

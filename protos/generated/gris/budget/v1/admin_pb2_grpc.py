@@ -61,6 +61,21 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalResponse.FromString,
                 _registered_method=True)
+        self.BeginCurrency = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/BeginCurrency',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyResponse.FromString,
+                _registered_method=True)
+        self.WithdrawCurrency = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/WithdrawCurrency',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyResponse.FromString,
+                _registered_method=True)
+        self.GetStatus = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/GetStatus',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusResponse.FromString,
+                _registered_method=True)
 
 
 class BudgetAdminServiceServicer(object):
@@ -105,6 +120,29 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def BeginCurrency(self, request, context):
+        """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
+        then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
+        FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is planned already.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WithdrawCurrency(self, request, context):
+        """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetStatus(self, request, context):
+        """Tells which configuration is in force, and why a newer one is not.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_BudgetAdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -132,6 +170,21 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.SealJournal,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalResponse.SerializeToString,
+            ),
+            'BeginCurrency': grpc.unary_unary_rpc_method_handler(
+                    servicer.BeginCurrency,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyResponse.SerializeToString,
+            ),
+            'WithdrawCurrency': grpc.unary_unary_rpc_method_handler(
+                    servicer.WithdrawCurrency,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyResponse.SerializeToString,
+            ),
+            'GetStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetStatus,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -271,6 +324,87 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/SealJournal',
             gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BeginCurrency(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/BeginCurrency',
+            gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WithdrawCurrency(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/WithdrawCurrency',
+            gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetStatus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/GetStatus',
+            gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusResponse.FromString,
             options,
             channel_credentials,
             insecure,

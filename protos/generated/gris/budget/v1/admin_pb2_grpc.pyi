@@ -57,6 +57,27 @@ class BudgetAdminServiceStub:
     verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
     """
 
+    BeginCurrency: grpc.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.BeginCurrencyRequest,
+        gris.budget.v1.admin_pb2.BeginCurrencyResponse,
+    ]
+    """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
+    then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
+    FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is planned already.
+    """
+
+    WithdrawCurrency: grpc.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.WithdrawCurrencyRequest,
+        gris.budget.v1.admin_pb2.WithdrawCurrencyResponse,
+    ]
+    """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+
+    GetStatus: grpc.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.GetStatusRequest,
+        gris.budget.v1.admin_pb2.GetStatusResponse,
+    ]
+    """Tells which configuration is in force, and why a newer one is not."""
+
 class BudgetAdminServiceAsyncStub:
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
     only where the operator asks for it. Errors are those of BudgetService; nothing here ever lowers what was spent.
@@ -95,6 +116,27 @@ class BudgetAdminServiceAsyncStub:
     """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
     verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
     """
+
+    BeginCurrency: grpc.aio.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.BeginCurrencyRequest,
+        gris.budget.v1.admin_pb2.BeginCurrencyResponse,
+    ]
+    """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
+    then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
+    FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is planned already.
+    """
+
+    WithdrawCurrency: grpc.aio.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.WithdrawCurrencyRequest,
+        gris.budget.v1.admin_pb2.WithdrawCurrencyResponse,
+    ]
+    """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+
+    GetStatus: grpc.aio.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.GetStatusRequest,
+        gris.budget.v1.admin_pb2.GetStatusResponse,
+    ]
+    """Tells which configuration is in force, and why a newer one is not."""
 
 class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
@@ -144,5 +186,32 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
         verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
         """
+
+    @abc.abstractmethod
+    def BeginCurrency(
+        self,
+        request: gris.budget.v1.admin_pb2.BeginCurrencyRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.budget.v1.admin_pb2.BeginCurrencyResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.BeginCurrencyResponse]]:
+        """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
+        then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
+        FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is planned already.
+        """
+
+    @abc.abstractmethod
+    def WithdrawCurrency(
+        self,
+        request: gris.budget.v1.admin_pb2.WithdrawCurrencyRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.budget.v1.admin_pb2.WithdrawCurrencyResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.WithdrawCurrencyResponse]]:
+        """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+
+    @abc.abstractmethod
+    def GetStatus(
+        self,
+        request: gris.budget.v1.admin_pb2.GetStatusRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.budget.v1.admin_pb2.GetStatusResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.GetStatusResponse]]:
+        """Tells which configuration is in force, and why a newer one is not."""
 
 def add_BudgetAdminServiceServicer_to_server(servicer: BudgetAdminServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

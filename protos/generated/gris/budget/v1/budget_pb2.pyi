@@ -158,7 +158,13 @@ class GetBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ...) -> None: ...
 
 class GetBudgetResponse(_message.Message):
-    __slots__ = ("levels",)
+    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at")
     LEVELS_FIELD_NUMBER: _ClassVar[int]
+    UNIT_ID_FIELD_NUMBER: _ClassVar[int]
+    NEXT_UNIT_ID_FIELD_NUMBER: _ClassVar[int]
+    NEXT_UNIT_BEGINS_AT_FIELD_NUMBER: _ClassVar[int]
     levels: _containers.RepeatedCompositeFieldContainer[Level]
-    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ...) -> None: ...
+    unit_id: str
+    next_unit_id: str
+    next_unit_begins_at: _timestamp_pb2.Timestamp
+    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

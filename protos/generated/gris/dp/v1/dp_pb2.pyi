@@ -135,12 +135,14 @@ class MechanismParameters(_message.Message):
     def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., tau: _Optional[int] = ..., delta_l0: _Optional[int] = ..., d_bar: _Optional[int] = ..., k: _Optional[int] = ..., domain_size: _Optional[int] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., noise_scale: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ...) -> None: ...
 
 class TranslateQueryRequest(_message.Message):
-    __slots__ = ("question", "data_version")
+    __slots__ = ("question", "data_version", "dialect")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    DIALECT_FIELD_NUMBER: _ClassVar[int]
     question: _question_pb2.Question
     data_version: str
-    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ...) -> None: ...
+    dialect: str
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., data_version: _Optional[str] = ..., dialect: _Optional[str] = ...) -> None: ...
 
 class EngineQuery(_message.Message):
     __slots__ = ("dialect", "sql", "requires")

@@ -1,0 +1,62 @@
+"""What a publication is asked to be: the method and its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+LARGEST_RHO = 100
+LEAST_RHO = Fraction(1, 10**6)
+LEAST_DELTA = Fraction(1, 10**18)
+LARGEST_DELTA_0 = 10_000
+MOST_ROUNDS = 10
+
+
+class Method(StrEnum):
+    """The published names of the methods.
+
+    WEIGHTED_GAUSSIAN: each member's elements share its weight equally. SIPS (DP-SIPS): that, in rounds, without what is
+    released already. POLICY_GAUSSIAN (DPSU) and GREEDY (GW): member by member, each aware of the weights so far; on one
+    machine only. MAD: members take back weight that heavy elements do not need. MAD2R: MAD in two rounds.
+    """
+
+    WEIGHTED_GAUSSIAN = "gaussian"
+    SIPS = "sips"
+    POLICY_GAUSSIAN = "dpsu"
+    GREEDY = "gw"
+    MAD = "mad"
+    MAD2R = "mad2r"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A method, the guarantee it is to give, and how many elements of a member count.
+
+    The publication is `delta`-approximate `rho`-zCDP for adding or removing one member. `delta_0` is how many elements
+    a member may have in each round, and `iterations` how many rounds SIPS has; the other methods do not use it.
+
+    Raises ValueError, naming the field, unless 10^-6 <= rho <= 100, 10^-18 <= delta <= 1/2, 1 <= delta_0 <= 10,000 and
+    1 <= iterations <= 10.
+    """
+
+    method: Method
+    rho: Fraction
+    delta: Fraction
+    delta_0: int = 100
+    iterations: int = 3
+
+    def __post_init__(self) -> None:
+        _require("rho", LEAST_RHO <= self.rho <= LARGEST_RHO, f"from 10^-6 to {LARGEST_RHO}", self.rho)
+        _require("delta", LEAST_DELTA <= self.delta <= Fraction(1, 2), "from 10^-18 to 1/2", self.delta)
+        _require(
+            "delta_0", 1 <= self.delta_0 <= LARGEST_DELTA_0, f"from 1 to {LARGEST_DELTA_0}", self.delta_0
+        )
+        _require(
+            "iterations", 1 <= self.iterations <= MOST_ROUNDS, f"from 1 to {MOST_ROUNDS}", self.iterations
+        )
+
+
+def _require(field: str, holds: bool, expected: str, value: Fraction | int) -> None:
+    if not holds:
+        raise ValueError(f"{field} must be {expected}, got {value}")

@@ -1,0 +1,54 @@
+"""The pairs of a DataFrame: distinct, in the order in which a member's elements are kept, and bounded.
+
+One shuffle puts all pairs of a member together; everything here happens where they are then.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
+from dp_service.noise.encoding import length_prefixed
+
+MEMBER, ELEMENT, PLACE, SIZE = "member", "element", "place", "size"
+_SEEN = "seen"
+
+
+def ordered_pairs(texts: DataFrame, salt: bytes) -> DataFrame:
+    """Return distinct pairs with their place in their member's order, counted from 1.
+
+    `texts` has the columns `member` and `element`, both canonical texts without NULL. The result lies by members.
+    Source: `dp_service.bounding.order`; hexadecimal texts are ordered as their bytes are.
+    """
+    place = sf.row_number().over(Window.partitionBy(MEMBER).orderBy(_order_hash(salt), ELEMENT))
+    together = texts.select(MEMBER, ELEMENT).repartition(sf.col(MEMBER))
+    return together.dropDuplicates([MEMBER, ELEMENT]).withColumn(PLACE, place)
+
+
+def bounded_pairs(pairs: DataFrame, delta_0: int) -> DataFrame:
+    """Return every member's first `delta_0` pairs, each with how many its member keeps (`size`)."""
+    of_member = Window.partitionBy(MEMBER)
+    seen = sf.row_number().over(of_member.orderBy(PLACE))
+    size = sf.least(sf.count(sf.lit(1)).over(of_member), sf.lit(delta_0)).cast("int")
+    return pairs.withColumn(_SEEN, seen).withColumn(SIZE, size).where(sf.col(_SEEN) <= delta_0)
+
+
+def member_count(bounded: DataFrame) -> int:
+    """Return how many members hold a pair."""
+    return bounded.where(sf.col(_SEEN) == 1).count()
+
+
+def without(pairs: DataFrame, gone: DataFrame) -> DataFrame:
+    """Return the pairs of other elements than those in `gone`, by members again. Two shuffles of the pairs."""
+    return pairs.join(gone, ELEMENT, "left_anti").repartition(sf.col(MEMBER))
+
+
+def _order_hash(salt: bytes) -> Column:
+    prefix = sf.unhex(sf.lit(length_prefixed(salt).hex()))
+    parts = [part for name in (MEMBER, ELEMENT) for part in (_length(name), sf.col(name).cast("binary"))]
+    return sf.sha2(sf.concat(prefix, *parts), 256)
+
+
+def _length(name: str) -> Column:
+    """Return the length of a text in bytes, as eight bytes."""
+    return sf.unhex(sf.lpad(sf.hex(sf.octet_length(sf.col(name)).cast("bigint")), 16, "0"))

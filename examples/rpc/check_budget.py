@@ -1,0 +1,18 @@
+"""Asks whether a cost would be allowed now."""
+
+import os
+
+import grpc
+from gris.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris.common.v1 import cost_pb2
+from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+
+# The deployment's currency, as dp_service names it.
+catalog = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"])).GetCatalog(
+    dp_pb2.GetCatalogRequest(page_size=1)
+)
+service = budget_pb2_grpc.BudgetServiceStub(grpc.insecure_channel(os.environ["GRIS_BUDGET"]))
+account = budget_pb2.Account(path=["demo", "ada"])
+cost = cost_pb2.Cost(information=20, calls=1, unit_id=catalog.unit_id)
+answer = service.CheckBudget(budget_pb2.CheckBudgetRequest(account=account, cost=cost))
+print("fits" if answer.allowed else f"missing: {answer.shortfalls}")

@@ -1,0 +1,17 @@
+"""Asks what an outcome of a planned question costs."""
+
+import os
+
+import grpc
+from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
+
+# What the policy declares of the example data; a table without it has the version that its engine reads.
+VERSION = "sha256:9c2421aef2b1692b3c8692d6ccbd3fe8a5b237e0cc62dc5ed3e0d41d4eb81234"
+
+service = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"]))
+question = question_pb2.Question(
+    sql="SELECT app, COUNT(DISTINCT member_id) FROM cofacts_feedback GROUP BY app ORDER BY 2 DESC LIMIT 3"
+)
+translated = service.TranslateQuery(dp_pb2.TranslateQueryRequest(question=question, data_version=VERSION))
+outcome = dp_pb2.ComputeCostRequest(plan=translated.plan, released=3)
+print(service.ComputeCost(outcome).cost.information, "information units")

@@ -1,0 +1,20 @@
+"""Tells what a question would cost at most."""
+
+import os
+from pathlib import Path
+
+import grpc
+from gris.app.v1 import app_pb2, app_pb2_grpc
+from gris.dp.v1 import question_pb2
+
+ca, key, certificate = (
+    Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")
+)
+line = grpc.ssl_channel_credentials(ca, key, certificate)
+service = app_pb2_grpc.PrivateQueryServiceStub(grpc.secure_channel(os.environ["GRIS_GATEWAY"], line))
+query = question_pb2.HistogramQuery(
+    table="feedback", dimensions=["article_id"], measure=question_pb2.MEASURE_DISTINCT_MEMBERS, k=3
+)
+question = question_pb2.Question(structured=query)
+explained = service.Explain(app_pb2.ExplainRequest(question=question))
+print(explained.worst_case_cost.information, explained.worst_case_cost.calls, *explained.explanation)

@@ -1,0 +1,16 @@
+"""Tells what is left of the caller's own budget."""
+
+import os
+from pathlib import Path
+
+import grpc
+from gris.app.v1 import app_pb2, app_pb2_grpc
+
+ca, key, certificate = (
+    Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")
+)
+line = grpc.ssl_channel_credentials(ca, key, certificate)
+service = app_pb2_grpc.PrivateQueryServiceStub(grpc.secure_channel(os.environ["GRIS_GATEWAY"], line))
+remaining = service.GetRemaining(app_pb2.GetRemainingRequest())
+for level in remaining.levels:
+    print("/".join(level.path), level.remaining.information, level.remaining.calls)

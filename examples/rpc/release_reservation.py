@@ -1,0 +1,28 @@
+"""Gives a reservation back: nothing was released."""
+
+import os
+import uuid
+
+import grpc
+from gris.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris.common.v1 import cost_pb2
+from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+
+# The deployment's currency, as dp_service names it.
+catalog = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"])).GetCatalog(
+    dp_pb2.GetCatalogRequest(page_size=1)
+)
+service = budget_pb2_grpc.BudgetServiceStub(grpc.insecure_channel(os.environ["GRIS_BUDGET"]))
+account = budget_pb2.Account(path=["demo", "ada"])
+reserve = budget_pb2.ReserveBudgetRequest(
+    account=account,
+    max_cost=cost_pb2.Cost(information=21, calls=1, unit_id=catalog.unit_id),
+    query_id="a question that failed",
+    request_id=str(uuid.uuid4()),
+)
+release = budget_pb2.ReleaseReservationRequest(
+    account=account,
+    reservation_id=service.ReserveBudget(reserve).reservation_id,
+    request_id=str(uuid.uuid4()),
+)
+print("free again:", service.ReleaseReservation(release).returned.information)

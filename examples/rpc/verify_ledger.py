@@ -1,0 +1,10 @@
+"""Adds up the journal anew and compares every balance."""
+
+import os
+
+import grpc
+from gris.budget.v1 import admin_pb2, admin_pb2_grpc
+
+service = admin_pb2_grpc.BudgetAdminServiceStub(grpc.insecure_channel(os.environ["GRIS_ADMIN"]))
+found = service.VerifyLedger(admin_pb2.VerifyLedgerRequest())
+print(found.entries, "entries,", found.balances, "balances,", found.different, "differ")

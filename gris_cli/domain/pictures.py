@@ -1,0 +1,45 @@
+"""The picture of `gris domain compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dp_service.partitions import Method
+from gris_cli.domain.comparing import Compared
+from gris_cli.plan.pictures import drawn, styles
+
+
+def draw_compared(result: Compared, path: Path, *, iterations: int, title: str) -> None:
+    """Draws released elements against rho, a line for each method, and against the rounds of SIPS, one for each rho.
+
+    Source: figures 6 and 7 of Swanberg et al. 2023.
+    """
+    with drawn(path, width=10.0, height=4.2) as figure:
+        figure.suptitle(title)
+        by_rho, by_iterations = figure.subplots(1, 2)
+        _draw_by_rho(by_rho, result, iterations)
+        _draw_by_iterations(by_iterations, result)
+
+
+def _draw_by_rho(axes: Any, result: Compared, iterations: int) -> None:
+    methods = [each for each in Method if any(run.parameters.method is each for run in result.runs)]
+    for style, method in zip(styles(), methods, strict=False):
+        line = sorted(
+            (float(run.parameters.rho), run.mean)
+            for run in result.runs
+            if run.parameters.method is method
+            and (method is not Method.SIPS or run.parameters.iterations == iterations)
+        )
+        axes.plot(*zip(*line, strict=True), label=method.value, **style)
+    axes.set(xlabel="rho", ylabel="released elements", xscale="log", ylim=(0, None))
+    axes.legend()
+
+
+def _draw_by_iterations(axes: Any, result: Compared) -> None:
+    sips = [run for run in result.runs if run.parameters.method is Method.SIPS]
+    for style, rho in zip(styles(), sorted({run.parameters.rho for run in sips}), strict=False):
+        line = sorted((run.parameters.iterations, run.mean) for run in sips if run.parameters.rho == rho)
+        axes.plot(*zip(*line, strict=True), label=f"rho = {float(rho):g}", **style)
+    axes.set(xlabel="rounds of sips", ylim=(0, None))
+    axes.legend()

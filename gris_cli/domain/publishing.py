@@ -1,0 +1,108 @@
+"""One publication, from the data to the file; in between, the price is recorded."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from dp_service.noise.encoding import length_prefixed
+from dp_service.noise.stream import SEED_BYTES
+from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover, rounds
+from dp_service.queries.published import PublishedDomain, in_order, written
+from dp_service.queries.structured import ColumnType
+from gris_cli.domain.price import guarantee_of
+from gris_cli.domain.reading import Source, read_pairs
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is published: a column of a table of the policy, from which data, by which method."""
+
+    table: str
+    column: str
+    data_version: str
+    source: Source
+    parameters: Parameters
+
+    @property
+    def salt(self) -> bytes:
+        """The public salt of the order in which a member's elements are kept."""
+        return length_prefixed(b"gris/domain/salt/v1", self.table.encode(), self.column.encode())
+
+
+@dataclass(frozen=True)
+class Found:
+    """The canonical texts of the released elements, and their type."""
+
+    texts: list[str]
+    type: ColumnType
+
+
+def found_on_this_machine(publication: Publication) -> Found:
+    """Discover with NumPy on this machine. The seed is drawn here and forgotten here.
+
+    Raises SourceError, or TooManyError if there are more members or pairs than fit.
+    """
+    parameters = publication.parameters
+    by_frequency = parameters.method is Method.GREEDY
+    with read_pairs(
+        publication.source, delta_0=parameters.delta_0, salt=publication.salt, by_frequency=by_frequency
+    ) as pairs:
+        noise = KeyedElementNoise(secrets.token_bytes(SEED_BYTES), parameters, pairs.keys)
+        return Found(pairs.named(discover(pairs.contributions, parameters, noise).elements), pairs.type)
+
+
+def domain_of(publication: Publication, found: Found, now: datetime.datetime) -> PublishedDomain:
+    """Return what the file says."""
+    parameters = publication.parameters
+    guarantee = guarantee_of(parameters.rho, parameters.delta)
+    return PublishedDomain(
+        table=publication.table,
+        column=publication.column,
+        type=found.type,
+        data_version=publication.data_version,
+        method=parameters.method.value,
+        rho=Fraction(parameters.rho),
+        delta=Fraction(parameters.delta),
+        delta_0=parameters.delta_0,
+        iterations=len(rounds(parameters)),
+        epsilon=guarantee.epsilon,
+        dp_delta=guarantee.delta,
+        published_at=now.isoformat(timespec="seconds"),
+        elements=in_order(found.texts, found.type),
+    )
+
+
+def write_recorded(domain: PublishedDomain, out: Path, pay: Callable[[], object]) -> None:
+    """Write the file whole, and only once `pay` has returned.
+
+    The content lies in a file beside it before anything is paid, so what may still fail after payment is a rename. If
+    `pay` raises, or the process is interrupted, neither file is left, and one that was there before stays.
+    """
+    with _beside(out) as path:
+        with path.open("wb") as stream:
+            stream.write(written(domain))
+            stream.flush()
+            os.fsync(stream.fileno())
+        pay()
+        path.replace(out)
+
+
+@contextmanager
+def _beside(out: Path) -> Iterator[Path]:
+    """Give a new file in the same directory, which is removed if it is still there at the end."""
+    handle, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
+    os.close(handle)
+    path = Path(name)
+    try:
+        yield path
+    finally:
+        with suppress(FileNotFoundError):
+            path.unlink()

@@ -1,0 +1,214 @@
+"""Member-level data from files, as the arrays that private domain discovery works on; DuckDB does the work.
+
+Pairs are made distinct, members and elements become codes, and each member's elements are put in the order in which
+they are kept (docs/domains.md). Where a pipeline needs more memory than there is, DuckDB spills to a directory of its
+own, which is removed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.bounding.contributions import Contributions
+from dp_service.noise.encoding import length_prefixed
+from dp_service.partitions.element_noise import Keys
+from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType
+
+# What a column of the file is called by DuckDB, and the type of its elements.
+_TYPES = {
+    "VARCHAR": ColumnType.STRING,
+    "BOOLEAN": ColumnType.BOOL,
+    "DATE": ColumnType.DATE,
+    **dict.fromkeys(
+        ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), ColumnType.INT64
+    ),
+}
+_MEMBER_TYPES = frozenset(_TYPES) | {"UBIGINT", "HUGEINT", "UUID"}
+_KEY_WORDS = 4
+
+
+class SourceError(ValueError):
+    """The data cannot be read, or not as pairs; the text says which part and what was expected."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the pairs are.
+
+    `data` is a Parquet or CSV file, a DuckDB database (then `table` names a table or view of it), or anything that
+    DuckDB reads in memory, such as an Arrow table or NumPy arrays by name. `drops_nulls`: rows without member or
+    element are left out; else they are refused.
+    """
+
+    data: object
+    member: str
+    column: str
+    table: str = ""
+    drops_nulls: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """What discovery needs: contributions, the elements' keys of shape (elements, 32), and their type."""
+
+    contributions: Contributions
+    keys: Keys
+    type: ColumnType
+    names: NameTable
+
+    def named(self, codes: NDArray[np.int64]) -> list[str]:
+        """Return the canonical texts of elements."""
+        return self.names.texts(codes)
+
+
+@dataclass(frozen=True)
+class NameTable:
+    """The elements' texts, left where they are until some are released."""
+
+    connection: duckdb.DuckDBPyConnection
+
+    def texts(self, codes: NDArray[np.int64]) -> list[str]:
+        """Return the canonical texts of elements with these codes, in code-point order."""
+        rows = self.connection.execute(
+            "SELECT element FROM elements WHERE code IN (SELECT unnest(?)) ORDER BY code", [codes.tolist()]
+        ).fetchall()
+        return [text for (text,) in rows]
+
+
+@contextmanager
+def read_pairs(source: Source, *, delta_0: int, salt: bytes, by_frequency: bool = False) -> Iterator[Pairs]:
+    """Give the pairs of a source for as long as the block runs.
+
+    Members stand in the order of their ids. Members with more than `delta_0` elements have these in hash order; the
+    others keep them all, whatever their order. With `by_frequency`, a member's more frequent elements come first.
+
+    Raises SourceError: there is no such file, table or column, a column has another type than expected, or rows
+    without member or element are there and not dropped.
+    """
+    with tempfile.TemporaryDirectory(prefix="gris-domain-") as spill, duckdb.connect() as connection:
+        connection.execute("SET temp_directory = ?", [spill])
+        connection.execute("SET preserve_insertion_order = false")
+        relation = _relation(connection, source)
+        kind = _checked_types(relation, source)
+        _load(connection, relation, source)
+        yield _coded(connection, kind, delta_0, salt, by_frequency=by_frequency)
+
+
+def _relation(connection: duckdb.DuckDBPyConnection, source: Source) -> duckdb.DuckDBPyRelation:
+    try:
+        if not isinstance(source.data, Path):
+            return connection.register("given", source.data).table("given")
+        return _file(connection, source.data, source.table)
+    except (duckdb.Error, OSError):
+        # What DuckDB says may quote the file's content.
+        raise SourceError(f"expected data that can be read{_of_table(source)}") from None
+
+
+def _file(connection: duckdb.DuckDBPyConnection, path: Path, table: str) -> duckdb.DuckDBPyRelation:
+    if not path.is_file():
+        raise SourceError(f"there is no file {path}")
+    match path.suffix.lower():
+        case ".parquet":
+            return connection.read_parquet(str(path))
+        case ".csv" | ".tsv":
+            # Sniffing would turn the id 007 into the number 7.
+            return connection.read_csv(str(path), header=True, all_varchar=True)
+        case ".duckdb" | ".db":
+            quoted = str(path).replace("'", "''")
+            connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
+            return connection.table(f"source.{_quoted(table)}")
+    raise SourceError(f"expected a file named .parquet, .csv, .tsv, .duckdb or .db, got {path.name}")
+
+
+def _of_table(source: Source) -> str:
+    return f" with a table {source.table}" if source.table else ""
+
+
+def _checked_types(relation: duckdb.DuckDBPyRelation, source: Source) -> ColumnType:
+    """Return the type of the elements, or refuse columns that cannot be members or elements."""
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    for name in (source.member, source.column):
+        if name not in types:
+            raise SourceError(f"there is no column {name}")
+    if types[source.member] not in _MEMBER_TYPES:
+        raise SourceError(f"{source.member}: expected members that are texts or integers")
+    if types[source.column] not in _TYPES:
+        raise SourceError(
+            f"{source.column}: expected elements that are texts, integers, truth values or days"
+        )
+    return _TYPES[types[source.column]]
+
+
+def _load(connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation, source: Source) -> None:
+    """Make the table of distinct pairs as canonical texts, each with how often it was there."""
+    member, column = _quoted(source.member), _quoted(source.column)
+    relation.create_view("rows", replace=True)
+    if not source.drops_nulls:
+        found = connection.execute(f"SELECT 1 FROM rows WHERE {member} IS NULL OR {column} IS NULL LIMIT 1")  # noqa: S608 - both are quoted
+        if found.fetchone():
+            raise SourceError(f"expected no row without {source.member} or {source.column}, or --drop-nulls")
+    # No answer can carry a longer text, so no policy can list it.
+    connection.execute(
+        f"CREATE TEMP TABLE texts AS SELECT {member}::VARCHAR AS member, {column}::VARCHAR AS element, "  # noqa: S608
+        f"count(*) AS frequency FROM rows WHERE {member} IS NOT NULL AND {column} IS NOT NULL "
+        f"AND length({column}::VARCHAR) <= {MAXIMUM_TEXT_LENGTH} AND NOT contains({column}::VARCHAR, chr(0)) "
+        "GROUP BY ALL"
+    )
+
+
+def _coded(
+    connection: duckdb.DuckDBPyConnection, kind: ColumnType, delta_0: int, salt: bytes, *, by_frequency: bool
+) -> Pairs:
+    """Replace texts by codes, in the order of the texts, and put each member's elements in their order."""
+    for noun in ("member", "element"):
+        connection.execute(
+            f"CREATE TEMP TABLE {noun}s AS SELECT {noun}, (row_number() OVER (ORDER BY {noun}) - 1)::INTEGER AS code, "  # noqa: S608
+            f"count(*) AS size FROM texts GROUP BY {noun}"
+        )
+    frequent = "frequency DESC," if by_frequency else ""
+    needs_order = "TRUE" if by_frequency else f"members.size > {delta_0}"
+    rows = connection.execute(
+        "SELECT members.code AS member, elements.code AS element FROM texts "  # noqa: S608 - the salt is in hexadecimal
+        "JOIN members USING (member) JOIN elements USING (element) "
+        f"ORDER BY members.code, {frequent} CASE WHEN {needs_order} THEN {_order_hash(salt)} END, elements.code"
+    ).fetchnumpy()
+    connection.execute("DROP TABLE texts")
+    elements = np.ascontiguousarray(rows["element"], dtype=np.int32)
+    sizes = np.bincount(rows["member"]) if elements.size else np.zeros(0, dtype=np.int64)
+    offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes, dtype=np.int64)))
+    keys = _keys(connection)
+    return Pairs(Contributions(offsets, elements, len(keys)), keys, kind, NameTable(connection))
+
+
+def _order_hash(salt: bytes) -> str:
+    """Return SQL for the hash of `dp_service.bounding.order`; hexadecimal texts are ordered as their bytes are."""
+    parts = " || ".join(
+        f"unhex(printf('%016x', octet_length(encode({name})))) || encode({name})"
+        for name in ("member", "element")
+    )
+    return f"sha256(unhex('{length_prefixed(salt).hex()}') || {parts})"
+
+
+def _keys(connection: duckdb.DuckDBPyConnection) -> Keys:
+    """Return SHA-256 of every element, shape (elements, 32), by DuckDB."""
+    words = ", ".join(
+        f"('0x' || substr(hash, {1 + 16 * i}, 16))::UBIGINT AS word{i}" for i in range(_KEY_WORDS)
+    )
+    found = connection.execute(
+        f"SELECT {words} FROM (SELECT code, sha256(element) AS hash FROM elements) ORDER BY code"  # noqa: S608
+    ).fetchnumpy()
+    columns = [np.asarray(found[f"word{i}"], dtype=np.uint64) for i in range(_KEY_WORDS)]
+    return np.stack(columns, axis=1).astype(">u8").view(np.uint8)
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'

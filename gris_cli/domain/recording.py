@@ -1,0 +1,96 @@
+"""The price of a publication in the ledger, before anything of it can be seen."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from gris.common.v1 import cost_pb2
+from gris.dp.v1 import dp_pb2
+
+from dp_service.mechanisms.parameters import Cost as TicketCost
+from dp_service.releases.ticket import charge_ticket
+from dp_service.server.key_file import KeyFileError, read_key_file
+from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budgets import Charge, Cost
+from pinot_connector.channels import Timeouts
+from pinot_connector.errors import OutcomeUnknown
+from pinot_connector.reservations import Reservation
+
+ATTEMPTS = 5
+ID_BYTES = 32
+
+
+@dataclass(frozen=True)
+class LedgerAccount:
+    """Where a price is recorded: a ledger's address, an account of its own, and what proves the price to the ledger.
+
+    `key_file` is dp_service's key file, for ledgers that demand a charge ticket; None: they do not.
+    """
+
+    address: str
+    path: tuple[str, ...]
+    key_file: Path | None
+
+
+def record(account: LedgerAccount, price: Cost) -> Charge:
+    """Charge a price. Where the outcome is unknown it is charged again under the same release, which counts once.
+
+    Raises:
+        BudgetExhausted: it does not fit into the account's budget.
+        OutcomeUnknown: no answer came; the price may have been recorded.
+        GrisError: the ledger is not available, or refuses.
+        typer.BadParameter: the key file cannot be used.
+    """
+    release = _release(account, price)
+    return asyncio.run(_recorded(account, release))
+
+
+def _release(account: LedgerAccount, price: Cost) -> dp_pb2.Release:
+    """Return what the ledger is told: random names, for they must not depend on data, and the price."""
+    release_id, query_id = secrets.token_hex(ID_BYTES), secrets.token_hex(ID_BYTES)
+    return dp_pb2.Release(
+        release_id=release_id,
+        query_id=query_id,
+        cost=cost_pb2.Cost(information=price.information, calls=price.calls, unit_id=price.unit_id),
+        charge_ticket=_ticket(account.key_file, release_id, query_id, price),
+    )
+
+
+def _ticket(key_file: Path | None, release_id: str, query_id: str, price: Cost) -> bytes:
+    if key_file is None:
+        return b""
+    try:
+        key = read_key_file(key_file)
+    except (KeyFileError, OSError) as error:
+        raise typer.BadParameter(f"--key-file: {error}") from None
+    cost = TicketCost(price.information, price.calls)
+    return charge_ticket(key, release_id=release_id, query_id=query_id, cost=cost, unit_id=price.unit_id)
+
+
+async def _recorded(account: LedgerAccount, release: dp_pb2.Release) -> Charge:
+    calls = BudgetCalls(account.address, account.path, Timeouts())
+    try:
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return await _charged(calls, release)
+            except OutcomeUnknown:
+                continue
+        return await _charged(calls, release)
+    finally:
+        await calls.close()
+
+
+async def _charged(calls: BudgetCalls, release: dp_pb2.Release) -> Charge:
+    asked = dp_pb2.TranslateQueryResponse(worst_case_cost=release.cost, query_id=release.query_id)
+    async with Reservation(calls, asked) as reservation:
+        return await reservation.charge(release)
+
+
+def account_path(text: str) -> Sequence[str]:
+    """Return the segments of an account that is written with slashes."""
+    return tuple(text.split("/"))

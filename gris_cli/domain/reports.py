@@ -1,0 +1,70 @@
+"""What `gris domain` prints of a domain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dp_service.queries.published import PublishedDomain, plain_value
+from gris_cli.plan.sheets import upwards
+from gris_cli.printing import console_of_width, print_json, printable, say
+from gris_cli.words import cost_words
+from pinot_connector.budgets import Cost
+
+
+def print_domain(
+    domain: PublishedDomain,
+    price: Cost | None,
+    integrity: str,
+    *,
+    as_json: bool,
+    lists_elements: bool = False,
+) -> None:
+    """Print what was published and what it costs; `price` is None where no currency is known."""
+    if as_json:
+        print_json(_plain(domain, price, integrity, lists_elements=lists_elements))
+        return
+    console = console_of_width()
+    say(console, "domain", f"{domain.table}.{domain.column}: {len(domain.elements)} elements ({domain.type})")
+    say(console, "data", f"version {domain.data_version}, published {domain.published_at}")
+    say(console, "method", f"{domain.method}, at most {domain.delta_0} elements of a member in each round")
+    say(
+        console,
+        "guarantee",
+        f"({upwards(domain.epsilon)}, {domain.dp_delta:.3g})-DP for adding or removing a member",
+    )
+    say(console, "", f"{float(domain.delta):g}-approximate {float(domain.rho):g}-zCDP")
+    say(console, "price", "" if price is None else cost_words(price))
+    say(console, "counts", f"for everyone who sees it: --domain {domain_flag(domain)} of gris plan budget")
+    say(console, "policy", f"domain: {{published: FILE, integrity: {integrity}}}")
+    if lists_elements:
+        for value in domain.elements:
+            console.print(printable(str(plain_value(value))), markup=False, highlight=False, soft_wrap=True)
+
+
+def domain_flag(domain: PublishedDomain) -> str:
+    """Return what `gris plan` takes a published domain as."""
+    return f"{domain.rho}:{domain.delta}"
+
+
+def _plain(
+    domain: PublishedDomain, price: Cost | None, integrity: str, *, lists_elements: bool
+) -> dict[str, Any]:
+    listed = {"elements": [plain_value(value) for value in domain.elements]} if lists_elements else {}
+    return {
+        "table": domain.table,
+        "column": domain.column,
+        "type": domain.type.value,
+        "data_version": domain.data_version,
+        "published_at": domain.published_at,
+        "method": domain.method,
+        "delta_0": domain.delta_0,
+        "iterations": domain.iterations,
+        "rho": str(domain.rho),
+        "delta": str(domain.delta),
+        "epsilon": domain.epsilon,
+        "dp_delta": domain.dp_delta,
+        "size": len(domain.elements),
+        "price": None if price is None else {"information": price.information, "calls": price.calls},
+        "integrity": integrity,
+        **listed,
+    }

@@ -1,0 +1,73 @@
+"""The options that stand before every command: how the lines to the services are protected."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pinot_connector.endpoints import Address, Credentials
+
+
+@dataclass(frozen=True)
+class LineFlags:
+    """Whom to trust, and what to show; with none of them services are reached in plain text."""
+
+    tls: bool = False
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+    token_file: Path | None = None
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether anything asks for TLS."""
+        return self != _PLAIN
+
+
+_PLAIN = LineFlags()
+_flags: ContextVar[LineFlags] = ContextVar("line_flags", default=_PLAIN)
+
+
+def read_lines(
+    *,
+    tls: Annotated[
+        bool,
+        typer.Option("--tls", envvar="GRIS_TLS", help="Reach the services by TLS; the next four imply it."),
+    ] = False,
+    ca_file: Annotated[
+        Path | None,
+        typer.Option(envvar="GRIS_CA_FILE", metavar="PEM", help="Who signs the services' certificates."),
+    ] = None,
+    certificate_file: Annotated[
+        Path | None,
+        typer.Option(envvar="GRIS_CERTIFICATE_FILE", metavar="PEM", help="The certificate to show."),
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(envvar="GRIS_KEY_FILE", metavar="PEM", help="Its private key.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(envvar="GRIS_TOKEN_FILE", metavar="FILE", help="Holds the token to send.")
+    ] = None,
+) -> None:
+    """Keeps the options for the command that follows."""
+    _flags.set(LineFlags(tls, ca_file, certificate_file, key_file, token_file))
+
+
+def line_to(address: str) -> Address:
+    """Returns an address with the protection that the options ask for."""
+    from pinot_connector.endpoints import Endpoint  # noqa: PLC0415 - `gris --help` should not load gRPC
+
+    return Endpoint(address, credentials()) if _flags.get().is_protected else address
+
+
+def credentials() -> Credentials:
+    """Returns what the options say about trust and proof."""
+    from pinot_connector.endpoints import Credentials  # noqa: PLC0415 - `gris --help` should not load gRPC
+
+    flags = _flags.get()
+    return Credentials(flags.ca_file, flags.certificate_file, flags.key_file, flags.token_file)

@@ -1,0 +1,49 @@
+"""One reading for everybody who waits for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Lock
+from typing import Generic, TypeVar
+
+PATIENCE_SECONDS = 1.0
+"""How long a reading waits for the one before it to end; one that hangs must not hold up all that come after."""
+
+_Value = TypeVar("_Value")
+
+
+class SharedReading(Generic[_Value]):
+    """Gives each caller what was read after it asked, and reads once for all who ask while another reading goes on.
+
+    What is being read already may be older than a question that is asked now, so it is for nobody who comes later: they
+    wait together for the next. Thread-safe.
+    """
+
+    def __init__(self, read: Callable[[], _Value]) -> None:
+        self._read = read
+        self._one_at_a_time = Lock()
+        self._lock = Lock()
+        self._next: Future[_Value] | None = None
+
+    def value(self) -> _Value:
+        """Return what a reading that began after this call gave; raises what it raised."""
+        with self._lock:
+            is_first = self._next is None
+            reading = self._next = self._next or Future()
+        if is_first:
+            self._read_for_all(reading)
+        return reading.result()
+
+    def _read_for_all(self, reading: Future[_Value]) -> None:
+        is_alone = self._one_at_a_time.acquire(timeout=PATIENCE_SECONDS)
+        try:
+            with self._lock:
+                # Whoever comes from now on is too late for this one.
+                self._next = None
+            reading.set_result(self._read())
+        except BaseException as error:
+            reading.set_exception(error)
+        finally:
+            if is_alone:
+                self._one_at_a_time.release()

@@ -1,0 +1,63 @@
+"""An answer of rows, as engines over Python rows give it, turned into columns."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineAnswer, EngineQuery
+from pinot_connector.errors import EngineRefused, IncompleteAnswer
+
+EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+
+
+def require_columns(
+    query: EngineQuery, described: Sequence[tuple[str, str]], accepted: dict[ColumnType, frozenset[str]]
+) -> None:
+    """Looks at names and types before the first row is read: what is refused here does not depend on any row.
+
+    Args:
+        query: what was asked.
+        described: name and type of each column of the answer, in the engine's words.
+        accepted: the engine's types for each type of the policy. Counts are integers.
+
+    Raises:
+        IncompleteAnswer: other columns than asked.
+        EngineRefused: a column does not have the policy's type.
+    """
+    expected = [(column.name, accepted[column.type]) for column in query.columns]
+    expected.append((COUNT_COLUMN, accepted[ColumnType.INT64]))
+    if [name for name, _ in described] != [name for name, _ in expected]:
+        raise IncompleteAnswer("the engine answered with other columns than asked")
+    if any(type_ not in types for (_, type_), (_, types) in zip(described, expected, strict=True)):
+        raise EngineRefused("a column of the table does not have the type that the policy gives it")
+
+
+def answer_of(query: EngineQuery, rows: Sequence[tuple[Any, ...]], data_version: str) -> EngineAnswer:
+    """Returns the answer that rows are; the columns were looked at before.
+
+    Raises:
+        IncompleteAnswer: too many rows, NULL, or a day outside the years 1 to 9999.
+    """
+    if len(rows) > query.row_limit:
+        raise IncompleteAnswer("the engine answered with more rows than asked")
+    columns: list[list[Any]] = (
+        [list(column) for column in zip(*rows, strict=True)]
+        if rows
+        else [[] for _ in (*query.columns, COUNT_COLUMN)]
+    )
+    if any(None in column for column in columns):
+        raise IncompleteAnswer("the engine answered with NULL")
+    *elements, counts = columns
+    for position, column in enumerate(query.columns):
+        if column.type is ColumnType.DATE:
+            elements[position] = [_days(value) for value in elements[position]]
+    return EngineAnswer(tuple(elements), counts, data_version)
+
+
+def _days(value: object) -> int:
+    # DuckDB gives a text where Python has no such day.
+    if not isinstance(value, datetime.date):
+        raise IncompleteAnswer("the engine answered with a day outside the years 1 to 9999")
+    return value.toordinal() - EPOCH_ORDINAL

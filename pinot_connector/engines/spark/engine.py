@@ -1,0 +1,175 @@
+"""Runs rendered SQL on an Apache Spark and accepts only whole answers on one version of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Event
+from typing import TypeVar
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Row, SparkSession
+
+from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery
+from pinot_connector.engines.rows import answer_of, require_columns
+from pinot_connector.engines.spark.sessions import deadline, own_session, require_session, started
+from pinot_connector.engines.spark.sources import Source, require_plain_texts, source_of
+from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, GrisError
+
+DEFAULT_TIMEOUT_SECONDS = 40.0
+
+_ACCEPTED_TYPES = {
+    ColumnType.STRING: frozenset(("string",)),
+    ColumnType.INT64: frozenset(("tinyint", "smallint", "int", "bigint")),
+    ColumnType.BOOL: frozenset(("boolean",)),
+    ColumnType.DATE: frozenset(("date",)),
+}
+_Answer = TypeVar("_Answer")
+
+
+class SparkEngine:
+    """Answers questions about Parquet files and tables of a catalogue, on a Spark that the application runs.
+
+    Every question has a session of its own beside the given one, with the settings under which it means what it says;
+    those of the application's session do not matter and stay as they are.
+
+    The version of a table is a hash over the list of its files. An answer is confirmed only if the list was the same
+    before and after the query. Thread-safe.
+
+    Args:
+        session: a session of PySpark, classic or Spark Connect (that from PySpark 4.3 on).
+        tables: for each table the path of a Parquet file or directory, or `catalog:NAME`.
+        timeout_seconds: how long a query may run before it is interrupted in Spark.
+
+    Raises:
+        EngineRefused: this is no session, or a table names nothing.
+    """
+
+    dialect = "spark"
+
+    def __init__(
+        self,
+        session: SparkSession,
+        tables: Mapping[str, str],
+        *,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    ) -> None:
+        require_session(session)
+        self._session = session
+        self._sources = {table: source_of(text) for table, text in tables.items()}
+        self._timeout_seconds = timeout_seconds
+        self._owns_session = False
+        self._closed = False
+
+    @classmethod
+    def at(cls, url: str, tables: Mapping[str, str]) -> SparkEngine:
+        """Returns an engine with a session of its own, which `close` ends.
+
+        Args:
+            url: `local[4]`, `spark://host:7077`, `yarn`, or `sc://host:15002` for Spark Connect.
+            tables: as above.
+
+        Raises:
+            EngineUnavailable: there is no Java, or Spark cannot be reached.
+            EngineRefused: a table names nothing.
+        """
+        engine = cls(started(url), tables)
+        engine._owns_session = True
+        return engine
+
+    def data_version(self, table: str) -> str:
+        """Returns `files:` and the hash of the list of the table's files; see `Engine.data_version`."""
+        source = self._source(table)
+        return self._on_spark(lambda session: _version(session, source))
+
+    def check(self, query: EngineQuery) -> None:
+        """Refuses whatever is required: every query for Spark runs on every Spark."""
+        if query.requires:
+            raise EngineRefused("Spark has nothing of what this query requires")
+
+    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
+        """Answers a query on this version of the files; see `Engine.run`."""
+        source = self._source(query.table)
+        rows = self._on_spark(lambda session: _rows(session, source, query, data_version))
+        return answer_of(query, rows, data_version)
+
+    def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
+        """Returns if the files are still the ones that were asked; see `Engine.confirm`."""
+        if self.data_version(query.table) != answer.data_version:
+            raise DataChanged("the data changed while the question was answered")
+
+    def close(self) -> None:
+        """Ends the session if it was started here; the application's own goes on."""
+        if self._owns_session and not self._closed:
+            self._session.stop()
+        self._closed = True
+
+    def _source(self, table: str) -> Source:
+        try:
+            return self._sources[table]
+        except KeyError:
+            raise EngineRefused("the engine has no such table") from None
+
+    def _on_spark(self, work: Callable[[SparkSession], _Answer]) -> _Answer:
+        """Does work in a session of its own, and says in words of our own what goes wrong."""
+        if self._closed:
+            raise EngineUnavailable("the engine is closed")
+        late = Event()
+        try:
+            with self._asking() as (session, late):
+                return work(session)
+        except GrisError:
+            raise
+        except Exception as error:
+            meant = _meant(error, late)
+        # Raised here and not where it was caught: Spark's own text holds the query and values of the data, and it would
+        # hang on ours as its context.
+        raise meant
+
+    @contextmanager
+    def _asking(self) -> Iterator[tuple[SparkSession, Event]]:
+        with own_session(self._session) as session, deadline(session, self._timeout_seconds) as late:
+            yield session, late
+
+
+def _version(session: SparkSession, source: Source) -> str:
+    try:
+        return source.version(session)
+    except AnalysisException:
+        missing = EngineUnavailable("the table's data cannot be found")
+    raise missing
+
+
+def _rows(session: SparkSession, source: Source, query: EngineQuery, data_version: str) -> list[Row]:
+    _require_version(session, source, data_version)
+    try:
+        return _collected(session, source, query)
+    except GrisError:
+        raise
+    except Exception:
+        # Files that are replaced under a query make Spark fail in its own way; their list tells why.
+        _require_version(session, source, data_version)
+        raise
+
+
+def _collected(session: SparkSession, source: Source, query: EngineQuery) -> list[Row]:
+    table = source.open(session)
+    require_plain_texts(table)
+    table.createOrReplaceTempView(query.table)
+    answer = session.sql(query.sql)
+    described = [(column.name, column.dataType.simpleString()) for column in answer.schema.fields]
+    require_columns(query, described, _ACCEPTED_TYPES)
+    return answer.limit(query.row_limit + 1).collect()
+
+
+def _require_version(session: SparkSession, source: Source, data_version: str) -> None:
+    if _version(session, source) != data_version:
+        raise DataChanged("the data changed while the question was answered")
+
+
+def _meant(error: Exception, late: Event) -> GrisError:
+    if late.is_set():
+        return EngineUnavailable("the engine took too long")
+    if isinstance(error, AnalysisException):
+        return EngineRefused("the engine refused the query")
+    return EngineUnavailable("Spark could not complete the query")

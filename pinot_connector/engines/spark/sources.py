@@ -1,0 +1,118 @@
+"""The tables that questions are about: where each is, and which version of its data is there.
+
+The version is a hash over the list of files: path, length and time of change, as the file system tells them. Nothing is
+read for it. Object stores and HDFS replace whole files and date them by themselves, so other data have another list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+from pinot_connector.errors import EngineRefused
+
+CATALOG = "catalog:"
+
+# What a table of the catalogue may be stored as. Of other formats the files do not tell which rows are valid.
+_FORMATS = frozenset(("parquet", "orc"))
+
+
+class Source(ABC):
+    """A table of Spark's."""
+
+    @abstractmethod
+    def open(self, session: SparkSession) -> DataFrame:
+        """Returns its rows as they are now; nothing that Spark kept of an earlier time is used."""
+
+    @abstractmethod
+    def version(self, session: SparkSession) -> str:
+        """Returns `files:` and a hash of the list of its files."""
+
+
+@dataclass(frozen=True)
+class Files(Source):
+    """A Parquet file, or a directory of them."""
+
+    path: str
+
+    def open(self, session: SparkSession) -> DataFrame:
+        """See `Source.open`."""
+        return _reader(session).parquet(self.path)
+
+    def version(self, session: SparkSession) -> str:
+        """See `Source.version`."""
+        return _listed(session, [self.path])
+
+
+@dataclass(frozen=True)
+class CatalogTable(Source):
+    """A table of Spark's catalogue that is stored as Parquet or ORC."""
+
+    name: str
+
+    def open(self, session: SparkSession) -> DataFrame:
+        """See `Source.open`."""
+        return _reader(session).table(self.name)
+
+    def version(self, session: SparkSession) -> str:
+        """See `Source.version`."""
+        described = session.sql(f"DESCRIBE TABLE EXTENDED {self.name}").collect()
+        provider = {row["col_name"]: str(row["data_type"]).lower() for row in described}.get("Provider", "")
+        if provider not in _FORMATS:
+            raise EngineRefused("the engine answers from tables of the catalogue in Parquet and ORC only")
+        # Spark writes them as URIs, and reads them as paths.
+        files = sorted(map(unquote, self.open(session).inputFiles()))
+        return _listed(session, files)
+
+
+def source_of(text: str) -> Source:
+    """Returns the table at a path, or, after `catalog:`, of that name in Spark's catalogue.
+
+    Raises:
+        EngineRefused: it names nothing.
+    """
+    named = text.removeprefix(CATALOG)
+    if not named.strip():
+        raise EngineRefused("a table is a path to Parquet, or catalog:NAME for a table of Spark's catalogue")
+    return CatalogTable(named) if text.startswith(CATALOG) else Files(named)
+
+
+def require_plain_texts(rows: DataFrame) -> None:
+    """Makes sure that texts differ where any of their characters does.
+
+    Raises:
+        EngineRefused: a column has a collation, or a type that fills texts up with spaces.
+    """
+    for column in rows.schema.fields:
+        stored = str(column.metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
+        if "collate" in column.dataType.simpleString() or stored.startswith("char"):
+            raise EngineRefused("the table has texts with a collation or of type CHAR: use plain STRING")
+
+
+def _reader(session: SparkSession) -> DataFrameReader:
+    """Returns a reader that fails at files that are gone or broken, whatever the table's own properties say.
+
+    What an application caches is kept for all sessions by how it was read. An option that nobody else has is never
+    read like that; Spark itself would neither ask the files nor name them.
+    """
+    options = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "gris": uuid.uuid4().hex}
+    return session.read.options(**options)
+
+
+def _listed(session: SparkSession, paths: Sequence[str]) -> str:
+    """Returns the hash of all files at the paths; their content is left alone, for its column is not asked for."""
+    reader = session.read.format("binaryFile").option("recursiveFileLookup", "true")
+    files = reader.load(list(paths)) if paths else None
+    entries = (
+        [] if files is None else files.selectExpr("path", "length", "unix_micros(modificationTime)").collect()
+    )
+    digest = hashlib.sha256()
+    for entry in sorted(map(tuple, entries)):
+        digest.update(f"{len(entry[0])} {entry[0]} {entry[1]} {entry[2]}\n".encode())
+    return f"files:{digest.hexdigest()}"

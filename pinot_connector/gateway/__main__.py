@@ -1,0 +1,67 @@
+"""The process of the gateway.
+
+When it can serve it prints one line of JSON, `{"service": "gateway", "address": "127.0.0.1:PORT"}`; its log goes to
+stderr. It exits with 2 if it is told something it cannot do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from pinot_connector.errors import GrisError
+from pinot_connector.gateway.configuration import GatewayConfiguration
+from pinot_connector.gateway.history import HistoryError
+from pinot_connector.gateway.hosting import Gateway
+from serving.documents import read_document
+from serving.followed import SecurityError
+
+EXIT_MISCONFIGURED = 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the gateway until it is told to stop; the result is the exit code."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    try:
+        gateway = Gateway(read_document(options.config, GatewayConfiguration))
+        try:
+            if not options.validate:
+                asyncio.run(_run(gateway))
+        finally:
+            gateway.close()
+    except (SecurityError, HistoryError, GrisError) as error:
+        sys.stderr.write(f"gateway: {error}\n")
+        return EXIT_MISCONFIGURED
+    return 0
+
+
+async def _run(gateway: Gateway) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with gateway.serving() as address:
+        # The promise to whoever started the process: this line, and only this, on stdout.
+        sys.stdout.write(json.dumps({"service": "gateway", "address": address}) + "\n")
+        sys.stdout.flush()
+        await stop.wait()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m pinot_connector.gateway", description="Private questions for callers that see no counts."
+    )
+    parser.add_argument("--config", type=Path, required=True, help="gateway.yaml")
+    parser.add_argument("--validate", action="store_true", help="only check the configuration and its files")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""Whose budget pays: the account of whoever calls, and the ones below it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MAX_SEGMENTS = 4
+MAX_SEGMENT_BYTES = 128
+
+
+class AccountError(ValueError):
+    """Something that no account can have; the message says what was expected and shows nothing of it."""
+
+
+class OutOfReachError(Exception):
+    """An account that is neither the caller's own nor below it."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls: a name of their own among all callers, and their account, from the widest segment on."""
+
+    name: str
+    own: tuple[str, ...]
+
+    def account(self, named: Sequence[str]) -> tuple[str, ...]:
+        """Return the account that pays: the named one, or the caller's own if none is named.
+
+        Segments are compared as they are, whole and one by one, so nothing that a text can do to a path leads out.
+
+        Raises:
+            AccountError: it cannot be an account.
+            OutOfReachError: it is not the caller's own, nor below it.
+        """
+        if not named:
+            return self.own
+        if len(named) > MAX_SEGMENTS:
+            raise AccountError(f"expected at most {MAX_SEGMENTS} segments")
+        path = tuple(checked_segment(segment) for segment in named)
+        if path[: len(self.own)] != self.own:
+            raise OutOfReachError
+        return path
+
+
+def checked_segment(text: object) -> str:
+    """Return a segment of an account if it can be one.
+
+    Raises:
+        AccountError: it is no text, empty, too long, not in NFC, a step of a path, or has a slash or an invisible
+            character.
+    """
+    if not isinstance(text, str) or not 1 <= len(text.encode("utf-8", "replace")) <= MAX_SEGMENT_BYTES:
+        raise AccountError(f"expected segments of 1 to {MAX_SEGMENT_BYTES} bytes")
+    if "/" in text or text in (".", ".."):
+        raise AccountError('expected segments without "/" that are not "." or ".."')
+    # Invisible characters (category C) would let two accounts look alike.
+    if not unicodedata.is_normalized("NFC", text) or any(
+        unicodedata.category(each)[0] == "C" for each in text
+    ):
+        raise AccountError("expected segments in NFC without control or invisible characters")
+    return text

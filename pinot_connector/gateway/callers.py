@@ -1,0 +1,81 @@
+"""Knowing callers: by the certificate of the connection, or by the token of the call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from pinot_connector.gateway.accounts import AccountError, Caller, checked_segment
+from pinot_connector.gateway.configuration import AccountRule, IdentityRules
+from serving.identity import Context, bearer_token, certificate_names
+from serving.tokens import TokenVerifier
+
+current_caller: ContextVar[Caller] = ContextVar("current_caller")
+"""Who made the call that is being answered; set before any method runs."""
+
+
+class UnknownCallerError(Exception):
+    """Nothing believable says who calls; the message says what was expected."""
+
+
+class NoAccountError(Exception):
+    """The caller is known and has no account here."""
+
+
+class Callers:
+    """Tells who calls, by the rules of the configuration.
+
+    A token comes before a certificate: an application that shows its own certificate may hand on its analysts' tokens.
+
+    Raises:
+        SecurityError: the file with the keys of tokens cannot be used.
+    """
+
+    def __init__(self, rules: IdentityRules) -> None:
+        self._rules = rules
+        self._verifier = None if rules.jwt is None else TokenVerifier(rules.jwt)
+
+    def caller(self, context: Context) -> Caller:
+        """Return who calls.
+
+        Raises:
+            TokenError: a token came that is not believed, whatever certificate came with it.
+            UnknownCallerError: neither a token nor a certificate came.
+            NoAccountError: no rule gives the caller one account.
+        """
+        token = None if self._verifier is None else bearer_token(context)
+        if token is not None and self._verifier is not None:
+            return self._by_claims(self._verifier.claims(token))
+        names = certificate_names(context)
+        if not names:
+            raise UnknownCallerError("expected a token or a certificate that says who calls")
+        return self._by_names(names)
+
+    def _by_names(self, names: frozenset[str]) -> Caller:
+        accounts = {tuple(prefix) for name, prefix in self._rules.certificates.items() if name in names}
+        if len(accounts) != 1:
+            raise NoAccountError
+        known = sorted(name for name in names if name in self._rules.certificates)
+        return Caller(known[0], accounts.pop())
+
+    def _by_claims(self, claims: Mapping[str, Any]) -> Caller:
+        rules = () if self._rules.jwt is None else self._rules.jwt.accounts
+        for rule in rules:
+            if _fits(rule, claims.get(rule.claim)):
+                own = _account(rule, claims)
+                return Caller(f"token:{claims.get('sub', '')}:{own}", own)
+        raise NoAccountError
+
+
+def _fits(rule: AccountRule, claimed: object) -> bool:
+    return claimed == rule.equals or (isinstance(claimed, list) and rule.equals in claimed)
+
+
+def _account(rule: AccountRule, claims: Mapping[str, Any]) -> tuple[str, ...]:
+    if rule.append is None:
+        return tuple(rule.prefix)
+    try:
+        return (*rule.prefix, checked_segment(claims.get(rule.append)))
+    except AccountError:
+        raise NoAccountError from None

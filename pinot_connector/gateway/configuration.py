@@ -1,0 +1,194 @@
+"""The configuration of the gateway, `gateway.yaml`.
+
+    listen: 0.0.0.0:8443
+    tls: {certificate: server.pem, key: server.key, client_ca: clients.pem}
+    dp: {address: dp:50051, ca_file: ca.pem, certificate_file: app.pem, key_file: app.key}
+    budget: {address: budget:50052, ca_file: ca.pem, certificate_file: app.pem, key_file: app.key}
+    engine:
+      pinot: {broker: https://broker:8099, controller: https://controller:9000, authorization_file: pinot.auth}
+    identity:
+      certificates:
+        "uri:spiffe://example.org/analyst/ana": [app, acme, ana]
+      jwt:
+        key_file: issuer.jwks
+        algorithms: [ES256]
+        issuer: https://login.example.org
+        audience: gris-gateway
+        accounts:
+          - {claim: org, equals: acme, prefix: [app, acme], append: sub}
+    history: {file: /var/lib/gris/history.sqlite, retention_days: 35}
+    limits: {per_second: 5, burst: 20, concurrent: 8}
+
+`engine` names one engine: `pinot`, or `duckdb` with the file of each table. `docs/gateway.md` says what each key means.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, model_validator
+
+from pinot_connector.endpoints import Address, Credentials, Endpoint
+from pinot_connector.gateway.accounts import AccountError, checked_segment
+from serving.authorisation import CertificateName
+from serving.documents import Strict
+from serving.followed import SecurityError
+from serving.tls import TlsFiles, is_loopback
+from serving.tokens import JwtSettings
+
+MAX_SEGMENTS = 4
+
+
+def _segment(text: str) -> str:
+    try:
+        return checked_segment(text)
+    except AccountError as error:
+        raise ValueError(str(error)) from None
+
+
+Prefix = Annotated[
+    list[Annotated[str, AfterValidator(_segment)]], Field(min_length=1, max_length=MAX_SEGMENTS)
+]
+
+
+class Tls(Strict):
+    """PEM files; with `client_ca` every caller must show a certificate of that authority."""
+
+    certificate: str
+    key: str
+    client_ca: str | None = None
+
+    def files(self) -> TlsFiles:
+        """Return the paths."""
+        client_ca = None if self.client_ca is None else Path(self.client_ca)
+        return TlsFiles(Path(self.certificate), Path(self.key), client_ca)
+
+
+class Service(Strict):
+    """Where a service is; with `tls` or any file it is reached by TLS."""
+
+    address: str = Field(min_length=1)
+    tls: bool = False
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    token_file: str | None = None
+
+    def to_address(self) -> Address:
+        """Return the address as the connector takes it."""
+        files = (self.ca_file, self.certificate_file, self.key_file, self.token_file)
+        if not self.tls and not any(files):
+            return self.address
+        return Endpoint(self.address, Credentials(*(None if file is None else Path(file) for file in files)))
+
+    def require_readable(self) -> None:
+        """Look at the files; raises InvalidQuestion that names the one that cannot be used."""
+        address = self.to_address()
+        if isinstance(address, Endpoint):
+            address.credentials.for_channel()
+
+
+class Pinot(Strict):
+    """A Pinot cluster; `authorization_file` holds the header's value, `certificate_file` a certificate with its key."""
+
+    broker: str
+    controller: str
+    authorization_file: str | None = None
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    timeout_seconds: float = Field(default=30.0, gt=0, le=600)
+
+
+class EngineChoice(Strict):
+    """Exactly one engine."""
+
+    pinot: Pinot | None = None
+    duckdb: Annotated[dict[str, str], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> EngineChoice:
+        if (self.pinot is None) == (self.duckdb is None):
+            raise ValueError("expected one of pinot, duckdb")
+        return self
+
+
+class AccountRule(Strict):
+    """Tokens whose claim `claim` is, or lists, `equals` have the account `prefix`, and below it the claim `append`."""
+
+    claim: str = Field(min_length=1)
+    equals: str
+    prefix: Prefix
+    append: str | None = Field(None, min_length=1)
+
+    @model_validator(mode="after")
+    def _leaves_room(self) -> AccountRule:
+        if self.append is not None and len(self.prefix) == MAX_SEGMENTS:
+            raise ValueError(f"prefix: an account has at most {MAX_SEGMENTS} segments, append included")
+        return self
+
+
+class Tokens(JwtSettings):
+    """Whose tokens are believed, and which account each has: the first rule that fits counts."""
+
+    accounts: list[AccountRule] = Field(min_length=1)
+
+
+class IdentityRules(Strict):
+    """Who callers are."""
+
+    certificates: dict[CertificateName, Prefix] = Field(default_factory=dict)
+    jwt: Tokens | None = None
+
+    @model_validator(mode="after")
+    def _lets_somebody_in(self) -> IdentityRules:
+        if not self.certificates and self.jwt is None:
+            raise ValueError("expected certificates, jwt or both: nobody could call")
+        return self
+
+
+class HistorySettings(Strict):
+    """What is kept of results; without a `file` it is lost when the gateway ends."""
+
+    file: str | None = None
+    retention_days: int = Field(default=35, ge=1, le=3660)
+    per_account: int = Field(default=1000, ge=1, le=100_000)
+    megabytes: int = Field(default=1024, ge=16, le=1_000_000)
+
+
+class LimitSettings(Strict):
+    """What one caller may do: so many calls a second on average, so many at once after a pause, so many under way."""
+
+    per_second: float = Field(default=5.0, gt=0, le=10_000)
+    burst: int = Field(default=20, ge=1, le=10_000)
+    concurrent: int = Field(default=8, ge=1, le=10_000)
+
+
+class GatewayConfiguration(Strict):
+    """A valid `gateway.yaml`."""
+
+    dp: Service
+    budget: Service
+    engine: EngineChoice
+    identity: IdentityRules
+    listen: str = Field("127.0.0.1:50054", pattern=r"^.+:\d{1,5}$")
+    tls: Tls | None = None
+    insecure: bool = False
+    reflection: bool = False
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    history: HistorySettings = HistorySettings()
+    limits: LimitSettings = LimitSettings()
+
+    def require_protected(self) -> None:
+        """Refuse a gateway that could not know its callers, or whose tokens and results others could read.
+
+        Raises:
+            SecurityError: names the key that is missing.
+        """
+        if self.identity.certificates and (self.tls is None or self.tls.client_ca is None):
+            raise SecurityError("identity.certificates: expected tls with client_ca")
+        if self.tls is None and not self.insecure and not is_loopback(self.listen):
+            raise SecurityError(
+                "listen: others can reach this address: expected tls, or insecure: true where something before the "
+                "gateway ends TLS"
+            )

@@ -1,0 +1,199 @@
+"""Results that were paid for, kept for a while for the accounts that paid: in a SQLite file, or in memory.
+
+Only what the account was shown is kept, never a true count. A file belongs to one gateway: each of several has a
+history of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from gris.app.v1 import app_pb2
+
+MAX_ELEMENT_BYTES = 3 * 2**20
+MAX_PAGE_BYTES = 3 * 2**20
+VERSION = 1
+DAY_MICROSECONDS = 86_400 * 10**6
+FORGOTTEN_AT_ONCE = 100
+
+_SCHEMA = """
+CREATE TABLE releases (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    account TEXT NOT NULL,
+    same TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    released_at INTEGER NOT NULL,
+    entry BLOB NOT NULL
+);
+CREATE INDEX by_account ON releases (account, id);
+CREATE INDEX by_time ON releases (released_at);
+CREATE UNIQUE INDEX by_request ON releases (account, request_id) WHERE request_id != '';
+"""
+
+_Answer = TypeVar("_Answer")
+
+
+class HistoryError(Exception):
+    """The history's file cannot be used."""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How much is kept: for how long, how many results of one account, and how large the file may become."""
+
+    days: int
+    per_account: int
+    megabytes: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """Results, newest first; `after` is where the next page begins, None if this was the last."""
+
+    releases: tuple[app_pb2.PastRelease, ...]
+    after: int | None
+
+
+class History:
+    """The history of all accounts. One thread speaks to SQLite.
+
+    Args:
+        file: the path of the SQLite file, made if there is none; None: in memory.
+        keeping: how much is kept.
+        clock: microseconds since 1970 (UTC).
+
+    Raises:
+        HistoryError: the file is not a history of this version, or cannot be opened.
+    """
+
+    def __init__(self, file: str | None, keeping: Keeping, clock: Callable[[], int]) -> None:
+        self._keeping = keeping
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, "gris-history")
+        self._connection = self._thread.submit(_opened, file).result()
+
+    async def add(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
+        """Keep a result, and forget what is too old or too much.
+
+        The same release of the same question replaces what was kept of it, unless that had a request id of its own.
+        """
+        await self._in_thread(lambda: self._add(_name(account), release))
+
+    async def find(self, account: Sequence[str], request_id: str) -> app_pb2.PastRelease | None:
+        """Return the result that an account's request of this id brought."""
+        return await self._in_thread(lambda: self._find(_name(account), request_id))
+
+    async def page(self, account: Sequence[str], most: int, before: int | None) -> Page:
+        """Return at most so many results of an account, older than the one at `before`."""
+        return await self._in_thread(lambda: self._page(_name(account), most, before))
+
+    async def close(self) -> None:
+        """Close the file once everything has been written."""
+        await self._in_thread(self._connection.close)
+        self._thread.shutdown()
+
+    async def _in_thread(self, work: Callable[[], _Answer]) -> _Answer:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _add(self, account: str, release: app_pb2.PastRelease) -> None:
+        same, now = _sameness(release), self._clock()
+        row = (account, same, release.request_id, now, release.SerializeToString())
+        with self._connection as db:
+            db.execute("DELETE FROM releases WHERE released_at < ?", (self._oldest(),))
+            db.execute(
+                "DELETE FROM releases WHERE account = ? AND same = ? AND request_id = ''",
+                (account, same),
+            )
+            db.execute(
+                "INSERT INTO releases (account, same, request_id, released_at, entry) VALUES (?, ?, ?, ?, ?)",
+                row,
+            )
+            db.execute(
+                "DELETE FROM releases WHERE account = ? AND id <= (SELECT id FROM releases WHERE account = ? "
+                "ORDER BY id DESC LIMIT 1 OFFSET ?)",
+                (account, account, self._keeping.per_account),
+            )
+            if self._bytes() > self._keeping.megabytes * 2**20:
+                db.execute(
+                    "DELETE FROM releases WHERE id IN (SELECT id FROM releases ORDER BY id LIMIT ?)",
+                    (FORGOTTEN_AT_ONCE,),
+                )
+
+    def _find(self, account: str, request_id: str) -> app_pb2.PastRelease | None:
+        found = self._connection.execute(
+            "SELECT entry FROM releases WHERE account = ? AND request_id = ? AND request_id != '' AND released_at >= ?",
+            (account, request_id, self._oldest()),
+        ).fetchone()
+        return None if found is None else app_pb2.PastRelease.FromString(found[0])
+
+    def _page(self, account: str, most: int, before: int | None) -> Page:
+        rows = self._connection.execute(
+            "SELECT id, entry FROM releases WHERE account = ? AND id < ? AND released_at >= ? ORDER BY id DESC LIMIT ?",
+            (account, 2**63 - 1 if before is None else before, self._oldest(), most + 1),
+        )
+        found: list[app_pb2.PastRelease] = []
+        last, size = 0, 0
+        for place, entry in rows:
+            size += len(entry)
+            if len(found) == most or (found and size > MAX_PAGE_BYTES):
+                return Page(tuple(found), last)
+            found.append(app_pb2.PastRelease.FromString(entry))
+            last = place
+        return Page(tuple(found), None)
+
+    def _oldest(self) -> int:
+        return self._clock() - self._keeping.days * DAY_MICROSECONDS
+
+    def _bytes(self) -> int:
+        """Return how much of the file is in use; what was deleted is used again."""
+        pages, free, size = (
+            int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return (pages - free) * size
+
+
+def _opened(file: str | None) -> sqlite3.Connection:
+    try:
+        if file is not None:
+            _make_private(file)
+        connection = sqlite3.connect(file or ":memory:", check_same_thread=False)
+        # What is forgotten is gone from the file too.
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA journal_mode = WAL")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        elif version != VERSION:
+            raise HistoryError(
+                f"{file}: a history of version {version}; this program writes version {VERSION}"
+            )
+    except (OSError, sqlite3.Error) as error:
+        raise HistoryError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    return connection
+
+
+def _make_private(file: str) -> None:
+    """Make the file so that nobody else may ever read it."""
+    with suppress(FileExistsError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _sameness(release: app_pb2.PastRelease) -> str:
+    """Return what two askings share if one adds nothing to the other."""
+    question = release.question.SerializeToString(deterministic=True)
+    return f"{release.result.release_id}:{hashlib.sha256(question).hexdigest()}"
+
+
+def _name(account: Sequence[str]) -> str:
+    """Return an account as one text; no two accounts have the same."""
+    return json.dumps(list(account))

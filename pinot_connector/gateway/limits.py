@@ -1,0 +1,88 @@
+"""How much one caller may ask of the gateway at a time."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+MAX_CALLERS = 10_000
+COME_BACK_SECONDS = 1.0
+
+
+class TooManyError(Exception):
+    """A caller asks too much; nothing was begun. `wait_milliseconds`: when it may be more successful."""
+
+    def __init__(self, reason: str, message: str, wait_seconds: float) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.wait_milliseconds = math.ceil(1000 * wait_seconds)
+
+
+@dataclass
+class _Bucket:
+    """How many calls may begin now, as of a moment, and how many are under way."""
+
+    tokens: float
+    at: float
+    running: int = 0
+
+
+class Limiter:
+    """A token bucket and a count of running calls for each caller. Belongs to one event loop and never waits.
+
+    Args:
+        per_second: calls that become possible each second.
+        burst: the most calls that are possible at once.
+        concurrent: the most calls that may be under way.
+        clock: seconds that never go back.
+    """
+
+    def __init__(self, *, per_second: float, burst: int, concurrent: int, clock: Callable[[], float]) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._concurrent = concurrent
+        self._clock = clock
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    @contextmanager
+    def entered(self, name: str) -> Iterator[None]:
+        """Count a call while the block runs.
+
+        Raises:
+            TooManyError: the caller has had enough for now.
+        """
+        bucket = self._refilled(name)
+        if bucket.running >= self._concurrent:
+            message = f"expected at most {self._concurrent} calls at a time"
+            raise TooManyError("TOO_MANY_AT_ONCE", message, COME_BACK_SECONDS)
+        if bucket.tokens < 1:
+            wait = (1 - bucket.tokens) / self._per_second
+            raise TooManyError("RATE_LIMITED", "too many calls in a short time; nothing was begun", wait)
+        bucket.tokens -= 1
+        bucket.running += 1
+        try:
+            yield
+        finally:
+            bucket.running -= 1
+
+    def _refilled(self, name: str) -> _Bucket:
+        now = self._clock()
+        bucket = self._buckets.pop(name, None)
+        if bucket is None:
+            bucket = _Bucket(self._burst, now)
+            self._forget_idle()
+        bucket.tokens = min(self._burst, bucket.tokens + (now - bucket.at) * self._per_second)
+        bucket.at = now
+        self._buckets[name] = bucket
+        return bucket
+
+    def _forget_idle(self) -> None:
+        """Make room for another caller: whoever called least lately, and is not being answered, is forgotten."""
+        if len(self._buckets) < MAX_CALLERS:
+            return
+        idle = next((name for name, bucket in self._buckets.items() if not bucket.running), None)
+        if idle is not None:
+            del self._buckets[idle]

@@ -1,0 +1,182 @@
+"""Results and prices as the gateway's messages."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from gris.app.v1 import app_pb2
+from gris.budget.v1 import budget_pb2
+from gris.common.v1 import cost_pb2, histogram_pb2
+from gris.dp.v1 import dp_pb2
+
+from pinot_connector.budgets import Cost, Level, Mode
+from pinot_connector.engines.base import ColumnType, ExpectedColumn
+from pinot_connector.results import (
+    COLUMN_TYPES,
+    CONSISTENCIES,
+    COUNT_NOISES,
+    INTERVAL_KINDS,
+    MECHANISMS,
+    Explanation,
+    Parameters,
+    PrivateResult,
+    Row,
+    Shown,
+)
+
+CHUNK_BYTES = 2**20
+# A noisy count, its interval and the tags around them, at most.
+ROW_OVERHEAD_BYTES = 40
+
+_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+_MODES = {Mode.ENFORCE: budget_pb2.MODE_ENFORCE, Mode.TRACK: budget_pb2.MODE_TRACK}
+
+_Number = TypeVar("_Number", bound=int)
+_Meaning = TypeVar("_Meaning")
+
+
+def result_message(result: PrivateResult) -> app_pb2.Result:
+    """Return everything that is said of a result besides its elements."""
+    return app_pb2.Result(
+        columns=[
+            histogram_pb2.Column(name=column.name, type=_number(COLUMN_TYPES, column.type))
+            for column in result.columns
+        ],
+        count_alias=result.count_alias or "",
+        element_count=len(result.rows),
+        ended_in_bottom=result.ended_in_bottom,
+        bottom=result.bottom,
+        parameters=parameters_message(result.parameters),
+        interval_kind=_number(INTERVAL_KINDS, result.interval_kind),
+        confidence=result.confidence,
+        cost=cost_message(result.cost),
+        charged=cost_message(result.charged),
+        remaining=map(level_message, result.remaining),
+        data_version=result.data_version,
+        release_id=result.release_id,
+        query_id=result.query_id,
+        key_id=result.key_id,
+    )
+
+
+def element_chunks(result: PrivateResult) -> Iterator[dp_pb2.ReleasedElements]:
+    """Yield the elements in messages of at most 1 MiB or one row; one empty message if there are none."""
+    widest = max((_row_bytes(row) for row in result.rows), default=1)
+    rows = max(1, CHUNK_BYTES // widest)
+    for start in range(0, max(1, len(result.rows)), rows):
+        yield _elements(result.columns, result.rows[start : start + rows])
+
+
+def all_elements(result: PrivateResult) -> dp_pb2.ReleasedElements:
+    """Return the elements in one message."""
+    return _elements(result.columns, result.rows)
+
+
+def explanation_message(explanation: Explanation) -> app_pb2.ExplainResponse:
+    """Return what a question would cost; the engines' queries stay with the operator."""
+    return app_pb2.ExplainResponse(
+        worst_case_cost=cost_message(explanation.worst_case_cost),
+        parameters=parameters_message(explanation.parameters),
+        explanation=explanation.sentences,
+    )
+
+
+def level_message(level: Level) -> budget_pb2.Level:
+    """Return one level of a budget."""
+    return budget_pb2.Level(
+        path=level.path,
+        limit=cost_message(level.limit),
+        spent=cost_message(level.spent),
+        reserved=cost_message(level.reserved),
+        remaining=cost_message(level.remaining),
+        mode=_MODES[level.mode],
+        window_start=_timestamp(level.window_start),
+        window_end=_timestamp(level.window_end),
+    )
+
+
+def cost_message(cost: Cost) -> cost_pb2.Cost:
+    """Return a cost."""
+    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=cost.unit_id)
+
+
+def parameters_message(parameters: Parameters) -> dp_pb2.MechanismParameters:
+    """Return what was resolved for a question."""
+    return dp_pb2.MechanismParameters(
+        mechanism=_number(MECHANISMS, parameters.mechanism),
+        epsilon_per=str(parameters.epsilon_per),
+        delta=_exact(parameters.delta),
+        tau=parameters.tau,
+        delta_l0=parameters.delta_l0 or 0,
+        d_bar=parameters.d_bar or 0,
+        k=parameters.k or 0,
+        domain_size=parameters.domain_size or 0,
+        count_noise=_number(COUNT_NOISES, parameters.count_noise),
+        noise_scale=_exact(parameters.noise_scale),
+        consistency=_number(CONSISTENCIES, parameters.consistency),
+    )
+
+
+def _elements(columns: Sequence[ExpectedColumn], rows: Sequence[Row]) -> dp_pb2.ReleasedElements:
+    with_counts = [row for row in rows if row.noisy_count is not None and row.interval is not None]
+    return dp_pb2.ReleasedElements(
+        columns=[
+            _column(column, [row.element[place] for row in rows]) for place, column in enumerate(columns)
+        ],
+        noisy_counts=[row.noisy_count or 0 for row in with_counts],
+        interval_lower=[row.interval[0] for row in with_counts if row.interval],
+        interval_upper=[row.interval[1] for row in with_counts if row.interval],
+    )
+
+
+def _column(column: ExpectedColumn, values: Sequence[Shown]) -> histogram_pb2.ElementColumn:
+    message = histogram_pb2.ElementColumn(name=column.name)
+    match column.type:
+        case ColumnType.STRING:
+            message.strings.values.extend(str(value) for value in values)
+        case ColumnType.INT64:
+            message.int64s.values.extend(value for value in values if isinstance(value, int))
+        case ColumnType.BOOL:
+            message.bools.values.extend(bool(value) for value in values)
+        case ColumnType.DATE:
+            days = [value.toordinal() for value in values if isinstance(value, datetime.date)]
+            message.dates.days.extend(day - _EPOCH_ORDINAL for day in days)
+    # A column without values has a type all the same.
+    if not values:
+        getattr(message, _FIELDS[column.type]).SetInParent()
+    return message
+
+
+_FIELDS = {
+    ColumnType.STRING: "strings",
+    ColumnType.INT64: "int64s",
+    ColumnType.BOOL: "bools",
+    ColumnType.DATE: "dates",
+}
+
+
+def _row_bytes(row: Row) -> int:
+    return ROW_OVERHEAD_BYTES + sum(
+        len(value.encode()) + 6 if isinstance(value, str) else 11 for value in row.element
+    )
+
+
+def _exact(number: Fraction | None) -> str:
+    return "" if number is None else str(number)
+
+
+def _timestamp(moment: datetime.datetime | None) -> Timestamp | None:
+    if moment is None:
+        return None
+    message = Timestamp()
+    message.FromDatetime(moment)
+    return message
+
+
+def _number(meanings: Mapping[_Number, _Meaning], meaning: _Meaning) -> _Number:
+    """Return the message's number for a meaning."""
+    return next(number for number, each in meanings.items() if each is meaning)

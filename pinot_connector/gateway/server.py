@@ -1,0 +1,211 @@
+"""The RPCs of `gris.app.v1.PrivateQueryService`: translate messages, ask by the connector's client, tell errors."""
+# ruff: noqa: N802 - the names of the RPCs are the proto's
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from gris.app.v1 import app_pb2, app_pb2_grpc
+from gris.budget.v1 import budget_pb2
+from gris.dp.v1 import dp_pb2, question_pb2
+
+from pinot_connector.client import AsyncPrivateClient
+from pinot_connector.gateway import messages, statuses
+from pinot_connector.gateway.accounts import AccountError, OutOfReachError
+from pinot_connector.gateway.callers import current_caller
+from pinot_connector.gateway.history import MAX_ELEMENT_BYTES, History
+from pinot_connector.gateway.statuses import RequestError
+from pinot_connector.results import PrivateResult
+from serving.identity import Context
+
+SERVICE_NAME = app_pb2.DESCRIPTOR.services_by_name["PrivateQueryService"].full_name
+MAX_REQUEST_ID = 128
+DEFAULT_PAGE = 20
+MAX_PAGE = 100
+MAX_TOKEN_DIGITS = 19
+
+Account = tuple[str, ...]
+
+log = logging.getLogger(__name__)
+
+
+class InProgressError(Exception):
+    """The first request of this id is still being answered."""
+
+
+class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
+    """Asks for whoever calls; `callers.current_caller` says who that is."""
+
+    def __init__(self, client: AsyncPrivateClient, history: History) -> None:
+        self._client = client
+        self._history = history
+        self._answering: set[tuple[Account, str]] = set()
+        self._finishing: set[asyncio.Task[_Answer]] = set()
+
+    async def Ask(self, request: app_pb2.AskRequest, context: Context) -> AsyncIterator[app_pb2.AskResponse]:
+        """Answer a question once it is paid for."""
+        async with _telling(context):
+            account = _account(request.account)
+            answer = await self._answered(account, request)
+        for chunk in answer.chunks:
+            yield app_pb2.AskResponse(chunk=chunk)
+        yield app_pb2.AskResponse(end=answer.end)
+
+    async def Explain(self, request: app_pb2.ExplainRequest, context: Context) -> app_pb2.ExplainResponse:
+        """Tell what a question would cost."""
+        async with _telling(context):
+            return messages.explanation_message(await self._client.explain(_question(request.question)))
+
+    async def GetRemaining(
+        self, request: app_pb2.GetRemainingRequest, context: Context
+    ) -> app_pb2.GetRemainingResponse:
+        """Tell what is left."""
+        async with _telling(context):
+            account = _account(request.account)
+            levels = await self._client.on_behalf_of(account).remaining()
+            return app_pb2.GetRemainingResponse(
+                account=budget_pb2.Account(path=account), levels=map(messages.level_message, levels)
+            )
+
+    async def GetCatalog(
+        self, request: app_pb2.GetCatalogRequest, context: Context
+    ) -> app_pb2.GetCatalogResponse:
+        """Tell what may be asked."""
+        async with _telling(context):
+            page = dp_pb2.GetCatalogRequest(
+                table=request.table, page_size=request.page_size, page_token=request.page_token
+            )
+            return app_pb2.GetCatalogResponse(page=await self._client.catalog_page(page))
+
+    async def ListReleases(
+        self, request: app_pb2.ListReleasesRequest, context: Context
+    ) -> app_pb2.ListReleasesResponse:
+        """List what an account has paid for."""
+        async with _telling(context):
+            account, most = _account(request.account), _page_size(request.page_size)
+            page = await self._history.page(account, most, _place(request.page_token))
+            after = "" if page.after is None else str(page.after)
+            return app_pb2.ListReleasesResponse(releases=page.releases, next_page_token=after)
+
+    async def finish(self) -> None:
+        """Wait until every result that was paid for is kept; call it before the history is closed."""
+        await asyncio.gather(*self._finishing, return_exceptions=True)
+
+    async def _answered(self, account: Account, request: app_pb2.AskRequest) -> _Answer:
+        question, request_id = _question(request.question), _request_id(request.request_id)
+        with self._alone(account, request_id):
+            if request_id:
+                known = await self._history.find(account, request_id)
+                if known is not None and not known.elements_omitted:
+                    return _replay(known, question)
+            result = await self._client.on_behalf_of(account).ask(question)
+            # The question is paid for: what is kept of it must not be lost with a caller who has left.
+            finishing = asyncio.create_task(self._finished(account, request, result))
+            self._finishing.add(finishing)
+            finishing.add_done_callback(self._finishing.discard)
+            return await asyncio.shield(finishing)
+
+    async def _finished(
+        self, account: Account, request: app_pb2.AskRequest, result: PrivateResult
+    ) -> _Answer:
+        answer = await asyncio.to_thread(_Answer.of, result)
+        past = app_pb2.PastRelease(
+            question=request.question, request_id=request.request_id, result=answer.end
+        )
+        past.released_at.GetCurrentTime()
+        if sum(chunk.ByteSize() for chunk in answer.chunks) <= MAX_ELEMENT_BYTES:
+            past.elements.CopyFrom(await asyncio.to_thread(messages.all_elements, result))
+        else:
+            past.elements_omitted = True
+        try:
+            await self._history.add(account, past)
+        except Exception as error:
+            # The caller has paid and gets the result all the same.
+            log.error("a result could not be kept: %s", type(error).__name__)
+        return answer
+
+    @contextmanager
+    def _alone(self, account: Account, request_id: str) -> Iterator[None]:
+        """Let one request of an id be answered at a time; raises InProgressError."""
+        if not request_id:
+            yield
+            return
+        key = (account, request_id)
+        if key in self._answering:
+            raise InProgressError
+        self._answering.add(key)
+        try:
+            yield
+        finally:
+            self._answering.discard(key)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A result as it is sent."""
+
+    chunks: tuple[dp_pb2.ReleasedElements, ...]
+    end: app_pb2.Result
+
+    @classmethod
+    def of(cls, result: PrivateResult) -> _Answer:
+        return cls(tuple(messages.element_chunks(result)), messages.result_message(result))
+
+
+def _replay(known: app_pb2.PastRelease, question: question_pb2.Question) -> _Answer:
+    if known.question != question:
+        raise RequestError("request_id", "was used before with another question")
+    end = app_pb2.Result(replayed=True)
+    end.MergeFrom(known.result)
+    return _Answer((known.elements,), end)
+
+
+def _account(message: budget_pb2.Account) -> Account:
+    try:
+        return current_caller.get().account(message.path)
+    except AccountError as error:
+        raise RequestError("account.path", str(error)) from None
+
+
+def _question(question: question_pb2.Question) -> question_pb2.Question:
+    if question.WhichOneof("form") is None:
+        raise RequestError("question", "expected one of structured, sql")
+    return question
+
+
+def _request_id(text: str) -> str:
+    if len(text) > MAX_REQUEST_ID or not (text.isascii() and text.isprintable()):
+        raise RequestError("request_id", f"expected at most {MAX_REQUEST_ID} printable ASCII characters")
+    return text
+
+
+def _page_size(wanted: int) -> int:
+    if not 0 <= wanted <= MAX_PAGE:
+        raise RequestError("page_size", f"expected 1 to {MAX_PAGE}, or 0 for {DEFAULT_PAGE}")
+    return wanted or DEFAULT_PAGE
+
+
+def _place(token: str) -> int | None:
+    """Return where a page begins. The token is only a place in the account's own list, so nothing has to protect it."""
+    if not token:
+        return None
+    if not (token.isascii() and token.isdecimal() and len(token) < MAX_TOKEN_DIGITS):
+        raise RequestError("page_token", "expected the next_page_token of the page before")
+    return int(token)
+
+
+@asynccontextmanager
+async def _telling(context: Context) -> AsyncIterator[None]:
+    """End the call with the status of whatever the block raises."""
+    try:
+        yield
+    except OutOfReachError:
+        await context.abort_with_status(statuses.out_of_reach())
+    except InProgressError:
+        await context.abort_with_status(statuses.in_progress())
+    except Exception as error:
+        await context.abort_with_status(statuses.told(error))

@@ -1,0 +1,175 @@
+"""How the gateway tells errors: google.rpc.Status with details, domain `gris.app`.
+
+Nothing of an engine is told, and of the services only what is meant for analysts; the log says which part failed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
+from gris.budget.v1 import budget_pb2
+
+from pinot_connector import errors
+from pinot_connector.gateway.limits import TooManyError
+from serving.admission import status_of
+
+DOMAIN = "gris.app"
+
+log = logging.getLogger(__name__)
+
+
+class RequestError(Exception):
+    """A request that is malformed in `field`; the message says what was expected."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def told(error: Exception) -> grpc.Status:
+    """Return the status that a caller sees for an error, and log what only the operator may know."""
+    for kind, tell in _TELLING:
+        if isinstance(error, kind):
+            return tell(error)
+    log.error("unforeseen %s at %s", type(error).__name__, _place(error))
+    return _status(grpc.StatusCode.INTERNAL, "INTERNAL", "the gateway failed; its log says where")
+
+
+def invalid(field: str, problem: str) -> grpc.Status:
+    """Tell which field of a request is wrong."""
+    violation = BadRequest.FieldViolation(field=field, description=problem)
+    message = f"{field}: {problem}" if field else problem
+    info = ErrorInfo(reason="INVALID_ARGUMENT", domain=DOMAIN, metadata={"field": field})
+    return status_of(
+        grpc.StatusCode.INVALID_ARGUMENT, message, info, BadRequest(field_violations=[violation])
+    )
+
+
+def out_of_reach() -> grpc.Status:
+    """Tell that an account is neither the caller's own nor below it; whether it exists is not told."""
+    message = "account: expected the caller's own account, or one below it"
+    return _status(grpc.StatusCode.PERMISSION_DENIED, "ACCOUNT_OUT_OF_REACH", message)
+
+
+def in_progress() -> grpc.Status:
+    """Tell that the first request of this id is still being answered."""
+    message = "request_id: a request of this id is being answered; repeat it later"
+    return _status(grpc.StatusCode.ABORTED, "REQUEST_IN_PROGRESS", message)
+
+
+def too_many(error: TooManyError) -> grpc.Status:
+    """Tell that a caller asks too much, and when to come back."""
+    wait = Duration()
+    wait.FromMilliseconds(error.wait_milliseconds)
+    info = ErrorInfo(reason=error.reason, domain=DOMAIN)
+    return status_of(grpc.StatusCode.UNAVAILABLE, str(error), info, RetryInfo(retry_delay=wait))
+
+
+def _exhausted(error: errors.BudgetExhausted) -> grpc.Status:
+    metadata = {}
+    if error.shortfalls:
+        first = error.shortfalls[0]
+        metadata = {"level": "/".join(first.level), "unit": first.unit}
+        metadata |= {"requested": str(first.requested), "remaining": str(first.remaining)}
+        if first.refreshes_at is not None:
+            metadata["refreshes_at"] = first.refreshes_at.isoformat().replace("+00:00", "Z")
+    quota = QuotaFailure(
+        violations=[
+            QuotaFailure.Violation(subject=f"{'/'.join(each.level)}:{each.unit}", description=str(each))
+            for each in error.shortfalls
+        ]
+    )
+    check = budget_pb2.CheckBudgetResponse(shortfalls=map(_shortfall, error.shortfalls))
+    info = ErrorInfo(reason="BUDGET_EXHAUSTED", domain=DOMAIN, metadata=metadata)
+    return status_of(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error), info, quota, check)
+
+
+def _shortfall(missing: errors.Shortfall) -> budget_pb2.Shortfall:
+    refreshes_at = Timestamp()
+    if missing.refreshes_at is not None:
+        refreshes_at.FromDatetime(missing.refreshes_at)
+    return budget_pb2.Shortfall(
+        path=missing.level,
+        unit=missing.unit,
+        requested=missing.requested,
+        remaining=missing.remaining,
+        refreshes_at=None if missing.refreshes_at is None else refreshes_at,
+    )
+
+
+def _service_refused(error: errors.ServiceRefused) -> grpc.Status:
+    if error.reason == "CATALOG_CHANGED":
+        message = "page_token: the policy has been replaced since the first page; begin again"
+        return _status(grpc.StatusCode.FAILED_PRECONDITION, "CATALOG_CHANGED", message)
+    return _logged(
+        grpc.StatusCode.FAILED_PRECONDITION, "REFUSED", "the question cannot be answered; ask the operator"
+    )(error)
+
+
+def _logged(code: grpc.StatusCode, reason: str, message: str) -> Callable[[Any], grpc.Status]:
+    def tell(error: Exception) -> grpc.Status:
+        # These texts are written to be shown, and name the part that failed: that is the operator's to know.
+        log.warning("%s: %s", type(error).__name__, error)
+        return _status(code, reason, message)
+
+    return tell
+
+
+def _status(code: grpc.StatusCode, reason: str, message: str) -> grpc.Status:
+    return status_of(code, message, ErrorInfo(reason=reason, domain=DOMAIN))
+
+
+def _place(error: Exception) -> str:
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return "unknown" if frame is None else f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
+
+
+_UNAVAILABLE = _logged(
+    grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE", "the question cannot be answered now; nothing was charged"
+)
+
+# The first kind that fits counts.
+_TELLING: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
+    (RequestError, lambda error: invalid(error.field, str(error))),
+    (errors.InvalidQuestion, lambda error: invalid(error.field, error.problem)),
+    (
+        errors.RefusedByPolicy,
+        lambda error: _status(grpc.StatusCode.PERMISSION_DENIED, "REFUSED_BY_POLICY", str(error)),
+    ),
+    (errors.BudgetExhausted, _exhausted),
+    (
+        errors.AccountUnknown,
+        lambda _: _status(grpc.StatusCode.NOT_FOUND, "ACCOUNT_UNKNOWN", "this account has no budget"),
+    ),
+    (
+        errors.OutcomeUnknown,
+        _logged(
+            grpc.StatusCode.UNAVAILABLE,
+            "OUTCOME_UNKNOWN",
+            "there is no result, and the question may have been charged; where answers repeat, asking again is free",
+        ),
+    ),
+    (errors.ServiceRefused, _service_refused),
+    (errors.ServiceError, _UNAVAILABLE),
+    (
+        errors.EngineRefused,
+        _logged(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            "REFUSED",
+            "the question cannot be answered; ask the operator",
+        ),
+    ),
+    (errors.EngineError, _UNAVAILABLE),
+    (
+        errors.IntegrityError,
+        _logged(grpc.StatusCode.INTERNAL, "INTEGRITY", "the answer could not be trusted; ask the operator"),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Generated from the protocol buffers of Gris by protos/generate.py."""

@@ -1,0 +1,147 @@
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from gris.budget.v1 import budget_pb2 as _budget_pb2
+from gris.common.v1 import cost_pb2 as _cost_pb2
+from gris.common.v1 import histogram_pb2 as _histogram_pb2
+from gris.dp.v1 import dp_pb2 as _dp_pb2
+from gris.dp.v1 import question_pb2 as _question_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class AskRequest(_message.Message):
+    __slots__ = ("question", "account", "request_id")
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    question: _question_pb2.Question
+    account: _budget_pb2.Account
+    request_id: str
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class AskResponse(_message.Message):
+    __slots__ = ("chunk", "end")
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    chunk: _dp_pb2.ReleasedElements
+    end: Result
+    def __init__(self, chunk: _Optional[_Union[_dp_pb2.ReleasedElements, _Mapping]] = ..., end: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...
+
+class Result(_message.Message):
+    __slots__ = ("columns", "count_alias", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "charged", "remaining", "data_version", "release_id", "query_id", "key_id", "replayed")
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_KIND_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    CHARGED_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_FIELD_NUMBER: _ClassVar[int]
+    DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.Column]
+    count_alias: str
+    element_count: int
+    ended_in_bottom: bool
+    bottom: int
+    parameters: _dp_pb2.MechanismParameters
+    interval_kind: _dp_pb2.IntervalKind
+    confidence: float
+    cost: _cost_pb2.Cost
+    charged: _cost_pb2.Cost
+    remaining: _containers.RepeatedCompositeFieldContainer[_budget_pb2.Level]
+    data_version: str
+    release_id: str
+    query_id: str
+    key_id: str
+    replayed: bool
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[_dp_pb2.IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., replayed: bool = ...) -> None: ...
+
+class ExplainRequest(_message.Message):
+    __slots__ = ("question",)
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    question: _question_pb2.Question
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("worst_case_cost", "parameters", "explanation")
+    WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    worst_case_cost: _cost_pb2.Cost
+    parameters: _dp_pb2.MechanismParameters
+    explanation: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class GetRemainingRequest(_message.Message):
+    __slots__ = ("account",)
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
+
+class GetRemainingResponse(_message.Message):
+    __slots__ = ("account", "levels")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    levels: _containers.RepeatedCompositeFieldContainer[_budget_pb2.Level]
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., levels: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ...) -> None: ...
+
+class GetCatalogRequest(_message.Message):
+    __slots__ = ("table", "page_size", "page_token")
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    table: str
+    page_size: int
+    page_token: str
+    def __init__(self, table: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class GetCatalogResponse(_message.Message):
+    __slots__ = ("page",)
+    PAGE_FIELD_NUMBER: _ClassVar[int]
+    page: _dp_pb2.GetCatalogResponse
+    def __init__(self, page: _Optional[_Union[_dp_pb2.GetCatalogResponse, _Mapping]] = ...) -> None: ...
+
+class ListReleasesRequest(_message.Message):
+    __slots__ = ("account", "page_size", "page_token")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    page_size: int
+    page_token: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListReleasesResponse(_message.Message):
+    __slots__ = ("releases", "next_page_token")
+    RELEASES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    releases: _containers.RepeatedCompositeFieldContainer[PastRelease]
+    next_page_token: str
+    def __init__(self, releases: _Optional[_Iterable[_Union[PastRelease, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class PastRelease(_message.Message):
+    __slots__ = ("released_at", "question", "request_id", "elements", "elements_omitted", "result")
+    RELEASED_AT_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    ELEMENTS_OMITTED_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    released_at: _timestamp_pb2.Timestamp
+    question: _question_pb2.Question
+    request_id: str
+    elements: _dp_pb2.ReleasedElements
+    elements_omitted: bool
+    result: Result
+    def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ReleasedElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,90 @@
+"""Letting calls in: an interceptor that asks, before a method runs, whether this caller may."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, NoReturn, TypeAlias
+
+import grpc
+from google.protobuf.any_pb2 import Any as Packed
+from google.protobuf.message import Message
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
+from grpc_status import rpc_status
+
+from serving.identity import Context
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+# Whether a server lives, and what its interface is, may be asked by whoever reaches it.
+OPEN_SERVICES = ("grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection")
+
+
+class Admission(ABC, grpc.aio.ServerInterceptor):
+    """Runs every method but the open ones inside `admitted`."""
+
+    @abstractmethod
+    def admitted(self, method: str, context: Context) -> AbstractAsyncContextManager[None]:
+        """Return what surrounds a call of `method` ("/package.Service/Method"); entering it may end the call."""
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        """Return the method's handler, surrounded."""
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        # gRPC itself says of a method that nobody serves that there is none.
+        if handler is None or method.split("/")[1] in OPEN_SERVICES:
+            return handler
+        return _surrounded(handler, lambda context: self.admitted(method, context))
+
+
+async def refuse(
+    context: Context, code: grpc.StatusCode, message: str, *, domain: str, reason: str
+) -> NoReturn:
+    """End a call with a google.rpc.Status that carries google.rpc.ErrorInfo."""
+    info = ErrorInfo(reason=reason, domain=domain)
+    await context.abort_with_status(status_of(code, message, info))
+    raise AssertionError("abort_with_status always raises")
+
+
+def status_of(code: grpc.StatusCode, message: str, *details: Message) -> grpc.Status:
+    """Return a status with details, as gRPC sends it."""
+    packed = [Packed() for _ in details]
+    for each, detail in zip(packed, details, strict=True):
+        each.Pack(detail)
+    return rpc_status.to_status(Status(code=code.value[0], message=message, details=packed))
+
+
+def _surrounded(
+    handler: Handler, admitted: Callable[[Context], AbstractAsyncContextManager[None]]
+) -> Handler:
+    """Return a handler whose behaviour runs inside `admitted`; generators stay generators."""
+    coders = {
+        "request_deserializer": handler.request_deserializer,
+        "response_serializer": handler.response_serializer,
+    }
+
+    async def one(request: Any, context: Context) -> Any:
+        behaviour: Any = handler.stream_unary or handler.unary_unary
+        async with admitted(context):
+            return await behaviour(request, context)
+
+    async def many(request: Any, context: Context) -> AsyncIterator[Any]:
+        behaviour: Any = handler.stream_stream or handler.unary_stream
+        async with admitted(context):
+            async for response in behaviour(request, context):
+                yield response
+
+    make: Any = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, False): grpc.stream_unary_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }[handler.request_streaming, handler.response_streaming]
+    surrounded: Handler = make(many if handler.response_streaming else one, **coders)
+    return surrounded

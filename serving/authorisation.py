@@ -1,0 +1,146 @@
+"""Which role a method asks for, and who has it.
+
+    certificates:                               # names in clients' certificates, each with its kind
+      "uri:spiffe://example.org/gris/app": [spend, read]
+      "dns:ops.example.org": [read, admin]
+    jwt:                                        # or tokens, whose claim lists roles
+      key_file: /etc/gris/issuer.jwks
+      algorithms: [ES256]
+      issuer: https://login.example.org
+      audience: gris-budget
+      roles_claim: gris_roles
+
+A caller has every role that one of its names has, or that its token lists. A method that no role was chosen for is
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import grpc
+from pydantic import Field, model_validator
+
+from serving.admission import Admission, refuse
+from serving.documents import Strict, read_document
+from serving.followed import Followed
+from serving.identity import Context, bearer_token, certificate_names
+from serving.tokens import JwtSettings, TokenError, TokenVerifier
+
+
+class Role(StrEnum):
+    """What a caller may do: `SPEND` releases and charges, `READ` changes nothing, `ADMIN` sets limits and audits."""
+
+    SPEND = "spend"
+    READ = "read"
+    ADMIN = "admin"
+
+
+RoleName = Literal["spend", "read", "admin"]
+CertificateName = Annotated[str, Field(pattern="^(uri|dns|email):.")]
+
+
+class RoleTokens(JwtSettings):
+    """Tokens whose claim `roles_claim` lists roles; what else it lists is somebody else's."""
+
+    roles_claim: str = Field("gris_roles", min_length=1)
+
+
+class Access(Strict):
+    """A valid access file."""
+
+    certificates: dict[CertificateName, list[RoleName]] = Field(default_factory=dict)
+    jwt: RoleTokens | None = None
+
+    @model_validator(mode="after")
+    def _lets_somebody_in(self) -> Access:
+        if not self.certificates and self.jwt is None:
+            raise ValueError("expected certificates, jwt or both: nobody could call")
+        return self
+
+
+@dataclass(frozen=True)
+class Methods:
+    """The role that each method ("/package.Service/Method") asks for, and the domain of errors of who serves them."""
+
+    domain: str
+    roles: Mapping[str, Role]
+
+
+class Callers:
+    """Who has which role, by an access file that is followed; raises SecurityError if it cannot be used."""
+
+    def __init__(self, path: Path) -> None:
+        self._access = Followed("access", [path], lambda: _Opened.read(path))
+
+    @property
+    def wants_certificates(self) -> bool:
+        """Whether names of certificates are given roles."""
+        return bool(self._access.value().access.certificates)
+
+    def roles(self, context: Context) -> frozenset[str] | None:
+        """Return the roles of a caller, None if nothing says who it is; raises TokenError."""
+        opened = self._access.value()
+        names = certificate_names(context)
+        token = bearer_token(context) if opened.verifier is not None else None
+        if not names and token is None:
+            return None
+        listed = [opened.access.certificates.get(name, ()) for name in names]
+        return frozenset(role for roles in listed for role in roles) | opened.roles_of(token)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    access: Access
+    verifier: TokenVerifier | None
+
+    @classmethod
+    def read(cls, path: Path) -> _Opened:
+        access = read_document(path, Access)
+        return cls(access, None if access.jwt is None else TokenVerifier(access.jwt))
+
+    def roles_of(self, token: str | None) -> frozenset[str]:
+        if token is None or self.verifier is None or self.access.jwt is None:
+            return frozenset()
+        listed = self.verifier.claims(token).get(self.access.jwt.roles_claim)
+        return (
+            frozenset(each for each in listed if isinstance(each, str))
+            if isinstance(listed, list)
+            else frozenset()
+        )
+
+
+class Authorisation(Admission):
+    """Lets a call in if its caller has the role that the method asks for."""
+
+    def __init__(self, methods: Methods, callers: Callers) -> None:
+        self._methods = methods
+        self._callers = callers
+
+    @asynccontextmanager
+    async def admitted(self, method: str, context: Context) -> AsyncIterator[None]:
+        """Surround a call; it ends with UNAUTHENTICATED or PERMISSION_DENIED if it may not be."""
+        refused = partial(refuse, context, domain=self._methods.domain)
+        try:
+            roles = self._callers.roles(context)
+        except TokenError as error:
+            await refused(grpc.StatusCode.UNAUTHENTICATED, str(error), reason="TOKEN_REFUSED")
+        if roles is None:
+            message = "expected a certificate or a token that says who calls"
+            await refused(grpc.StatusCode.UNAUTHENTICATED, message, reason="CALLER_UNKNOWN")
+        wanted = self._methods.roles.get(method)
+        if wanted is None or wanted not in roles:
+            message = f"this method asks for the role {wanted}" if wanted else "nobody may call this method"
+            await refused(grpc.StatusCode.PERMISSION_DENIED, message, reason="ROLE_MISSING")
+        yield
+
+
+def methods_of(service: str, names: Iterable[str], role: Role) -> dict[str, Role]:
+    """Return the same role for several methods of a service."""
+    return {f"/{service}/{name}": role for name in names}

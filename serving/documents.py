@@ -1,0 +1,63 @@
+"""YAML documents with a schema, read so that nothing in them is lost silently."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from serving.followed import SecurityError
+
+Document = TypeVar("Document", bound=BaseModel)
+
+
+class Strict(BaseModel):
+    """A part of a document: unknown keys and values of another type are refused, and nothing is changed later."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+def read_document(path: Path, schema: type[Document]) -> Document:
+    """Read and check a document.
+
+    Raises:
+        SecurityError: one line that names the file and the field, and shows no value.
+    """
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+        return schema.model_validate(content)
+    except OSError as error:
+        raise SecurityError(f"{path}: {error.strerror or 'cannot be read'}") from None
+    except UnicodeDecodeError:
+        raise SecurityError(f"{path}: expected UTF-8") from None
+    except yaml.YAMLError as error:
+        raise SecurityError(f"{path}: {_yaml_problem(error)}") from None
+    except ValidationError as error:
+        problems = (_problem(each["loc"], each["msg"]) for each in error.errors())
+        raise SecurityError(f"{path}: {'; '.join(problems)}") from None
+
+
+class UniqueKeyLoader(yaml.SafeLoader):
+    """YAML lets the last of two equal keys win silently; here they are refused."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Build a mapping as YAML does; raises MarkedYAMLError for a key that stands there twice."""
+        keys = [key.value for key, _ in node.value]
+        if repeated := next((key for key in keys if keys.count(key) > 1), None):
+            problem = f"the key {repeated!r} stands there twice"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    """Return where the text is wrong; the parser's own message would repeat a piece of it."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return "expected YAML"
+    return f"line {error.problem_mark.line + 1}: {error.problem or 'expected YAML'}"
+
+
+def _problem(location: tuple[int | str, ...], message: str) -> str:
+    field = ".".join(str(part) for part in location)
+    return " ".join((f"{field}: {message}" if field else message).split())

@@ -1,0 +1,79 @@
+"""Files that may be replaced while a server runs: certificates, keys, lists of who may call."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+_Stamp = tuple[int, int, int] | None
+
+log = logging.getLogger(__name__)
+
+
+class SecurityError(Exception):
+    """Something that decides who may call cannot be used; the message names the file and never shows its content."""
+
+
+class Followed(Generic[Value]):
+    """What some files say. They are read again once one of them has changed; thread-safe.
+
+    Files that cannot be used change nothing: what they said before stays, and the log says why. So a certificate and
+    its key may be replaced one after the other.
+
+    Args:
+        what: what the files hold, for the log.
+        paths: the files.
+        load: reads all of them.
+
+    Raises:
+        SecurityError: `load` raised it the first time.
+    """
+
+    def __init__(self, what: str, paths: Sequence[Path], load: Callable[[], Value]) -> None:
+        self._what = what
+        self._paths = tuple(paths)
+        self._load = load
+        self._lock = threading.Lock()
+        self._seen = self._stamps()
+        self._value = load()
+
+    def value(self) -> Value:
+        """Return what the files say."""
+        with self._lock:
+            found = self._stamps()
+            if found != self._seen:
+                # The stamps are older than what is read now, so that a change in between is noticed next time.
+                self._seen = found
+                self._read_again()
+            return self._value
+
+    def _read_again(self) -> None:
+        try:
+            self._value = self._load()
+        except SecurityError as error:
+            log.error("%s: what was read before stays in force: %s", self._what, error)
+            return
+        log.info("%s: read anew", self._what)
+
+    def _stamps(self) -> list[_Stamp]:
+        return [_stamp(path) for path in self._paths]
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's content; raises SecurityError that names the file."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SecurityError(f"{path}: {error.strerror or 'cannot be read'}") from None
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

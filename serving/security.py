@@ -1,0 +1,104 @@
+"""The options of a server about who may reach it, and what becomes of them.
+
+A server that others than this machine's programs can reach has TLS and an access file, or `--insecure` says that the
+network takes care of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import grpc
+
+from serving.authorisation import Authorisation, Callers, Methods
+from serving.followed import SecurityError
+from serving.tls import TlsFiles, is_loopback, server_credentials
+
+
+@dataclass(frozen=True)
+class SecurityOptions:
+    """What the command line says; PEM files and an access file (`authorisation`)."""
+
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
+    access: Path | None = None
+    insecure: bool = False
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> SecurityOptions:
+        """Return the options of a parsed command line."""
+        return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
+
+    def words(self) -> list[str]:
+        """Return the command line that says the same."""
+        paths = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "insecure"}
+        flags = [(f"--{name.replace('_', '-')}", str(path)) for name, path in paths.items() if path]
+        return [word for flag in flags for word in flag] + ["--insecure"] * self.insecure
+
+
+def add_security_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `SecurityOptions.of` reads."""
+    parser.add_argument("--tls-certificate", type=Path, help="the server's certificate chain (PEM)")
+    parser.add_argument("--tls-key", type=Path, help="its private key (PEM)")
+    parser.add_argument(
+        "--tls-client-ca", type=Path, help="who signs clients' certificates (PEM); each must show one"
+    )
+    parser.add_argument("--access", type=Path, help="who has which role (YAML)")
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="listen beyond this machine without TLS, or let anybody call who reaches the address",
+    )
+
+
+class Security:
+    """What a server listens with, and what stands before its methods.
+
+    Args:
+        options: what the command line says.
+        methods: the role that each method asks for.
+
+    Raises:
+        SecurityError: options do not belong together, or a file cannot be used.
+    """
+
+    def __init__(self, options: SecurityOptions, methods: Methods) -> None:
+        self._options = options
+        files = _tls_files(options)
+        self._credentials = None if files is None else server_credentials(files)
+        callers = None if options.access is None else Callers(options.access)
+        if callers is not None and callers.wants_certificates and options.tls_client_ca is None:
+            raise SecurityError("--access: roles of certificates need --tls-client-ca")
+        self.interceptors = () if callers is None else (Authorisation(methods, callers),)
+
+    def bind(self, server: grpc.aio.Server, listen: str) -> int:
+        """Let a server listen on HOST:PORT and return the port.
+
+        Raises:
+            SecurityError: others than this machine's programs could call, and nothing says that they may.
+            RuntimeError: gRPC cannot listen there.
+        """
+        protected = self._credentials is not None and bool(self.interceptors)
+        if not (protected or self._options.insecure or is_loopback(listen)):
+            raise SecurityError(
+                f"--listen {listen}: others can reach this address: give --tls-certificate, --tls-key and --access, or "
+                "--insecure if the network keeps strangers away"
+            )
+        if self._credentials is None:
+            return server.add_insecure_port(listen)
+        return server.add_secure_port(listen, self._credentials)
+
+
+def _tls_files(options: SecurityOptions) -> TlsFiles | None:
+    if (options.tls_certificate is None) != (options.tls_key is None):
+        raise SecurityError("expected both --tls-certificate and --tls-key, or neither")
+    if options.tls_certificate is None or options.tls_key is None:
+        if options.tls_client_ca is not None or options.access is not None:
+            raise SecurityError("--tls-client-ca and --access need --tls-certificate and --tls-key")
+        return None
+    if options.tls_client_ca is not None and options.access is None:
+        raise SecurityError("--tls-client-ca needs --access, which says what each client may do")
+    return TlsFiles(options.tls_certificate, options.tls_key, options.tls_client_ca)

@@ -1,0 +1,87 @@
+"""TLS of a server: its certificate, whom it trusts, and new files without a restart.
+
+Files are looked at on each handshake. Connections that are open keep what they began with.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+)
+from cryptography.x509 import load_pem_x509_certificates
+
+from serving.followed import Followed, SecurityError, read_bytes
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """PEM files: the server's certificate chain, its key, and who signs clients' certificates.
+
+    With `client_ca` a client without a certificate of that authority does not come to speak; without it clients show
+    none.
+    """
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
+    """Return credentials that follow the files.
+
+    Raises:
+        SecurityError: a file cannot be used; the message names it.
+    """
+    paths = [files.certificate, files.key, *([files.client_ca] if files.client_ca else [])]
+    followed = Followed("TLS", paths, lambda: _configuration(files))
+    credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
+        followed.value(), followed.value, require_client_authentication=files.client_ca is not None
+    )
+    return credentials
+
+
+def is_loopback(listen: str) -> bool:
+    """Tell whether only programs on this machine can reach an address, HOST:PORT."""
+    host = listen.rpartition(":")[0].removeprefix("[").removesuffix("]")
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _configuration(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
+    chain, key = read_bytes(files.certificate), read_bytes(files.key)
+    _require_pair(files, chain, key)
+    authority = None
+    if files.client_ca is not None:
+        authority = read_bytes(files.client_ca)
+        _certificates(files.client_ca, authority)
+    return grpc.ssl_server_certificate_configuration([(key, chain)], authority)
+
+
+def _require_pair(files: TlsFiles, chain: bytes, key: bytes) -> None:
+    """Refuse a key of another certificate: gRPC would only find out on each handshake, and say nothing."""
+    certified = _certificates(files.certificate, chain)
+    try:
+        private = load_pem_private_key(key, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise SecurityError(f"{files.key}: expected a PEM private key without a password") from None
+    if private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) != certified:
+        raise SecurityError(f"{files.key}: expected the key of the certificate {files.certificate}")
+
+
+def _certificates(path: Path, content: bytes) -> bytes:
+    """Return the public key of the first certificate in a file."""
+    try:
+        first = load_pem_x509_certificates(content)[0]
+        return first.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    except (ValueError, UnsupportedAlgorithm):
+        raise SecurityError(f"{path}: expected PEM certificates") from None

@@ -1,0 +1,259 @@
+"""A new currency: it begins in a new window, and nothing of the last one is added to it; on every store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from budget_service.audit import Verification, verify
+from budget_service.ledger.currency import Currency, window_before
+from budget_service.ledger.limits import LimitsChangedError
+from budget_service.ledger.outcomes import (
+    Answer,
+    Charged,
+    CurrencyChanged,
+    Exhausted,
+    Outcome,
+    Reason,
+    Refused,
+    Released,
+    Reserved,
+)
+from budget_service.ledger.requests import ChangeCurrency, Request, SetLimits
+from budget_service.ledger.state import EntryKind
+from budget_service.ledger.values import NOTHING, Cost, LevelLimit, Mode
+from budget_service.ledger.verification import Rebuilt
+from budget_service.ledger.windows import Period, WindowRule, microseconds_of
+from budget_service.stores.interface import Store
+from tests.budget.samples import (
+    ANALYST,
+    COLLEAGUE,
+    COMPANY,
+    NOON,
+    OTHER_UNIT,
+    UNIT,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    release,
+    reserve,
+)
+
+MONTH = levels()
+WEEK_OF_DAYS = levels(own=limit(10, 5, days=7))
+NOVEMBER = microseconds_of(datetime(2026, 11, 1, tzinfo=UTC))
+
+
+def change(id_: str, unit_id: str = OTHER_UNIT, on: tuple[LevelLimit, ...] = MONTH) -> ChangeCurrency:
+    """Return a request to plan a currency for the company, or none."""
+    rules = tuple(each.limit.window for each in on)
+    return ChangeCurrency(account=COMPANY, request_id=id_, unit_id=unit_id, rules=rules)
+
+
+async def told(store: Store, request: Request) -> Outcome:
+    """Return the outcome of a request."""
+    return (await store.apply(request)).outcome
+
+
+async def test_a_currency_begins_with_the_month_and_then_only_it_is_taken(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Until the last moment of October the old one counts; from the first of November on the new one, from nothing."""
+    await any_store.apply(charge("old", Cost(9, 4)))
+    assert await told(any_store, change("c")) == CurrencyChanged(OTHER_UNIT, NOVEMBER)
+    planned = (await any_store.read(ANALYST, MONTH)).currency
+    assert planned == Currency(UNIT, 0, OTHER_UNIT, NOVEMBER)
+    clock.now = NOVEMBER - 1
+    assert await told(any_store, charge("early", Cost(1, 0), unit_id=OTHER_UNIT)) == Refused(
+        Reason.UNIT_MISMATCH
+    )
+    assert isinstance(await told(any_store, charge("last", Cost(1, 0))), Charged)
+    clock.now = NOVEMBER
+    assert await told(any_store, charge("late", Cost(1, 0))) == Refused(Reason.UNIT_MISMATCH)
+    found = await any_store.read(ANALYST, MONTH)
+    assert found.currency == Currency(OTHER_UNIT, NOVEMBER)
+    assert found.levels[-1].spent == NOTHING
+    assert isinstance(await told(any_store, charge("new", Cost(10, 5), unit_id=OTHER_UNIT)), Charged)
+
+
+@pytest.mark.parametrize("ends", ["settled", "released", "forfeited", "lapsed"])
+async def test_a_reservation_of_the_last_currency_does_nothing_to_the_new_window(
+    any_store: Store, clock: SteppedClock, ends: str
+) -> None:
+    """Whichever way it ends after the moment, it neither spends there nor returns anything."""
+    await any_store.apply(charge("fixes", Cost(1, 1)))
+    await any_store.apply(change("c"))
+    clock.now = NOVEMBER - 10_000_000
+    await any_store.apply(replace(reserve("r", Cost(4, 1)), forfeits=ends == "forfeited"))
+    clock.step(seconds=20)
+    if ends == "settled":
+        settles = charge("s", Cost(2, 1), settles="r", release_id="rel")
+        assert await told(any_store, settles) == Refused(Reason.UNIT_MISMATCH)
+    if ends == "released":
+        assert await told(any_store, release("s", ends="r")) == Released(Cost(4, 1), UNIT)
+    assert isinstance(await told(any_store, charge("all", Cost(10, 5), unit_id=OTHER_UNIT)), Charged)
+    clock.step(seconds=60)
+    assert isinstance(await told(any_store, charge("more", Cost(1, 0), unit_id=OTHER_UNIT)), Exhausted)
+    status = (await any_store.read(ANALYST, MONTH)).levels[-1]
+    assert (status.spent, status.reserved) == (Cost(10, 5), NOTHING)
+    kinds = [entry.kind for _, entry in await any_store.journal("acme", "", "", 9)]
+    assert (EntryKind.FORFEITED in kinds) == (ends == "forfeited")
+    await assert_verified(any_store)
+
+
+async def test_days_of_the_last_currency_close_a_sliding_window_until_the_last_has_left(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """One small charge is enough, since nobody can say how much of the new limit it is; an unused account goes on."""
+    on = WEEK_OF_DAYS
+    await any_store.apply(charge("first", Cost(1, 0), on=on))
+    begins_at = NOON // 86_400_000_000 * 86_400_000_000 + 86_400_000_000
+    assert await told(any_store, change("c", on=on)) == CurrencyChanged(OTHER_UNIT, begins_at)
+    clock.step(seconds=3600)
+    await any_store.apply(charge("second", Cost(1, 0), on=on))
+    clock.step(days=6)
+    refused = await told(any_store, charge("new", Cost(1, 0), on=on, unit_id=OTHER_UNIT))
+    assert isinstance(refused, Exhausted)
+    (missing,) = refused.shortfalls
+    assert (missing.remaining, missing.refreshes_at) == (0, begins_at + 6 * 86_400_000_000)
+    theirs = levels(COLLEAGUE, own=on[-1].limit)
+    colleague = charge("theirs", Cost(10, 5), account=COLLEAGUE, on=theirs, unit_id=OTHER_UNIT)
+    assert isinstance(await told(any_store, colleague), Charged)
+    assert missing.refreshes_at is not None
+    clock.now = missing.refreshes_at
+    assert isinstance(await told(any_store, charge("now", Cost(10, 5), on=on, unit_id=OTHER_UNIT)), Charged)
+    await assert_verified(any_store)
+
+
+async def test_what_is_held_closes_a_window_too(any_store: Store, clock: SteppedClock) -> None:
+    """A week that the month's end cuts: it opens when the reservation is given back, which charges nothing."""
+    week = levels(own=limit(10, 5, period=Period.WEEK))
+    await any_store.apply(charge("fixes", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE)))
+    await any_store.apply(change("c"))
+    clock.now = NOVEMBER - 10_000_000
+    await any_store.apply(reserve("r", Cost(1, 0), on=week))
+    clock.now = NOVEMBER
+    asked = Cost(10, 5)
+    assert isinstance(await told(any_store, charge("a", asked, on=week, unit_id=OTHER_UNIT)), Exhausted)
+    await any_store.apply(release("s", ends="r", on=week))
+    assert isinstance(await told(any_store, charge("b", asked, on=week, unit_id=OTHER_UNIT)), Charged)
+    await assert_verified(any_store)
+
+
+@pytest.mark.parametrize("on", [MONTH, WEEK_OF_DAYS], ids=["month", "sliding"])
+async def test_what_was_paid_for_in_the_last_currency_is_not_free_in_the_new_one(
+    any_store: Store, clock: SteppedClock, on: tuple[LevelLimit, ...]
+) -> None:
+    """Neither its question nor its release; the very same request is answered as it was, and charges nothing."""
+    paid = charge("old", Cost(10, 5), on=on, query_id="q", release_id="rel")
+    first = await any_store.apply(paid)
+    planned = await told(any_store, change("c", on=on))
+    assert isinstance(planned, CurrencyChanged)
+    clock.now = planned.begins_at
+    if on is MONTH:
+        held = await told(any_store, reserve("r", Cost(1, 0), on=on, query_id="q", unit_id=OTHER_UNIT))
+        assert isinstance(held, Reserved)
+        assert not held.already_paid
+        again = await told(any_store, charge("a", Cost(1, 0), on=on, release_id="rel", unit_id=OTHER_UNIT))
+        assert isinstance(again, Charged)
+        assert (again.charged, again.already_paid) == (Cost(1, 0), False)
+    else:
+        for asked in (
+            reserve("r", Cost(1, 0), on=on, query_id="q", unit_id=OTHER_UNIT),
+            charge("a", Cost(1, 0), on=on, release_id="rel", unit_id=OTHER_UNIT),
+        ):
+            assert isinstance(await told(any_store, asked), Exhausted)
+    assert await any_store.apply(paid) == Answer(first.outcome, replayed=True)
+
+
+async def test_a_level_that_only_records_begins_anew_at_once(any_store: Store, clock: SteppedClock) -> None:
+    """It never refuses, and its sum is of one currency."""
+    on = levels(own=limit(1, 1, mode=Mode.TRACK, days=7))
+    await any_store.apply(charge("old", Cost(9, 4), on=on))
+    await any_store.apply(change("c", on=on))
+    clock.step(days=1)
+    await any_store.apply(charge("new", Cost(5, 2), on=on, unit_id=OTHER_UNIT))
+    assert (await any_store.read(ANALYST, on)).levels[-1].spent == Cost(5, 2)
+    await assert_verified(any_store)
+
+
+async def test_a_plan_is_made_once_and_can_be_withdrawn_before_its_moment(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """A repeat is the first answer; another plan waits for the withdrawal; what has begun cannot be withdrawn."""
+    await any_store.apply(charge("fixes", Cost(1, 1)))
+    assert await told(any_store, change("w0", "")) == Refused(Reason.NO_CURRENCY_PLANNED)
+    assert await told(any_store, change("same", UNIT)) == Refused(Reason.UNIT_UNCHANGED)
+    planned = await any_store.apply(change("c"))
+    assert await any_store.apply(change("c")) == Answer(planned.outcome, replayed=True)
+    assert await told(any_store, change("c", "e" * 32)) == Refused(Reason.REQUEST_ID_REUSED)
+    assert await told(any_store, change("d", "e" * 32)) == Refused(Reason.CURRENCY_PLANNED)
+    assert await told(any_store, change("w", "")) == CurrencyChanged("", 0)
+    assert (await any_store.read(ANALYST, MONTH)).currency == Currency(UNIT)
+    assert await told(any_store, change("e", "e" * 32)) == CurrencyChanged("e" * 32, NOVEMBER)
+    clock.now = NOVEMBER
+    assert await told(any_store, change("w2", "")) == Refused(Reason.NO_CURRENCY_PLANNED)
+    assert await told(any_store, change("f")) == CurrencyChanged(
+        OTHER_UNIT, microseconds_of(datetime(2026, 12, 1, tzinfo=UTC))
+    )
+    entries = [entry for _, entry in await any_store.journal("acme", "", "", 9)]
+    assert [entry.unit_id for entry in entries if not entry.kind.is_charge] == [
+        OTHER_UNIT,
+        "",
+        "e" * 32,
+        OTHER_UNIT,
+    ]
+    await assert_verified(any_store)
+
+
+async def test_a_root_with_a_budget_that_is_never_refreshed_keeps_its_currency(any_store: Store) -> None:
+    """And the refusal has a name."""
+    on = levels(own=limit(10, 5, period=Period.NEVER), above=limit(50, 20))
+    assert await told(any_store, change("c", on=on)) == Refused(Reason.WINDOW_NEVER_ENDS)
+
+
+async def test_a_plan_made_with_limits_that_have_changed_is_not_taken(any_store: Store) -> None:
+    """The moment would be that of other windows."""
+    changes = ((ANALYST, limit(5, 5, period=Period.NEVER)),)
+    await any_store.apply(SetLimits(account=COMPANY, request_id="s", changes=changes))
+    with pytest.raises(LimitsChangedError):
+        await any_store.apply(change("c"))
+    stored = await any_store.all_limits("acme")
+    assert (stored.version, dict(stored.limits)) == (1, dict(changes))
+
+
+async def test_the_currency_is_rebuilt_from_a_sealed_journal(any_store: Store, clock: SteppedClock) -> None:
+    """Sealed, its entries dropped, and the moment come: the ledger still agrees; another currency would be told."""
+    await any_store.apply(charge("fixes", Cost(1, 1)))
+    await any_store.apply(change("c"))
+    checkpoint = await verify(any_store, "acme", Verification())
+    await any_store.seal("acme", checkpoint)
+    while await any_store.drop_sealed("acme", 10):
+        pass
+    clock.now = NOVEMBER
+    await any_store.apply(charge("new", Cost(1, 1), unit_id=OTHER_UNIT))
+    await assert_verified(any_store)
+    rebuilt = Rebuilt.after(await any_store.checkpoint("acme"))
+    (found,) = rebuilt.currency_differences(COMPANY, Currency("e" * 32, 5))
+    assert (found.unit, found.kept, found.rebuilt) == (None, 5, NOVEMBER)
+
+
+def test_the_moment_is_the_first_refresh_of_the_coarsest_windows() -> None:
+    """Months before weeks and days; of several zones the one that comes first; a day of a sliding window last."""
+    tokyo, utc = WindowRule(Period.MONTH, "Asia/Tokyo"), WindowRule(Period.MONTH, "UTC")
+    week, sliding = WindowRule(Period.WEEK, "UTC"), WindowRule(Period.SLIDING, "UTC", 30)
+    nine_hours = 9 * 3_600_000_000
+    assert window_before((week, utc, tokyo, sliding), NOON).end == NOVEMBER - nine_hours
+    assert window_before((week, sliding), NOON).end == microseconds_of(datetime(2026, 10, 19, tzinfo=UTC))
+    assert window_before((sliding,), NOON).end == microseconds_of(datetime(2026, 10, 15, tzinfo=UTC))
+    assert window_before((utc, WindowRule(Period.NEVER, "UTC")), NOON).end is None
+
+
+async def assert_verified(store: Store) -> None:
+    """See that every balance, and the currency, is what the journal says."""
+    found = Verification()
+    await verify(store, "acme", found)
+    assert found.differences == []

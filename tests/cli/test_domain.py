@@ -1,0 +1,249 @@
+"""`gris domain` against a real budget_service."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from dp_service.queries.published import read_published
+from examples.published_domain import compare
+from gris_cli.__main__ import main
+from gris_cli.domain import recording
+from pinot_connector.boundary import Service as Named
+from pinot_connector.errors import OutcomeUnknown
+from tests.budget.test_process import Service, service
+
+POLICY = """
+epsilon_per: 0.15
+delta: 1e-10
+tables:
+  visits:
+    member: who
+    measures: {distinct_members: true}
+    columns:
+      page: {type: string, group_by: true}
+      day: {type: date, group_by: true}
+"""
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [domains, poor]
+    limit: {information: 35, calls: 1000}
+  - path: [domains, "*"]
+    limit: {information: 1000, calls: 1000}
+"""
+MEMBERS = 400
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A budget_service with an account for domains that is too small, and others that are not."""
+    folder = tmp_path_factory.mktemp("ledger")
+    with service(folder, f"sqlite:{folder}/ledger.db", configuration=BUDGET) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Data in which everyone visits /home, and one member each of 400 other pages; and a policy."""
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT 'm' || i AS who, unnest(['/home', '/page/' || i]) AS page, DATE '2019-04-14' AS day "
+            f"FROM range({MEMBERS}) AS t(i)) TO '{tmp_path / 'visits.parquet'}'"
+        )
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    return tmp_path
+
+
+def publish(folder: Path, *more: str, column: str = "page") -> int:
+    """Publish a column of the visits."""
+    flags = ["--data", folder / "visits.parquet", "--table", "visits", "--column", column, "--member", "who"]
+    files = ["--policy", folder / "policy.yaml", "--out", folder / "page.json", "--data-version", "v1"]
+    return main(["domain", "publish", *map(str, (*flags, *files)), *more])
+
+
+def spent(ledger: Service, account: str, capsys: pytest.CaptureFixture[str]) -> list[int]:
+    """Return the information and calls that an account has spent."""
+    capsys.readouterr()
+    assert 0 == main(["budget", "show", "--account", account, "--budget", ledger.address, "--json"])
+    return [level["spent"] for level in json.loads(capsys.readouterr().out)["levels"]]
+
+
+def test_a_publication_is_recorded_and_names_what_many_have(
+    folder: Path, ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ceil(8 rho / epsilon_per^2) information and ceil(delta / delta per call) calls, then a file."""
+    code = publish(folder, "--account", "domains/pages", "--budget", ledger.address, "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert (0, {"information": 36, "calls": 10}) == (code, told["price"])
+    domain = read_published((folder / "page.json").read_bytes())
+    assert ("/home",) == domain.elements
+    assert [36, 10] == spent(ledger, "domains/pages", capsys)
+
+
+def test_a_price_that_does_not_fit_leaves_no_file(
+    folder: Path, ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is that of an exhausted budget, and the directory is as it was."""
+    before = sorted(folder.iterdir())
+    assert 4 == publish(folder, "--account", "domains/poor", "--budget", ledger.address)
+    assert before == sorted(folder.iterdir())
+    assert [0, 0] == spent(ledger, "domains/poor", capsys)
+
+
+def test_a_ledger_that_is_not_there_leaves_the_file_before(folder: Path) -> None:
+    """Nothing is shown that is not recorded."""
+    (folder / "page.json").write_text("the domain before")
+    assert 5 == publish(folder, "--account", "domains/pages", "--budget", "127.0.0.1:1")
+    assert "the domain before" == (folder / "page.json").read_text()
+    assert not list(folder.glob(".page*"))
+
+
+@pytest.mark.usefixtures("capsys")
+def test_an_unknown_outcome_is_repeated_and_counts_once(
+    folder: Path, ledger: Service, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first charge takes effect and its answer is lost; the second is of the same release."""
+    charged = recording._charged
+    lost = iter([True, False])
+
+    async def losing(calls: Any, release: Any) -> Any:
+        answer = await charged(calls, release)
+        if next(lost):
+            raise OutcomeUnknown(Named.BUDGET, "the answer was lost")
+        return answer
+
+    monkeypatch.setattr(recording, "_charged", losing)
+    assert 0 == publish(folder, "--account", "domains/lost", "--budget", ledger.address)
+    assert [36, 10] == spent(ledger, "domains/lost", capsys)
+
+
+def test_a_killed_publication_leaves_no_half_written_domain(folder: Path) -> None:
+    """Ended by SIGINT while it works, whenever that is, there is a whole file or none."""
+    arguments = [
+        *(
+            "--data",
+            str(folder / "visits.parquet"),
+            "--table",
+            "visits",
+            "--column",
+            "page",
+            "--member",
+            "who",
+        ),
+        *("--policy", str(folder / "policy.yaml"), "--out", str(folder / "page.json")),
+        *("--data-version", "v1", "--unrecorded"),
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "gris_cli", "domain", "publish", *arguments], stderr=subprocess.DEVNULL
+    ) as process:
+        time.sleep(0.8)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+    assert not list(folder.glob(".page*"))
+    if (folder / "page.json").exists():
+        read_published((folder / "page.json").read_bytes())
+
+
+def test_a_file_is_inspected_and_a_broken_one_is_not(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Method, guarantee, price and elements; a file that was edited is wrong usage."""
+    assert 0 == publish(folder, "--unrecorded", "--method", "gaussian")
+    capsys.readouterr()
+    file = folder / "page.json"
+    assert 0 == main(
+        ["domain", "inspect", str(file), "--policy", str(folder / "policy.yaml"), "--elements", "--json"]
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert ("gaussian", ["/home"], "1/10") == (told["method"], told["elements"], told["rho"])
+    assert 0 == main(["domain", "inspect", str(file)])
+    assert "visits.page: 1 elements (string)" in capsys.readouterr().out
+    file.write_bytes(file.read_bytes().replace(b"/home", b"/away"))
+    assert 2 == main(["domain", "inspect", str(file)])
+    assert "integrity" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ((), "--account says where"),
+        (("--unrecorded", "--account", "a/b"), "--account says where"),
+        (("--unrecorded", "--method", "best"), "--method expects one of gaussian, sips"),
+        (("--unrecorded", "--rho", "nan"), "nan is no number"),
+        (("--unrecorded", "--rho=-1"), "rho must be"),
+        (("--unrecorded", "--delta", "2"), "delta must be"),
+        (("--unrecorded", "--delta-0", "0"), "delta_0 must be"),
+        (("--unrecorded", "--table", "no"), "lists no table"),
+        (("--unrecorded", "--data", "/nowhere.parquet"), "there is no file /nowhere.parquet"),
+        (("--unrecorded", "--member", "nobody"), "there is no column nobody"),
+        (("--unrecorded", "--out", "/nowhere/x.json"), "there is no directory /nowhere"),
+        (("--unrecorded", "--policy", "/nowhere.yaml"), "/nowhere.yaml"),
+    ],
+)
+def test_wrong_flags_are_told_by_name(
+    folder: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
+) -> None:
+    """Exit code 2, one message, no file."""
+    assert 2 == publish(folder, *more)
+    assert said in capsys.readouterr().err
+    assert not (folder / "page.json").exists()
+
+
+def test_days_are_published_as_days(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The type in the file is the column's."""
+    assert 0 == publish(folder, "--unrecorded", column="day")
+    assert 0 == main(["domain", "inspect", str(folder / "page.json"), "--elements", "--json"])
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert ("date", ["2019-04-14"]) == (told["type"], told["elements"])
+
+
+def test_methods_are_compared_in_a_table_and_a_picture(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All methods find the one page that many have, and the picture is there."""
+    arguments = [
+        "--data",
+        str(folder / "visits.parquet"),
+        "--column",
+        "page",
+        "--member",
+        "who",
+        "--runs",
+        "1",
+    ]
+    picture = folder / "compared.png"
+    rounds = ["--iterations", "1", "--iterations", "2", "--out", str(picture), "--json"]
+    assert 0 == main(["domain", "compare", *arguments, *rounds])
+    told = json.loads(capsys.readouterr().out)
+    assert 6 == len(told["methods"])
+    assert all(1 <= row["rho_0.1"] < 5 for row in told["methods"])
+    assert [3, 1, 2] == [row["iterations"] for row in told["iterations"]]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_synthetic_data_need_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """And either they or a file must be asked for."""
+    arguments = ["domain", "compare", "--method", "gaussian", "--iterations", "1", "--runs", "1", "--json"]
+    assert 0 == main([*arguments, "--synthetic", "500"])
+    assert 2 == main(arguments)
+    assert 2 == main([*arguments, "--synthetic=-1"])
+    capsys.readouterr()
+
+
+def test_the_example_finds_all_fifty_articles_for_no_calls(tmp_path: Path) -> None:
+    """Before: UnkGumb, fewer than fifty and a call; after: KnownGumb over the published domain."""
+    found = compare(tmp_path)
+    assert len(found.before.rows) < 50 == len(found.after.rows)
+    assert found.before.cost.calls > 0 == found.after.cost.calls
+    assert found.size > 400

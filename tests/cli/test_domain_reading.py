@@ -1,0 +1,143 @@
+"""Reading pairs: the arrays are those of the definitions, whatever the file."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from dp_service.bounding.order import kept
+from dp_service.partitions.element_noise import element_keys
+from dp_service.queries.structured import ColumnType
+from gris_cli.domain.reading import Pairs, Source, SourceError, read_pairs
+
+SALT = b"salt"
+
+
+def write(path: Path, select: str) -> Path:
+    """Write the rows of a SELECT into a file of the format that its name says."""
+    with duckdb.connect() as connection:
+        if path.suffix == ".duckdb":
+            connection.execute(f"ATTACH '{path}' AS target")
+            connection.execute(f"CREATE TABLE target.pairs AS {select}")
+        else:
+            connection.execute(f"COPY ({select}) TO '{path}'")
+    return path
+
+
+def as_lists(pairs: Pairs) -> list[list[int]]:
+    """Return each member's element codes."""
+    bounds = pairs.contributions.offsets.tolist()
+    codes = pairs.contributions.elements.tolist()
+    return [codes[start:stop] for start, stop in pairwise(bounds)]
+
+
+ROWS = (
+    "SELECT * FROM (VALUES ('ben', 'b'), ('ada', 'ä'), ('ada', 'b'), ('ada', 'b'), ('ada', '😀'), ('ada', 'a'), "
+    "('007', 'a')) AS t(who, what)"
+)
+
+
+@pytest.mark.parametrize("name", ["pairs.parquet", "pairs.csv", "pairs.duckdb"])
+def test_every_format_gives_the_same_arrays(tmp_path: Path, name: str) -> None:
+    """Distinct pairs, members by id, elements by code point, those of large members in the order of the reference."""
+    path = write(tmp_path / name, ROWS)
+    with read_pairs(Source(path, "who", "what", table="pairs"), delta_0=2, salt=SALT) as pairs:
+        names = ["a", "b", "ä", "😀"]
+        ordered = [names.index(each) for each in kept(SALT, "ada", names, 4)]
+        assert [[0], ordered, [1]] == as_lists(pairs)
+        assert element_keys(names).tolist() == pairs.keys.tolist()
+        assert pairs.type is ColumnType.STRING
+        assert ["b", "😀"] == pairs.named(np.array([3, 1]))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "texts"),
+    [
+        ("v::BIGINT", ColumnType.INT64, ["-1", "10", "9"]),
+        ("v::UTINYINT", ColumnType.INT64, ["10", "9"]),
+        ("v > 9", ColumnType.BOOL, ["false", "true"]),
+        ("DATE '2019-04-01' + v::INTEGER", ColumnType.DATE, ["2019-03-31", "2019-04-10", "2019-04-11"]),
+    ],
+)
+def test_elements_that_are_no_texts_have_canonical_ones(
+    tmp_path: Path, value: str, kind: ColumnType, texts: list[str]
+) -> None:
+    """Integers, truth values and days are read with their type and named by one text each."""
+    least = 0 if "UTINYINT" in value else -1
+    rows = f"SELECT 1 AS who, {value} AS what FROM (VALUES (-1), (9), (10)) AS t(v) WHERE v >= {least}"
+    with read_pairs(
+        Source(write(tmp_path / "p.parquet", rows), "who", "what"), delta_0=9, salt=SALT
+    ) as pairs:
+        assert kind is pairs.type
+        assert texts == pairs.named(np.arange(len(texts)))
+
+
+def test_an_arrow_table_is_read_as_it_lies_in_memory() -> None:
+    """No file is needed."""
+    arrow = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+    table = arrow.table({"who": ["a", "b"], "what": [3, 4]})
+    with read_pairs(Source(table, "who", "what"), delta_0=9, salt=SALT) as pairs:
+        assert [[0], [1]] == as_lists(pairs)
+
+
+@pytest.mark.parametrize("null", ["(NULL, 'x')", "('ada', NULL)"])
+def test_rows_without_member_or_element_are_refused_or_dropped_as_said(tmp_path: Path, null: str) -> None:
+    """Nothing is dropped silently."""
+    path = write(tmp_path / "p.parquet", f"SELECT * FROM (VALUES ('ben', 'b'), {null}) AS t(who, what)")
+    with (
+        pytest.raises(SourceError, match="--drop-nulls"),
+        read_pairs(Source(path, "who", "what"), delta_0=9, salt=SALT),
+    ):
+        pass
+    with read_pairs(Source(path, "who", "what", drops_nulls=True), delta_0=9, salt=SALT) as pairs:
+        assert [[0]] == as_lists(pairs)
+
+
+def test_no_rows_are_no_members(tmp_path: Path) -> None:
+    """An empty file has neither members nor elements."""
+    path = write(tmp_path / "p.parquet", f"{ROWS} LIMIT 0")
+    with read_pairs(Source(path, "who", "what"), delta_0=9, salt=SALT) as pairs:
+        assert 0 == pairs.contributions.member_count == pairs.contributions.element_count
+
+
+def test_texts_that_no_answer_can_carry_are_left_out(tmp_path: Path) -> None:
+    """1,025 characters are too many."""
+    rows = "SELECT 'ada' AS who, repeat('x', n) AS what FROM (VALUES (1024), (1025)) AS t(n)"
+    with read_pairs(
+        Source(write(tmp_path / "p.parquet", rows), "who", "what"), delta_0=9, salt=SALT
+    ) as pairs:
+        assert ["x" * 1024] == pairs.named(np.array([0]))
+
+
+def test_the_most_frequent_element_comes_first_where_asked(tmp_path: Path) -> None:
+    """GW reads a member's elements in the order of their frequencies."""
+    path = write(tmp_path / "p.parquet", ROWS)
+    with read_pairs(Source(path, "who", "what"), delta_0=9, salt=SALT, by_frequency=True) as pairs:
+        assert 1 == as_lists(pairs)[1][0]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (Source(Path("/nowhere/p.parquet"), "who", "what"), "there is no file"),
+        (Source(Path(__file__), "who", "what"), "expected a file named"),
+        (Source(Path("{file}"), "nobody", "what"), "there is no column nobody"),
+        (Source(Path("{file}"), "who", "ratio"), "ratio: expected elements"),
+        (Source(Path("{file}"), "ratio", "what"), "ratio: expected members"),
+        (Source(Path("{garbage}"), "who", "what"), "expected data that can be read"),
+    ],
+)
+def test_what_cannot_be_read_is_said_by_name(tmp_path: Path, source: Source, said: str) -> None:
+    """Each fault names the file or the column and what was expected."""
+    file = write(tmp_path / "p.parquet", "SELECT 'a' AS who, 'b' AS what, 0.5::DOUBLE AS ratio")
+    garbage = tmp_path / "g.parquet"
+    garbage.write_bytes(b"no parquet")
+    path = Path(str(source.data).format(file=file, garbage=garbage))
+    with pytest.raises(SourceError, match=said), read_pairs(replace(source, data=path), delta_0=9, salt=SALT):
+        pass

@@ -1,0 +1,167 @@
+"""A gateway as a process, before both services, for everybody who may and may not call it."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from gris.app.v1 import app_pb2_grpc
+
+from pinot_connector.channels import open_channel
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.endpoints import Credentials, Endpoint
+from tests.connector.world import COFACTS, POLICY, copy, write_small
+from tests.serving.pki import ISSUER, Authority, Issuer, email, uri
+from tests.serving.processes import process
+
+AUDIENCE = "gris-gateway"
+
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - path: [app]
+    limit: {information: 1000000, calls: 100000}
+  - path: [app, "*"]
+    limit: {information: 100000, calls: 10000}
+  - path: [app, "*", "*"]
+    limit: {information: 3000, calls: 300}
+  - path: [app, "*", "*", "*"]
+    limit: {information: 3000, calls: 300}
+  - path: [poor, "*"]
+    limit: {information: 5, calls: 1}
+"""
+
+CONFIGURATION = """
+listen: 127.0.0.1:0
+reflection: true
+tls: {{certificate: {certificate}, key: {key}, client_ca: {ca}}}
+dp: {{address: "{dp}"}}
+budget: {{address: "{budget}"}}
+engine:
+  duckdb: {{feedback: {feedback}, small: {small}, wide: {wide}}}
+identity:
+  certificates:
+    "uri:spiffe://example.org/ana": [app, acme, ana]
+    "uri:spiffe://example.org/acme": [app, acme]
+    "email:hasty@example.org": [app, hasty]
+    "email:poor@example.org": [poor, one]
+    "email:unknown@example.org": [nowhere]
+    "uri:spiffe://example.org/two": [app, two]
+    "email:two@example.org": [app, three]
+  jwt:
+    key_file: {issuer}
+    algorithms: [ES256]
+    issuer: {iss}
+    audience: {audience}
+    accounts:
+      - {{claim: org, equals: acme, prefix: [app, acme], append: sub}}
+      - {{claim: org, equals: globex, prefix: [app, globex]}}
+history: {{file: {history}, per_account: 50}}
+limits: {{per_second: 200, burst: 400, concurrent: 64}}
+"""
+
+# More than 3 MiB of names, each of enough members to be well above the threshold.
+_WIDE = (
+    "range AS member_id, "
+    "'an element that has quite a long name ' || range % 60000 || ', and goes on for a while' AS element"
+)
+
+_names = itertools.count()
+
+
+@dataclass(frozen=True)
+class GatewayWorld:
+    """A running gateway and who calls it."""
+
+    address: str
+    authority: Authority
+    issuer: Issuer
+    folder: Path
+    dp: str
+    budget: str
+    _nobody: list[Credentials] = field(default_factory=list)
+
+    @property
+    def nobody(self) -> Credentials:
+        """A certificate that the handshake accepts and no rule knows."""
+        if not self._nobody:
+            self._nobody.append(self.authority.client(email("nobody@example.org"), file="nobody"))
+        return self._nobody[0]
+
+    def by_token(self, *, audience: str = AUDIENCE, **claims: Any) -> Credentials:
+        """Return credentials with a token of these claims."""
+        path = self.issuer.token_file(audience, f"token-{next(_names)}", **claims)
+        return self.with_token(path)
+
+    def with_token(self, path: Path) -> Credentials:
+        """Return credentials with the token in a file."""
+        known = self.nobody
+        return Credentials(known.ca_file, known.certificate_file, known.key_file, path)
+
+    def analyst(self, name: str = "") -> Credentials:
+        """Return credentials of an analyst of acme; a new one unless named."""
+        return self.by_token(org="acme", sub=name or f"analyst-{next(_names)}")
+
+    def channel(self, credentials: Credentials) -> grpc.aio.Channel:
+        """Open a channel."""
+        return open_channel(Endpoint(self.address, credentials))
+
+
+def stub_of(channel: grpc.aio.Channel) -> Any:
+    """Return a stub."""
+    return app_pb2_grpc.PrivateQueryServiceStub(channel)
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayWorld]:
+    """Run services and gateway."""
+    folder = tmp_path_factory.mktemp("gateway")
+    (folder / "policy.yaml").write_text(POLICY)
+    (folder / "services.yaml").write_text(BUDGET)
+    write_small(folder / "small.parquet", 1000)
+    copy(f"SELECT {_WIDE} FROM range(600000)", folder / "wide.parquet")
+    authority, issuer = Authority.new(folder), Issuer(folder)
+    with EmbeddedServices(
+        policy=folder / "policy.yaml", budget_config=folder / "services.yaml", directory=folder / "state"
+    ) as services:
+        config = write_configuration(folder, authority, issuer, services.dp_address, services.budget_address)
+        with process("pinot_connector.gateway", ["--config", config], folder / "gateway.log") as ready:
+            yield GatewayWorld(
+                ready["address"], authority, issuer, folder, services.dp_address, services.budget_address
+            )
+
+
+def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: str, budget: str) -> Path:
+    """Write the gateway's configuration."""
+    certificate, key = authority.server()
+    path = folder / "gateway.yaml"
+    path.write_text(
+        CONFIGURATION.format(
+            certificate=certificate,
+            key=key,
+            ca=authority.ca_file,
+            dp=dp,
+            budget=budget,
+            feedback=COFACTS,
+            small=folder / "small.parquet",
+            wide=folder / "wide.parquet",
+            issuer=issuer.key_file,
+            iss=ISSUER,
+            audience=AUDIENCE,
+            history=folder / "history.sqlite",
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def ana(gateway: GatewayWorld) -> Credentials:
+    """Return Ana's certificate."""
+    return gateway.authority.client(uri("spiffe://example.org/ana"), file="ana")

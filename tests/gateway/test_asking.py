@@ -1,0 +1,257 @@
+"""What a caller who may ask gets."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from typing import Any
+
+import grpc
+import pytest
+from gris.app.v1 import app_pb2
+from gris.budget.v1 import budget_pb2
+from gris.dp.v1 import question_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, GatewayClient
+from pinot_connector.dbapi import connect_gateway
+from pinot_connector.errors import BudgetExhausted, InvalidQuestion, RefusedByPolicy
+from pinot_connector.questions import sql_question, structured_question
+from tests.gateway.conftest import GatewayWorld, stub_of
+from tests.serving.pki import email, uri
+
+TOP = structured_question("feedback", "article_id", k=10)
+SQL = "SELECT app, COUNT(DISTINCT member_id) AS members FROM feedback GROUP BY app ORDER BY members DESC"
+
+
+def asking(gateway: GatewayWorld, credentials: Credentials, account: str | None = None) -> AsyncGatewayClient:
+    """Return a client of the gateway."""
+    return AsyncGatewayClient(Endpoint(gateway.address, credentials), account=account)
+
+
+async def test_an_analyst_gets_a_paid_result(gateway: GatewayWorld) -> None:
+    """Ranked elements with intervals, what they cost and what is left of the account that the token names."""
+    async with asking(gateway, gateway.analyst("paying")) as client:
+        result = await client.ask(TOP)
+        again = await client.ask(TOP)
+        levels = await client.remaining()
+    assert 10 == len(result.rows)
+    counts = [(row.noisy_count, row.interval) for row in result.rows]
+    assert all(
+        count is not None and ends is not None and ends[0] <= count <= ends[1] for count, ends in counts
+    )
+    assert (21, 1) == (result.charged.information, result.charged.calls)
+    assert (0, 0) == (again.charged.information, again.charged.calls)
+    assert result.rows == again.rows
+    assert ("app", "acme", "paying") == levels[-1].path
+    assert 21 == levels[-1].spent.information
+
+
+async def test_every_type_of_element_and_every_shape_arrives(gateway: GatewayWorld) -> None:
+    """Days, integers, several columns, no counts, nothing found, and a result of several chunks."""
+    async with asking(gateway, gateway.by_token(org="globex"), "app/globex/shapes") as client:
+        days = await client.top_k("feedback", "day", 3)
+        scores = await client.top_k("feedback", ["score", "app"], 3)
+        ordered = await client.top_k("feedback", "article_id", 3, counts=False)
+        nothing = await client.top_k("feedback", "article_id", 3, where={"cohort": "no such cohort"})
+        wide = await client.histogram("wide", "element")
+    assert isinstance(days.rows[0].element[0], datetime.date)
+    assert [int, str] == [type(value) for value in scores.rows[0].element]
+    assert (None, None) == (ordered.rows[0].noisy_count, ordered.rows[0].interval)
+    assert () == nothing.rows
+    assert len(wide.rows) > 40_000
+    assert str(wide.rows[-1].element[0]).startswith("an element")
+
+
+async def test_sql_goes_the_same_way(gateway: GatewayWorld) -> None:
+    """The alias of the counts arrives too."""
+    async with asking(gateway, gateway.analyst()) as client:
+        result = await client.sql(SQL)
+    assert ("members", 4) == (result.count_alias, len(result.rows))
+
+
+async def test_a_price_is_told_without_asking(gateway: GatewayWorld) -> None:
+    """Nothing is spent by Explain, and no query for an engine is shown."""
+    async with asking(gateway, gateway.analyst()) as client:
+        explanation = await client.explain(TOP)
+        left = await client.questions_left(TOP)
+        levels = await client.remaining()
+    assert (21, 1) == (explanation.worst_case_cost.information, explanation.worst_case_cost.calls)
+    assert ((), 142) == (explanation.queries, left)
+    assert 0 == levels[-1].spent.information
+
+
+async def test_the_catalogue_arrives_whole(gateway: GatewayWorld) -> None:
+    """Every table of the policy, page by page."""
+    async with asking(gateway, gateway.analyst()) as client:
+        catalog = await client.catalog()
+        one = await client.catalog("small")
+    assert {"feedback", "small", "wide"} < {table.name for table in catalog.tables}
+    assert ["small"] == [table.name for table in one.tables]
+
+
+async def test_results_are_listed_newest_first_page_by_page(gateway: GatewayWorld) -> None:
+    """Each account sees exactly its own; asking again brings a result to the front and does not double it."""
+    credentials = gateway.analyst("listed")
+    async with asking(gateway, credentials) as client:
+        for k in (1, 2, 3):
+            await client.top_k("feedback", "app", k)
+        await client.top_k("feedback", "app", 1)
+        found = [release async for release in client.releases(page_size=2)]
+    async with asking(gateway, credentials, "app/acme/listed/below") as other:
+        below = [release async for release in other.releases()]
+    assert [1, 3, 2] == [release.question.structured.k for release in found]
+    assert all(release.result.release_id and release.elements.noisy_counts for release in found)
+    assert [] == below
+
+
+async def test_a_large_result_is_listed_without_its_elements(gateway: GatewayWorld) -> None:
+    """It says so; everything else of it is there."""
+    async with asking(gateway, gateway.analyst()) as client:
+        await client.histogram("wide", "element")
+        found = [release async for release in client.releases()]
+    assert [(True, 0)] == [(each.elements_omitted, len(each.elements.columns)) for each in found]
+    assert found[0].result.element_count > 40_000
+
+
+async def test_a_lost_answer_is_fetched_by_its_request_id(gateway: GatewayWorld) -> None:
+    """The same id and question bring the same result for nothing; another question under it is refused."""
+    async with asking(gateway, gateway.analyst()) as client:
+        first = await client.ask(TOP, request_id="a question")
+        again = await client.ask(TOP, request_id="a question")
+        with pytest.raises(InvalidQuestion, match="request_id"):
+            await client.ask(sql_question(SQL), request_id="a question")
+        levels = await client.remaining()
+    assert (first.rows, first.charged) == (again.rows, again.charged)
+    assert 21 == levels[-1].spent.information
+
+
+async def test_a_request_id_means_nothing_to_another_account(gateway: GatewayWorld) -> None:
+    """Whoever guesses an id of somebody else asks and pays as if there were none."""
+    async with asking(gateway, gateway.analyst()) as one, asking(gateway, gateway.analyst()) as other:
+        await one.ask(TOP, request_id="shared")
+        result = await other.ask(sql_question(SQL), request_id="shared")
+    assert 4 == len(result.rows)
+    assert result.charged.information > 0
+
+
+async def test_only_one_request_of_an_id_is_answered_at_a_time(gateway: GatewayWorld) -> None:
+    """Of many at once one asks; the others get its result or are told to come back; one charge stands."""
+    request = app_pb2.AskRequest(question=TOP, request_id="race")
+    async with gateway.channel(gateway.analyst("racer")) as channel:
+        stub = stub_of(channel)
+        outcomes = await asyncio.gather(*(ended(stub.Ask(request, timeout=30)) for _ in range(8)))
+        levels = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=5)).levels
+    assert {grpc.StatusCode.OK} <= set(outcomes) <= {grpc.StatusCode.OK, grpc.StatusCode.ABORTED}
+    assert 21 == levels[-1].spent.information
+
+
+async def ended(call: Any) -> grpc.StatusCode:
+    """Return how a call ends."""
+    try:
+        async for _ in call:
+            pass
+    except grpc.aio.AioRpcError as error:
+        return error.code()
+    return grpc.StatusCode.OK
+
+
+async def test_a_caller_who_leaves_pays_nothing_for_what_was_not_answered(gateway: GatewayWorld) -> None:
+    """A cancelled question gives its reservation back."""
+    async with gateway.channel(gateway.analyst()) as channel:
+        stub = stub_of(channel)
+        call = stub.Ask(app_pb2.AskRequest(question=structured_question("wide", "element", k=None)))
+        await asyncio.sleep(0.05)
+        call.cancel()
+        await asyncio.sleep(0.5)
+        level = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=5)).levels[-1]
+    assert (0, 0) == (level.spent.information, level.reserved.information)
+
+
+async def test_an_exhausted_budget_says_all_that_is_missing(gateway: GatewayWorld) -> None:
+    """Both units, with what was asked and what is left, as in process."""
+    poor = gateway.authority.client(email("poor@example.org"), file="poor")
+    async with asking(gateway, poor) as client:
+        with pytest.raises(BudgetExhausted) as refused:
+            await client.ask(TOP)
+    assert ["information"] == [shortfall.unit for shortfall in refused.value.shortfalls]
+    assert (21, 5) == (refused.value.shortfalls[0].requested, refused.value.shortfalls[0].remaining)
+    assert ("poor", "one") == refused.value.shortfalls[0].level
+
+
+async def test_the_policy_refuses_by_name(gateway: GatewayWorld) -> None:
+    """The rule is told, and nothing is spent."""
+    async with asking(gateway, gateway.analyst()) as client:
+        with pytest.raises(RefusedByPolicy):
+            await client.top_k("feedback", "member_id", 3)
+
+
+def test_ordinary_programs_and_pandas_ask_by_the_same_gateway(gateway: GatewayWorld) -> None:
+    """The blocking client and DB-API have the same answers as each other."""
+    credentials = gateway.analyst()
+    with GatewayClient(Endpoint(gateway.address, credentials)) as client:
+        rows = client.sql(SQL).rows
+        assert client.remaining()
+    with connect_gateway(f"gris://{gateway.address}", credentials=credentials) as cursor:
+        table = cursor.execute(SQL).fetchall()
+    assert [(*row.element, row.noisy_count) for row in rows] == [row[:2] for row in table]
+
+
+async def test_an_account_below_the_callers_own_pays_for_itself(gateway: GatewayWorld) -> None:
+    """An application asks for each of its analysts."""
+    acme = gateway.authority.client(uri("spiffe://example.org/acme"), file="acme")
+    async with asking(gateway, acme, "app/acme/guest") as client:
+        await client.ask(TOP)
+        levels = await client.remaining()
+    assert [("app",), ("app", "acme"), ("app", "acme", "guest")] == [level.path for level in levels]
+    assert 21 == levels[-1].spent.information
+
+
+async def test_a_token_decides_before_a_certificate(gateway: GatewayWorld) -> None:
+    """An application that shows its certificate hands on the token of its analyst."""
+    acme = gateway.authority.client(uri("spiffe://example.org/acme"), file="acme-too")
+    token = gateway.issuer.token_file("gris-gateway", "handed-on", org="acme", sub="handed-on")
+    both = Credentials(acme.ca_file, acme.certificate_file, acme.key_file, token)
+    async with asking(gateway, both) as client:
+        levels = await client.remaining()
+    assert ("app", "acme", "handed-on") == levels[-1].path
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "field"),
+    [
+        ("Ask", app_pb2.AskRequest(), "question"),
+        ("Ask", app_pb2.AskRequest(question=question_pb2.Question(sql="")), "sql"),
+        ("Ask", app_pb2.AskRequest(question=TOP, request_id="x" * 129), "request_id"),
+        ("Ask", app_pb2.AskRequest(question=TOP, request_id="né"), "request_id"),
+        ("Ask", app_pb2.AskRequest(question=TOP, request_id="a\nb"), "request_id"),
+        ("Explain", app_pb2.ExplainRequest(), "question"),
+        ("GetCatalog", app_pb2.GetCatalogRequest(page_token="?"), "page_token"),
+        ("ListReleases", app_pb2.ListReleasesRequest(page_size=-1), "page_size"),
+        ("ListReleases", app_pb2.ListReleasesRequest(page_size=101), "page_size"),
+        ("ListReleases", app_pb2.ListReleasesRequest(page_token="-1"), "page_token"),
+        ("ListReleases", app_pb2.ListReleasesRequest(page_token="9" * 30), "page_token"),
+        ("ListReleases", app_pb2.ListReleasesRequest(page_token="²"), "page_token"),
+        ("GetRemaining", app_pb2.GetRemainingRequest(account=budget_pb2.Account(path=[""])), "account.path"),
+    ],
+)
+async def test_bad_input_names_its_field(
+    gateway: GatewayWorld, method: str, request_: Any, field: str
+) -> None:
+    """INVALID_ARGUMENT, with the field in BadRequest."""
+    async with gateway.channel(gateway.by_token(org="globex")) as channel:
+        call = getattr(stub_of(channel), method)(request_, timeout=5)
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await (call.read() if method == "Ask" else call)
+    assert grpc.StatusCode.INVALID_ARGUMENT is error.value.code()
+    assert (error.value.details() or "").startswith(field)
+
+
+async def test_whoever_reaches_the_gateway_may_ask_whether_it_lives(gateway: GatewayWorld) -> None:
+    """Health and reflection ask for no account."""
+    async with gateway.channel(gateway.nobody) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        answer = await stub.Check(
+            health_pb2.HealthCheckRequest(service="gris.app.v1.PrivateQueryService"), timeout=5
+        )
+    assert health_pb2.HealthCheckResponse.SERVING == answer.status

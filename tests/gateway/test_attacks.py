@@ -1,0 +1,276 @@
+"""What callers try who are not who they say, or want what is not theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
+from google.rpc.status_pb2 import Status
+from gris.app.v1 import app_pb2
+from gris.budget.v1 import budget_pb2
+from gris.dp.v1 import question_pb2
+
+from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, gateway_address
+from pinot_connector.dbapi import connect_gateway
+from pinot_connector.dbapi.errors import ProgrammingError
+from pinot_connector.errors import InvalidQuestion, ServiceRefused, ServiceUnavailable
+from pinot_connector.questions import structured_question
+from tests.gateway.conftest import AUDIENCE, GatewayWorld, stub_of
+from tests.serving.pki import Authority, dns, email, uri
+
+TOP = structured_question("feedback", "article_id", k=10)
+REMAINING = app_pb2.GetRemainingRequest()
+
+
+async def reason_of(gateway: GatewayWorld, credentials: Credentials, request: Any = REMAINING) -> str:
+    """Return the reason for which GetRemaining is refused, or the account that it tells of."""
+    async with gateway.channel(credentials) as channel:
+        try:
+            answer = await stub_of(channel).GetRemaining(request, timeout=5)
+        except grpc.aio.AioRpcError as error:
+            return reason_in(error)
+    return "/".join(answer.account.path)
+
+
+def details_of(error: grpc.aio.AioRpcError) -> Status:
+    """Return the google.rpc.Status of an error."""
+    packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+    return Status.FromString(packed if isinstance(packed, bytes) else packed.encode())
+
+
+def reason_in(error: grpc.aio.AioRpcError) -> str:
+    """Return the reason in an error's ErrorInfo; the gateway's domain is checked."""
+    info = ErrorInfo()
+    assert any(detail.Unpack(info) for detail in details_of(error).details), error.details()
+    assert "gris.app" == info.domain
+    return str(info.reason)
+
+
+def naming(*path: str) -> app_pb2.GetRemainingRequest:
+    """Return a request about an account."""
+    return app_pb2.GetRemainingRequest(account=budget_pb2.Account(path=path))
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"exp": 1},
+        {"audience": "gris-services"},
+        {"iss": "https://login.example.org/"},
+        {"key": ec.generate_private_key(ec.SECP256R1())},
+        {"exp": None},
+    ],
+)
+async def test_a_forged_old_or_foreign_token_is_nobody(gateway: GatewayWorld, claims: dict[str, Any]) -> None:
+    """UNAUTHENTICATED, also if a good certificate comes with it: a bad token is never just overlooked."""
+    wanted = {"org": "acme", "sub": "ana", **claims}
+    forged = gateway.by_token(**wanted)
+    assert "TOKEN_REFUSED" == await reason_of(gateway, forged)
+    ana = gateway.authority.client(uri("spiffe://example.org/ana"), file="ana-too")
+    with_certificate = Credentials(ana.ca_file, ana.certificate_file, ana.key_file, forged.token_file)
+    assert "TOKEN_REFUSED" == await reason_of(gateway, with_certificate)
+
+
+@pytest.mark.parametrize("text", ["", "x", "a.b.c", "Bearer x", "é"])
+async def test_what_is_no_token_is_refused(gateway: GatewayWorld, tmp_path: Path, text: str) -> None:
+    """Whatever follows the word Bearer."""
+    path = tmp_path / "token"
+    path.write_text(text)
+    async with gateway.channel(gateway.with_token(path)) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await stub_of(channel).GetRemaining(REMAINING, timeout=5)
+    # The last of them never leaves the client.
+    assert error.value.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNAVAILABLE)
+
+
+@pytest.mark.parametrize("header", ["Basic YTpi", "bearer", "token"])
+async def test_another_scheme_or_two_tokens_are_refused(gateway: GatewayWorld, header: str) -> None:
+    """A header that is there has to be right."""
+    good = ("authorization", "Bearer " + gateway.issuer.token(AUDIENCE, org="acme", sub="x"))
+    async with gateway.channel(gateway.nobody) as channel:
+        for metadata in ([("authorization", header)], [good, good], [good, ("authorization", header)]):
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await stub_of(channel).GetRemaining(REMAINING, metadata=metadata, timeout=5)
+            assert "TOKEN_REFUSED" == reason_in(error.value)
+        answer = await stub_of(channel).GetRemaining(REMAINING, metadata=[good], timeout=5)
+    assert ["app", "acme", "x"] == answer.account.path
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"org": "acme"},
+        {"org": "acme", "sub": ""},
+        {"org": "acme", "sub": "../globex"},
+        {"org": "acme", "sub": ".."},
+        {"org": "acme", "sub": "a/b"},
+        {"org": "acme", "sub": "a\u200bna"},
+        {"org": "acme", "sub": "ana\u0000"},
+        {"org": "acme", "sub": "e\u0301"},
+        {"org": "acme", "sub": "x" * 129},
+        {"org": "ACME", "sub": "ana"},
+        {"org": "\u0430cme", "sub": "ana"},
+        {"org": {"acme": 1}, "sub": "ana"},
+        {"sub": "acme"},
+    ],
+)
+async def test_claims_that_name_no_account_get_none(gateway: GatewayWorld, claims: dict[str, Any]) -> None:
+    """A subject that tries to be a path, looks like another's, or is missing; an organisation that is not the one."""
+    assert "CALLER_WITHOUT_ACCOUNT" == await reason_of(gateway, gateway.by_token(**claims))
+
+
+async def test_only_exact_names_of_certificates_count(gateway: GatewayWorld) -> None:
+    """Neither another kind of name nor one that nearly is; two names of two accounts are no account."""
+    for name in (
+        uri("spiffe://example.org/ana/"),
+        uri("spiffe://example.org/Ana"),
+        dns("spiffe"),
+        email("ana@example.org"),
+    ):
+        assert "CALLER_WITHOUT_ACCOUNT" == await reason_of(
+            gateway, gateway.authority.client(name, file="near")
+        )
+    two = gateway.authority.client(uri("spiffe://example.org/two"), email("two@example.org"), file="two")
+    assert "CALLER_WITHOUT_ACCOUNT" == await reason_of(gateway, two)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (("app", "acme", "ana"), "app/acme/ana"),
+        (("app", "acme", "ana", "notebook"), "app/acme/ana/notebook"),
+        (("app", "acme"), "ACCOUNT_OUT_OF_REACH"),
+        (("app",), "ACCOUNT_OUT_OF_REACH"),
+        (("app", "acme", "bob"), "ACCOUNT_OUT_OF_REACH"),
+        (("app", "globex", "ana"), "ACCOUNT_OUT_OF_REACH"),
+        (("app", "acme", "ana2"), "ACCOUNT_OUT_OF_REACH"),
+        (("app", "acme", "\u0430na"), "ACCOUNT_OUT_OF_REACH"),
+        (("app", "acme", "Ana"), "ACCOUNT_OUT_OF_REACH"),
+        (("app", "acme", "ana", ".."), "INVALID_ARGUMENT"),
+        (("app", "acme", "ana", "."), "INVALID_ARGUMENT"),
+        (("app", "acme", "ana", "../bob"), "INVALID_ARGUMENT"),
+        (("app", "acme", "ana", ""), "INVALID_ARGUMENT"),
+        (("", "app", "acme", "ana"), "INVALID_ARGUMENT"),
+        (("app", "", "acme", "ana"), "INVALID_ARGUMENT"),
+        (("app/acme/ana",), "INVALID_ARGUMENT"),
+        (("app", "acme", "ana", "x\u200d"), "INVALID_ARGUMENT"),
+        (("app", "acme", "ana", "e\u0301"), "INVALID_ARGUMENT"),
+        (("app", "acme", "ana", "x\n"), "INVALID_ARGUMENT"),
+        (("app", "acme", "ana", "x" * 129), "INVALID_ARGUMENT"),
+        (("app", "acme", "ana", "1", "2"), "INVALID_ARGUMENT"),
+    ],
+)
+async def test_nobody_reaches_another_account(
+    gateway: GatewayWorld, ana: Credentials, path: tuple[str, ...], expected: str
+) -> None:
+    """Ana's own account and those below it; whether others exist is never told."""
+    assert expected == await reason_of(gateway, ana, naming(*path))
+
+
+async def test_every_method_with_an_account_guards_it(gateway: GatewayWorld, ana: Credentials) -> None:
+    """Asking and listing as much as what is left."""
+    other = budget_pb2.Account(path=["app", "acme", "bob"])
+    async with gateway.channel(ana) as channel:
+        stub = stub_of(channel)
+        calls = (
+            stub.Ask(app_pb2.AskRequest(question=TOP, account=other)).read(),
+            stub.ListReleases(app_pb2.ListReleasesRequest(account=other)),
+        )
+        for call in calls:
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await call
+            assert (grpc.StatusCode.PERMISSION_DENIED, "ACCOUNT_OUT_OF_REACH") == (
+                error.value.code(),
+                reason_in(error.value),
+            )
+
+
+async def test_a_page_token_of_another_account_shows_nothing_of_it(gateway: GatewayWorld) -> None:
+    """A token is a place in the caller's own list; every guess of one stays there."""
+    async with AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst())) as victim:
+        await victim.ask(TOP)
+    async with gateway.channel(gateway.analyst()) as channel:
+        for token in ("1", "2", "999999", str(10**17)):
+            request = app_pb2.ListReleasesRequest(page_token=token)
+            assert [] == list((await stub_of(channel).ListReleases(request, timeout=5)).releases)
+
+
+async def test_a_huge_request_is_refused_before_it_is_read(gateway: GatewayWorld) -> None:
+    """More than 16 MiB never reaches a method, and it is not taken for a spent budget."""
+    question = question_pb2.Question(sql="SELECT " + "x" * (17 * 2**20))
+    options = [("grpc.max_send_message_length", -1)]
+    credentials = gateway.analyst().for_channel()
+    async with grpc.aio.secure_channel(gateway.address, credentials, options=options) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await stub_of(channel).Explain(app_pb2.ExplainRequest(question=question), timeout=10)
+    assert grpc.StatusCode.RESOURCE_EXHAUSTED is error.value.code()
+    assert not details_of(error.value).details
+    async with AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst())) as client:
+        with pytest.raises(InvalidQuestion):
+            await client.sql("SELECT " + "x" * (8 * 2**20))
+
+
+async def test_no_engine_and_no_service_can_be_reached_through_the_gateway(gateway: GatewayWorld) -> None:
+    """Only its own five methods are there."""
+    for method in ("/gris.dp.v1.DpService/AddNoiseUnary", "/gris.budget.v1.BudgetService/UpdateBudget"):
+        async with gateway.channel(gateway.analyst()) as channel:
+            call: Any = channel.unary_unary(method)
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await call(b"", timeout=5)
+        assert grpc.StatusCode.UNIMPLEMENTED is error.value.code()
+
+
+async def test_the_limit_holds_for_calls_that_come_at_once(gateway: GatewayWorld) -> None:
+    """Of 600 calls at once no more than the burst and what comes back meanwhile is let in; the rest is told when."""
+    hasty = gateway.authority.client(email("hasty@example.org"), file="hasty")
+    async with gateway.channel(hasty) as channel:
+        stub = stub_of(channel)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        outcomes = await asyncio.gather(
+            *(stub.ListReleases(app_pb2.ListReleasesRequest(), timeout=30) for _ in range(600)),
+            return_exceptions=True,
+        )
+        allowed = 400 + 200 * (loop.time() - began) + 1
+    refused = [each for each in outcomes if isinstance(each, grpc.aio.AioRpcError)]
+    assert 64 <= len(outcomes) - len(refused) <= allowed
+    assert {"RATE_LIMITED", "TOO_MANY_AT_ONCE"} >= {reason_in(error) for error in refused}
+    for error in refused:
+        retry = RetryInfo()
+        assert grpc.StatusCode.UNAVAILABLE is error.code()
+        assert any(detail.Unpack(retry) for detail in details_of(error).details)
+        pushback = dict(error.trailing_metadata() or ())["grpc-retry-pushback-ms"]
+        assert int(pushback) == retry.retry_delay.ToMilliseconds() >= 1
+    assert "app/acme/calm" == await reason_of(gateway, gateway.analyst("calm"))
+
+
+async def test_errors_say_what_a_program_does_about_them(gateway: GatewayWorld) -> None:
+    """The connector's client raises its own errors for the gateway's reasons."""
+    client = AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst()), account="app/globex")
+    with pytest.raises(ServiceRefused, match="ACCOUNT_OUT_OF_REACH"):
+        await client.remaining()
+    await client.close()
+    stranger = Authority.new(gateway.folder / "state").client(email("x@example.org"), file="stranger")
+    unknown = Credentials(gateway.authority.ca_file, stranger.certificate_file, stranger.key_file)
+    client = AsyncGatewayClient(Endpoint(gateway.address, unknown))
+    with pytest.raises(ServiceUnavailable):
+        await client.remaining()
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "gris://", "http://h:1", "h:1", "gris://h", "gris://h:x", "gris://h:99999", "gris://a:b@h:1", "gris://h:1/p",
+     "gris://h:1?x"],
+)  # fmt: skip
+def test_only_the_url_of_a_gateway_is_taken(url: str) -> None:
+    """Host and port behind gris://, and nothing that would be overlooked."""
+    with pytest.raises(InvalidQuestion, match=r"gris://HOST:PORT"):
+        gateway_address(url)
+    with pytest.raises(ProgrammingError):
+        connect_gateway(url)

@@ -1,0 +1,198 @@
+"""Limits, accounts and history, each by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import stat
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from gris.app.v1 import app_pb2
+from gris.dp.v1 import dp_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinot_connector.gateway.accounts import AccountError, Caller, OutOfReachError
+from pinot_connector.gateway.history import DAY_MICROSECONDS, History, HistoryError, Keeping
+from pinot_connector.gateway.limits import MAX_CALLERS, Limiter, TooManyError
+
+ANA = ("app", "acme", "ana")
+KEEPING = Keeping(days=10, per_account=3, megabytes=16)
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        """Return seconds."""
+        return self.now
+
+
+def limiter(clock: Clock, *, concurrent: int = 100) -> Limiter:
+    """Return a limiter of two calls a second and three at once."""
+    return Limiter(per_second=2, burst=3, concurrent=concurrent, clock=clock)
+
+
+def entered(limits: Limiter, name: str = "ana") -> str:
+    """Return how one call fares that ends at once."""
+    try:
+        with limits.entered(name):
+            return "in"
+    except TooManyError as error:
+        return f"{error.reason} {error.wait_milliseconds}"
+
+
+def test_a_burst_is_let_in_and_then_so_many_a_second() -> None:
+    """The wait that is told is when the next call is let in."""
+    clock = Clock()
+    limits = limiter(clock)
+    assert ["in", "in", "in", "RATE_LIMITED 500"] == [entered(limits) for _ in range(4)]
+    assert "in" == entered(limits, "bob")
+    clock.now += 0.5
+    assert ["in", "RATE_LIMITED 500"] == [entered(limits) for _ in range(2)]
+    clock.now += 3600
+    assert ["in"] * 3 + ["RATE_LIMITED 500"] == [entered(limits) for _ in range(4)]
+
+
+def test_calls_under_way_are_counted_until_they_end() -> None:
+    """One that is refused leaves nothing behind."""
+    limits = limiter(Clock(), concurrent=1)
+    with limits.entered("ana"):
+        assert "TOO_MANY_AT_ONCE 1000" == entered(limits)
+        assert "in" == entered(limits, "bob")
+    assert "in" == entered(limits)
+
+
+def test_many_callers_take_no_more_memory_and_none_under_way_is_forgotten() -> None:
+    """Beyond so many the one who called least lately is forgotten."""
+    limits = limiter(Clock(), concurrent=1)
+    with ExitStack() as stack:
+        stack.enter_context(limits.entered("busy"))
+        for number in range(MAX_CALLERS + 10):
+            assert "in" == entered(limits, str(number))
+        assert "TOO_MANY_AT_ONCE 1000" == entered(limits, "busy")
+
+
+@given(st.lists(st.sampled_from([*ANA, "", "..", "Ana", "\u0430na"]) | st.text(max_size=3), max_size=5))
+def test_whatever_is_named_is_the_callers_own_or_refused(path: list[str]) -> None:
+    """Every accepted path begins with the caller's own account, segment by segment."""
+    try:
+        account = Caller("x", ANA).account(path)
+    except (AccountError, OutOfReachError):
+        return
+    assert account == ANA or account[:3] == ANA
+
+
+def release(k: int, *, request_id: str = "", payload: int = 0) -> app_pb2.PastRelease:
+    """Return a kept result."""
+    past = app_pb2.PastRelease(request_id=request_id)
+    past.question.structured.k = k
+    past.result.release_id = "r"
+    past.elements.CopyFrom(dp_pb2.ReleasedElements(noisy_counts=[2**40] * payload))
+    return past
+
+
+class Days:
+    """A clock of days, in microseconds."""
+
+    def __init__(self) -> None:
+        self.day = 20_000.0
+
+    def __call__(self) -> int:
+        """Return microseconds."""
+        return int(self.day * DAY_MICROSECONDS)
+
+
+async def kept(history: History, account: tuple[str, ...] = ANA) -> list[int]:
+    """Return the k of what is kept of an account."""
+    return [each.question.structured.k for each in (await history.page(account, 100, None)).releases]
+
+
+async def test_an_account_keeps_its_newest_results_for_so_many_days(tmp_path: Path) -> None:
+    """Beyond the number and beyond the time they are gone, from the file too."""
+    days, file = Days(), tmp_path / "history.sqlite"
+    history = History(str(file), KEEPING, days)
+    for k in (1, 2, 3, 4, 2):
+        await history.add(ANA, release(k))
+    await history.add(("app", "acme", "bob"), release(9, request_id="id"))
+    assert [2, 4, 3] == await kept(history)
+    days.day += 10.5
+    assert [] == await kept(history)
+    assert None is await history.find(("app", "acme", "bob"), "id")
+    await history.add(ANA, release(5))
+    await history.close()
+    with sqlite3.connect(file) as db:
+        assert [(1,)] == db.execute("SELECT count(*) FROM releases").fetchall()
+    db.close()
+
+
+async def test_accounts_and_request_ids_are_never_mixed_up(tmp_path: Path) -> None:
+    """Not by separators, not by case, not by an empty id."""
+    history = History(None, KEEPING, Days())
+    await history.add(("a", "b"), release(1, request_id="x"))
+    await history.add(("a,b",), release(2))
+    for account in (("a", "B"), ("a/b",), ('a", "b',), ("a",), ("a", "b", "")):
+        assert [] == await kept(history, account)
+        assert None is await history.find(account, "x")
+    assert None is await history.find(("a,b",), "")
+    found = await history.find(("a", "b"), "x")
+    assert found is not None
+    await history.close()
+
+
+async def test_a_file_is_private_and_found_again(tmp_path: Path) -> None:
+    """Only its owner reads it, and a restart loses nothing."""
+    file = tmp_path / "history.sqlite"
+    history = History(str(file), KEEPING, Days())
+    await history.add(ANA, release(1))
+    await history.close()
+    assert 0 == file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    history = History(str(file), KEEPING, Days())
+    assert [1] == await kept(history)
+    await history.close()
+
+
+async def test_pages_are_cut_by_size_too() -> None:
+    """Three results of 2 MiB make three pages."""
+    history = History(None, KEEPING, Days())
+    for k in (1, 2, 3):
+        await history.add(ANA, release(k, payload=300_000))
+    pages, before = [], None
+    while True:
+        page = await history.page(ANA, 100, before)
+        pages.append([each.question.structured.k for each in page.releases])
+        before = page.after
+        if before is None:
+            break
+    assert [[3], [2], [1]] == pages
+    await history.close()
+
+
+async def test_the_file_stops_growing() -> None:
+    """The oldest results of all accounts go once it has reached its size."""
+    history = History(None, Keeping(days=10, per_account=1000, megabytes=16), Days())
+    async with asyncio.timeout(60):
+        for k in range(1, 400):
+            await history.add(ANA, release(k, payload=20_000))
+    assert 399 in await kept(history)
+    assert 200 > len(await kept(history))
+    await history.close()
+
+
+@pytest.mark.parametrize("content", [b"no database at all, but long enough to be looked at" * 10, None])
+def test_a_file_that_is_no_history_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    """By name, before anything is served."""
+    file = tmp_path / "history.sqlite"
+    if content is None:
+        with sqlite3.connect(file) as db:
+            db.execute("PRAGMA user_version = 7")
+        db.close()
+    else:
+        file.write_bytes(content)
+    with pytest.raises(HistoryError, match=str(file)):
+        History(str(file), KEEPING, Days())

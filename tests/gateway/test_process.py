@@ -1,0 +1,148 @@
+"""The process of the gateway: ready, gracefully gone, and clear about a wrong configuration or a dead service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gris_cli.app import run
+from pinot_connector import AsyncGatewayClient, Endpoint
+from pinot_connector.errors import ServiceRefused, ServiceUnavailable
+from pinot_connector.gateway.__main__ import main
+from pinot_connector.questions import structured_question
+from tests.connector.world import free_port, write_small
+from tests.gateway.conftest import GatewayWorld, write_configuration
+from tests.serving.pki import Authority, Issuer, uri
+from tests.serving.processes import process
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    """Return whoever signs certificates."""
+    return Authority.new(tmp_path)
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, authority: Authority) -> Path:
+    """Write a configuration whose services are nowhere."""
+    write_small(tmp_path / "small.parquet", 10)
+    write_small(tmp_path / "wide.parquet", 10)
+    nowhere = f"127.0.0.1:{free_port()}"
+    return write_configuration(tmp_path, authority, Issuer(tmp_path), nowhere, nowhere)
+
+
+def test_validation_reads_every_file_and_serves_nothing(
+    configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 0 and no line."""
+    assert 0 == main(["--config", str(configuration), "--validate"])
+    assert "" == capsys.readouterr().out
+
+
+def replaced(old: str, new: str) -> Callable[[str], str]:
+    """Return a change of a text."""
+    return lambda text: text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (replaced("listen:", "listens:"), "listens"),
+        (replaced("listen: 127.0.0.1:0", "listen: nowhere"), "listen"),
+        (replaced("client_ca:", "authority:"), "tls.authority"),
+        (lambda text: text[: text.index(", client_ca")] + "}" + text[text.index("\ndp:") :], "client_ca"),
+        (replaced("algorithms: [ES256]", "algorithms: [HS256]"), "identity.jwt.algorithms.0"),
+        (replaced("algorithms: [ES256]", "algorithms: []"), "identity.jwt.algorithms"),
+        (replaced("prefix: [app, acme]", "prefix: []"), "prefix"),
+        (replaced("prefix: [app, acme]", "prefix: [app, '..']"), "prefix"),
+        (replaced("prefix: [app, acme]", "prefix: [a, b, c, d]"), "at most 4 segments"),
+        (replaced("uri:spiffe://example.org/ana", "ana"), "identity.certificates"),
+        (replaced("issuer.pem", "absent.pem"), "absent.pem"),
+        (replaced("server.key", "ca.pem"), "private key"),
+        (replaced("per_second: 200", "per_second: .nan"), "limits.per_second"),
+        (replaced("per_second: 200", "per_second: '200'"), "limits.per_second"),
+        (replaced("small.parquet", "absent.parquet"), "data file"),
+        (replaced("duckdb:", "pinot:"), "engine"),
+        (
+            replaced("  duckdb:", "  pinot: {broker: 'http://b', controller: 'https://c'}\n  duckdb:"),
+            "one of",
+        ),
+        (replaced('dp: {address: "', 'dp: {ca_file: absent.pem, address: "'), "absent.pem"),
+        (lambda _: "- a list", "dictionary"),
+        (lambda _: "a: b: c", "line 1"),
+        (lambda _: "dp: 1\ndp: 2", "stands there twice"),
+    ],
+)
+def test_a_wrong_configuration_is_named_in_one_line(
+    configuration: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[str], str],
+    complaint: str,
+) -> None:
+    """Exit code 2, and the key that is wrong."""
+    before = configuration.read_text()
+    configuration.write_text(change(before))
+    assert before != configuration.read_text()
+    assert 2 == main(["--config", str(configuration), "--validate"])
+    said = capsys.readouterr().err
+    assert complaint in said
+    assert 1 == said.count("\n")
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0"])
+def test_plain_text_beyond_this_machine_must_be_asked_for(
+    configuration: Path, capsys: pytest.CaptureFixture[str], listen: str
+) -> None:
+    """Tokens and results would be read by others; `insecure: true` says that something else ends TLS."""
+    text = configuration.read_text()
+    plain = text[: text.index("tls:")] + text[text.index("dp:") :]
+    plain = plain.replace("127.0.0.1:0", f'"{listen}"', 1)
+    # Certificates need TLS in any case.
+    plain = plain[: plain.index("  certificates:")] + plain[plain.index("  jwt:") :]
+    configuration.write_text(plain)
+    assert 2 == main(["--config", str(configuration), "--validate"])
+    assert "insecure: true" in capsys.readouterr().err
+    configuration.write_text("insecure: true\n" + plain)
+    assert 0 == main(["--config", str(configuration), "--validate"])
+
+
+async def test_dead_services_are_told_without_their_names(
+    configuration: Path, authority: Authority, tmp_path: Path
+) -> None:
+    """UNAVAILABLE in the gateway's words; the log says which part it was."""
+    log = tmp_path / "log"
+    ana = authority.client(uri("spiffe://example.org/ana"), file="ana")
+    with process("pinot_connector.gateway", ["--config", configuration], log) as ready:
+        async with AsyncGatewayClient(Endpoint(ready["address"], ana)) as client:
+            with pytest.raises(ServiceUnavailable) as refused:
+                await client.ask(structured_question("small", "element", k=3))
+    assert "gateway: the question cannot be answered now; nothing was charged" == str(refused.value)
+    assert "dp_service" in log.read_text()
+
+
+async def test_a_refusal_of_a_service_is_the_operators(gateway: GatewayWorld) -> None:
+    """A table that the policy lists and this engine has not is no fault of the analyst's."""
+    async with AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst())) as client:
+        with pytest.raises((ServiceRefused, ServiceUnavailable)) as refused:
+            await client.ask(structured_question("orders", "element", k=3, measure="events"))
+    assert "orders" not in str(refused.value)
+
+
+def test_the_command_line_asks_by_the_gateway(
+    gateway: GatewayWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ask, explain and catalog, with a certificate; an account that is not the caller's has an exit code."""
+    ana = gateway.authority.client(uri("spiffe://example.org/ana"), file="ana-cli")
+    line = ["--ca-file", str(ana.ca_file), "--certificate-file", str(ana.certificate_file)]
+    line += ["--key-file", str(ana.key_file)]
+    to = ["--gateway", f"gris://{gateway.address}", "--json"]
+    assert 0 == run([*line, "ask", "--table", "feedback", "--by", "app", *to])
+    assert "app/acme/ana" in capsys.readouterr().out.replace('", "', "/")
+    assert 0 == run([*line, "explain", "--table", "feedback", "--by", "app", *to])
+    assert 0 == run([*line, "catalog", *to])
+    assert 1 == run([*line, "ask", "--account", "app/acme/bob", "--table", "feedback", "--by", "app", *to])
+    assert "ACCOUNT_OUT_OF_REACH" in capsys.readouterr().out
+    assert 2 == run([*line, "ask", "--embedded", "--table", "feedback", "--by", "app", *to])
+    assert 2 == run([*line, "ask", "--table", "feedback", "--by", "app", "--gateway", "localhost:1"])

@@ -1,0 +1,146 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.reflect.Field;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.calcite.DataContext;
+import org.apache.calcite.avatica.util.Casing;
+import org.apache.calcite.avatica.util.Quoting;
+import org.apache.calcite.linq4j.Enumerable;
+import org.apache.calcite.linq4j.Linq4j;
+import org.apache.calcite.rel.type.RelDataType;
+import org.apache.calcite.rel.type.RelDataTypeFactory;
+import org.apache.calcite.schema.ScannableTable;
+import org.apache.calcite.schema.SchemaPlus;
+import org.apache.calcite.schema.impl.AbstractTable;
+import org.apache.calcite.sql.SqlNode;
+import org.apache.calcite.sql.parser.SqlParser;
+import org.apache.calcite.sql.type.SqlTypeName;
+import org.apache.calcite.sql.validate.SqlConformanceEnum;
+import org.apache.calcite.tools.FrameworkConfig;
+import org.apache.calcite.tools.Frameworks;
+
+import org.apache.calcite.tools.RelRunners;
+import org.apache.calcite.util.Litmus;
+import org.apache.pinot.spi.utils.CommonConstants.Broker.Request.QueryOptionKey;
+import org.apache.pinot.sql.parsers.CalciteSqlParser;
+import org.apache.pinot.sql.parsers.SqlNodeAndOptions;
+import org.apache.pinot.sql.parsers.parser.SqlParserImpl;
+
+/**
+ * Reads queries with the parser of a Pinot release, and has the Calcite of that release validate, plan and run them.
+ *
+ * Standard input: {"tables": {name: {"columns": [[name, type], ..], "rows": [[value, ..], ..]}}, "queries": [text, ..]}.
+ * Standard output: for each query its options, those among them that this Pinot does not know, columns and rows.
+ */
+public class Planner {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final SqlParser.Config GRAMMAR = SqlParser.config()
+      .withParserFactory(SqlParserImpl.FACTORY)
+      .withConformance(SqlConformanceEnum.BABEL)
+      .withQuoting(Quoting.DOUBLE_QUOTE)
+      .withUnquotedCasing(Casing.UNCHANGED)
+      .withQuotedCasing(Casing.UNCHANGED);
+  private static final String OPTIONS = "^(SET \\w+=[-\\w]+; )*";
+
+  public static void main(String[] arguments) throws Exception {
+    JsonNode request = JSON.readTree(System.in);
+    SchemaPlus schema = Frameworks.createRootSchema(false);
+    request.get("tables").fields().forEachRemaining(each -> schema.add(each.getKey(), new Rows(each.getValue())));
+    ArrayNode answers = JSON.createArrayNode();
+    for (JsonNode query : request.get("queries")) {
+      answers.add(answer(schema, query.asText()));
+    }
+    JSON.writeValue(System.out, answers);
+  }
+
+  private static ObjectNode answer(SchemaPlus schema, String text) throws Exception {
+    SqlNodeAndOptions parsed = CalciteSqlParser.compileToSqlNodeAndOptions(text);
+    ObjectNode answer = JSON.createObjectNode();
+    answer.set("options", JSON.valueToTree(parsed.getOptions()));
+    Set<String> unknown = new HashSet<>(parsed.getOptions().keySet());
+    unknown.removeAll(knownOptions());
+    answer.set("unknown", JSON.valueToTree(unknown));
+    FrameworkConfig config = Frameworks.newConfigBuilder().defaultSchema(schema).parserConfig(GRAMMAR).build();
+    try (org.apache.calcite.tools.Planner planner = Frameworks.getPlanner(config)) {
+      SqlNode node = planner.parse(text.replaceFirst(OPTIONS, ""));
+      // Calcite plans exactly what Pinot's own entry point has read.
+      node.equalsDeep(parsed.getSqlNode(), Litmus.THROW);
+      try (PreparedStatement statement = RelRunners.run(planner.rel(planner.validate(node)).project())) {
+        write(statement.executeQuery(), answer);
+      }
+    }
+    return answer;
+  }
+
+  private static Set<String> knownOptions() throws IllegalAccessException {
+    Set<String> known = new HashSet<>();
+    for (Field field : QueryOptionKey.class.getFields()) {
+      known.add(String.valueOf(field.get(null)));
+    }
+    return known;
+  }
+
+  private static void write(ResultSet result, ObjectNode answer) throws Exception {
+    ResultSetMetaData columns = result.getMetaData();
+    ArrayNode described = answer.putArray("columns");
+    for (int i = 1; i <= columns.getColumnCount(); i++) {
+      described.addArray().add(columns.getColumnLabel(i)).add(columns.getColumnTypeName(i));
+    }
+    ArrayNode rows = answer.putArray("rows");
+    while (result.next()) {
+      ArrayNode row = rows.addArray();
+      for (int i = 1; i <= columns.getColumnCount(); i++) {
+        row.addPOJO(result.getObject(i));
+      }
+    }
+  }
+
+  /** A table of these rows; types are Calcite's names. */
+  private static final class Rows extends AbstractTable implements ScannableTable {
+    private final JsonNode table;
+
+    Rows(JsonNode table) {
+      this.table = table;
+    }
+
+    @Override
+    public RelDataType getRowType(RelDataTypeFactory types) {
+      RelDataTypeFactory.Builder row = types.builder();
+      for (JsonNode column : table.get("columns")) {
+        row.add(column.get(0).asText(), SqlTypeName.valueOf(column.get(1).asText()));
+      }
+      return row.build();
+    }
+
+    @Override
+    public Enumerable<Object[]> scan(DataContext context) {
+      List<Object[]> rows = new ArrayList<>();
+      for (JsonNode row : table.get("rows")) {
+        Object[] values = new Object[row.size()];
+        for (int i = 0; i < values.length; i++) {
+          values[i] = value(row.get(i), table.get("columns").get(i).get(1).asText());
+        }
+        rows.add(values);
+      }
+      return Linq4j.asEnumerable(rows);
+    }
+
+    private static Object value(JsonNode value, String type) {
+      return switch (type) {
+        case "VARCHAR" -> value.asText();
+        case "BIGINT" -> value.asLong();
+        case "INTEGER" -> value.asInt();
+        case "BOOLEAN" -> value.asBoolean();
+        default -> throw new IllegalArgumentException("no such type: " + type);
+      };
+    }
+  }
+}

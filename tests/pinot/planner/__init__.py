@@ -1,0 +1,87 @@
+"""Pinot's own SQL parser, and the Calcite that it is built on, as one function: see `Planner.java`.
+
+Pinot's planner itself is not on Maven Central; its parser is, and Calcite is what the planner is made of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+VERSION = "1.5.1"
+_FOLDER = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by name with Calcite's types (VARCHAR, BIGINT, INTEGER, BOOLEAN), and rows in their order."""
+
+    columns: Mapping[str, str]
+    rows: Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What became of a query: the options it sets, those of them that Pinot does not know, and its answer."""
+
+    options: Mapping[str, str]
+    unknown_options: Sequence[str]
+    columns: Sequence[tuple[str, str]]
+    rows: Sequence[tuple[object, ...]]
+
+
+def is_there() -> bool:
+    """Whether this machine has what it needs."""
+    return all(shutil.which(program) for program in ("javac", "java", "mvn"))
+
+
+def planned(tables: Mapping[str, Table], queries: Sequence[str]) -> list[Planned]:
+    """Parse, validate, plan and run queries; raises CalledProcessError if one of them is refused."""
+    request = {
+        "tables": {
+            name: {"columns": list(table.columns.items()), "rows": table.rows}
+            for name, table in tables.items()
+        },
+        "queries": queries,
+    }
+    # Pinot's own planner takes texts as UTF-8 too.
+    java = ["java", "-Xmx512M", "-Dcalcite.default.charset=UTF-8", "-cp", f"{_jars()}/*"]
+    done = subprocess.run(
+        [*java, str(_FOLDER / "Planner.java")],
+        input=json.dumps(request).encode(),
+        capture_output=True,
+        check=True,
+    )
+    return [
+        Planned(
+            answer["options"],
+            answer["unknown"],
+            [(name, kind) for name, kind in answer["columns"]],
+            [tuple(row) for row in answer["rows"]],
+        )
+        for answer in json.loads(done.stdout)
+    ]
+
+
+def _jars() -> Path:
+    """Return the folder with the jars; Maven fetches 31 MB if they are not there."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    target = cache / "gris" / "pinot-parser" / VERSION
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        collected = Path(folder) / VERSION
+        command = ["mvn", "-B", "-q", "-f", str(_FOLDER / "pom.xml"), "dependency:copy-dependencies"]
+        subprocess.run([*command, f"-DoutputDirectory={collected}"], check=True)
+        # Under its final name a folder is always whole; another run may have been faster.
+        with suppress(OSError):
+            collected.rename(target)
+    return target

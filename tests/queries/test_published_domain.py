@@ -1,0 +1,177 @@
+"""Published domains in a policy: named by file and hash, known from then on, refused if anything is wrong."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dp_service.queries.errors import PolicyError
+from dp_service.queries.policy import read_policy
+from dp_service.queries.published import (
+    DomainFileError,
+    PublishedDomain,
+    in_order,
+    integrity_of,
+    read_published,
+    written,
+)
+from dp_service.queries.render import render
+from dp_service.queries.resolution import MechanismKind, resolve
+from dp_service.queries.structured import ColumnType, HistogramQuery, Measure, Value
+from dp_service.queries.tables import Column
+
+DOMAIN = PublishedDomain(
+    table="t",
+    column="c",
+    type=ColumnType.STRING,
+    data_version="v1",
+    method="sips",
+    rho=Fraction(1, 10),
+    delta=Fraction(1, 10**9),
+    delta_0=100,
+    iterations=3,
+    epsilon=2.8,
+    dp_delta=2e-9,
+    published_at="2026-01-01T00:00:00+00:00",
+    elements=("a", "null", "ä", "😀"),
+)
+
+
+def policy_of(folder: Path, domain: PublishedDomain, *, column: str = "", integrity: str = "") -> Column:
+    """Read a policy that names a domain file, and return its column."""
+    (folder / "c.json").write_bytes(written(domain))
+    named = f"{{published: c.json, integrity: '{integrity or integrity_of(written(domain))}'}}"
+    text = (
+        "epsilon_per: 0.15\ndelta: 1e-10\ntables:\n  t:\n    member: m\n    measures: {distinct_members: true}\n"
+        f"    columns:\n      c: {{type: {domain.type}, group_by: true, {column} domain: {named}}}\n"
+    )
+    (folder / "policy.yaml").write_text(text)
+    return read_policy(text.encode(), str(folder / "policy.yaml")).policy.table("t").column("c")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("a", "null", "ä", "😀"),
+        (-(2**63), 0, 2**63 - 1),
+        (False, True),
+        (datetime.date(2019, 4, 14), datetime.date(2020, 1, 1)),
+        (),
+    ],
+    ids=str,
+)
+def test_a_file_gives_back_what_was_written(values: tuple[Value, ...]) -> None:
+    """Every type, and a domain without elements."""
+    kinds = {str: ColumnType.STRING, int: ColumnType.INT64, bool: ColumnType.BOOL}
+    kind = kinds.get(type(values[0]), ColumnType.DATE) if values else ColumnType.STRING
+    domain = replace(DOMAIN, type=kind, elements=values)
+    assert domain == read_published(written(domain))
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "values"),
+    [
+        (ColumnType.INT64, ["10", "-1", "9"], (-1, 9, 10)),
+        (ColumnType.BOOL, ["true", "false"], (False, True)),
+        (ColumnType.DATE, ["2020-01-01"], (datetime.date(2020, 1, 1),)),
+        (ColumnType.STRING, ["b", "ä", "a"], ("a", "b", "ä")),
+    ],
+)
+def test_canonical_texts_become_values_in_element_order(
+    kind: ColumnType, texts: list[str], values: tuple[Value, ...]
+) -> None:
+    """Numbers by size and not by text."""
+    assert values == in_order(texts, kind)
+
+
+def test_a_column_with_a_published_domain_is_known(tmp_path: Path) -> None:
+    """Its questions are KnownGumb's, ask for these elements alone, and cost no calls."""
+    policy_of(tmp_path, DOMAIN)
+    policy = read_policy((tmp_path / "policy.yaml").read_bytes(), str(tmp_path / "policy.yaml")).policy
+    resolution = resolve(HistogramQuery("t", ("c",), Measure.DISTINCT_MEMBERS, k=2), policy, now=0)
+    assert MechanismKind.KNOWN_GUMB is resolution.mechanism
+    assert (("a",), ("ä",), ("😀",)) == resolution.domain
+    sql = render(resolution, "duckdb")
+    assert all(f"'{element}'" in str(sql) for element in ("a", "ä", "😀"))
+
+
+def test_what_stands_for_null_is_no_element_where_nulls_are_dropped(tmp_path: Path) -> None:
+    """Whoever published may not have known the policy's null value."""
+    assert ("a", "ä", "😀") == policy_of(tmp_path, DOMAIN).domain
+    assert DOMAIN.elements == policy_of(tmp_path, DOMAIN, column="nulls: keep,").domain
+
+
+def test_a_member_has_at_most_all_published_elements(tmp_path: Path) -> None:
+    """How many are published is no reason to refuse a policy."""
+    assert 3 == policy_of(tmp_path, DOMAIN, column="delta: 50,").delta
+
+
+@pytest.mark.parametrize(
+    ("domain", "said"),
+    [
+        (replace(DOMAIN, table="other"), "expected the domain of t.c"),
+        (replace(DOMAIN, column="other"), "expected the domain of t.c"),
+        (replace(DOMAIN, elements=()), "expected from 1 to 100000 elements, got 0"),
+        (replace(DOMAIN, elements=tuple(f"{i:06}" for i in range(100_001))), "got 100001"),
+    ],
+)
+def test_a_domain_that_the_policy_cannot_use_is_refused_with_its_place(
+    tmp_path: Path, domain: PublishedDomain, said: str
+) -> None:
+    """Line, key and what was expected."""
+    with pytest.raises(PolicyError, match=rf"policy.yaml:8: tables.t.columns.c.domain.published: .*{said}"):
+        policy_of(tmp_path, domain)
+
+
+def test_another_file_than_the_policy_names_is_refused(tmp_path: Path) -> None:
+    """The hash in the policy decides which publication is meant."""
+    with pytest.raises(PolicyError, match="with the integrity that the policy states"):
+        policy_of(tmp_path, DOMAIN, integrity=f"sha256:{'0' * 64}")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """The message names it."""
+    policy_of(tmp_path, DOMAIN)
+    (tmp_path / "c.json").unlink()
+    with pytest.raises(PolicyError, match=r"c\.json: No such file"):
+        read_policy((tmp_path / "policy.yaml").read_bytes(), str(tmp_path / "policy.yaml"))
+
+
+def changed(**change: Any) -> bytes:
+    """Return a file with other fields, and the hash that it had."""
+    return json.dumps({**json.loads(written(DOMAIN)), **change}).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (written(DOMAIN)[:-9], "a whole JSON text"),
+        (b"", "a whole JSON text"),
+        (b"\xff", "a whole JSON text"),
+        (b"[" * 100_000, "a whole JSON text"),
+        (b"[]", "the file"),
+        (changed(elements=["a", "b"]), "integrity"),
+        (changed(rho="1/1000"), "integrity"),
+        (changed(rho=0.1), "rho"),
+        (changed(more=1), "more"),
+        (changed(format="gris/domain/v2"), "format"),
+        (changed(dp_delta=float("nan")), "dp_delta"),
+    ],
+)
+def test_a_file_that_was_cut_or_edited_is_refused(content: bytes, said: str) -> None:
+    """The first thing that is wrong is named."""
+    with pytest.raises(DomainFileError, match=said):
+        read_published(content)
+
+
+@pytest.mark.parametrize("elements", [("b", "a"), ("a", "a"), (1,), ("x" * 1025,), ("a\0",)], ids=repr)
+def test_elements_out_of_order_repeated_or_of_another_type_are_refused(elements: tuple[Any, ...]) -> None:
+    """Even with a hash that fits."""
+    with pytest.raises(DomainFileError, match="elements"):
+        read_published(written(replace(DOMAIN, elements=elements)))

@@ -1,0 +1,281 @@
+"""Both services behind TLS: each method asks for its role, and nothing is served to strangers by accident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
+from gris.dp.v1 import dp_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from budget_service.__main__ import main as budget_main
+from budget_service.hosting import METHODS as BUDGET_METHODS
+from dp_service.server.process import METHODS as DP_METHODS
+from dp_service.server.process import main as dp_main
+from pinot_connector import AsyncPrivateClient, Credentials, Endpoint
+from pinot_connector.channels import open_channel
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import ServiceRefused
+from tests.connector.world import COFACTS, new_account
+from tests.serving.pki import ISSUER, Authority, Issuer, dns, email, uri
+from tests.serving.processes import budget_words, dp_words, process
+
+AUDIENCE = "gris-services"
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """Both services, and who may call them."""
+
+    dp: str
+    budget: str
+    admin: str
+    authority: Authority
+    issuer: Issuer
+    app: Credentials
+
+
+def access_file(folder: Path, issuer: Issuer) -> Path:
+    """Write who has which role."""
+    path = folder / "access.yaml"
+    path.write_text(f"""
+certificates:
+  "uri:spiffe://example.org/app": [spend, read]
+  "dns:reader.example.org": [read]
+  "dns:ops.example.org": [admin]
+  "email:nobody@example.org": []
+jwt:
+  key_file: {issuer.key_file}
+  algorithms: [ES256]
+  issuer: {ISSUER}
+  audience: {AUDIENCE}
+""")
+    return path
+
+
+def security_words(authority: Authority, access: Path) -> list[object]:
+    """Return the command line of a protected service."""
+    certificate, key = authority.server()
+    tls = ["--tls-certificate", certificate, "--tls-key", key, "--tls-client-ca", authority.ca_file]
+    return [*tls, "--access", access]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """Run both services behind mutual TLS."""
+    folder = tmp_path_factory.mktemp("guarded")
+    authority, issuer = Authority.new(folder), Issuer(folder)
+    words = security_words(authority, access_file(folder, issuer))
+    admin = ["--admin-listen", "127.0.0.1:0"]
+    with (
+        process("dp_service", [*dp_words(folder), *words], folder / "dp.log") as dp,
+        process("budget_service", [*budget_words(folder), *words, *admin], folder / "budget.log") as budget,
+    ):
+        app = authority.client(uri("spiffe://example.org/app"), file="app")
+        yield Guarded(dp["address"], budget["address"], budget["admin_address"], authority, issuer, app)
+
+
+async def outcome(address: str, credentials: Credentials, method: str) -> tuple[grpc.StatusCode, str]:
+    """Return how an empty call of a method ends."""
+    async with open_channel(Endpoint(address, credentials)) as channel:
+        call: Any = channel.unary_unary(method)
+        try:
+            await call(b"", timeout=5)
+        except grpc.aio.AioRpcError as error:
+            return error.code(), error.details() or ""
+        return grpc.StatusCode.OK, ""
+
+
+ROLE_OF = {**DP_METHODS.roles, **BUDGET_METHODS.roles}
+ANSWERED = (grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION)
+ROLES = {
+    "spend, read": uri("spiffe://example.org/app"),
+    "read": dns("reader.example.org"),
+    "admin": dns("ops.example.org"),
+    "": email("nobody@example.org"),
+}
+
+
+@pytest.mark.parametrize("held", ROLES)
+async def test_each_method_is_served_exactly_to_its_role(guarded: Guarded, held: str) -> None:
+    """Every method of both services, asked by every role: refused without it, and answered otherwise."""
+    caller = guarded.authority.client(ROLES[held], file=f"role-{len(held)}")
+    for method, role in ROLE_OF.items():
+        address = guarded.dp if "Dp" in method else guarded.admin if "Admin" in method else guarded.budget
+        code, text = await outcome(address, caller, method)
+        if role in held.split(", "):
+            # Nothing was asked, so the service itself answers, or says what is missing.
+            assert code in ANSWERED, (method, text)
+        else:
+            assert (grpc.StatusCode.PERMISSION_DENIED, f"this method asks for the role {role}") == (
+                code,
+                text,
+            )
+
+
+def test_every_method_of_every_service_has_a_role() -> None:
+    """A method that is added to a proto and forgotten here would be refused to everybody."""
+    services = (
+        dp_pb2.DESCRIPTOR.services_by_name["DpService"],
+        budget_pb2.DESCRIPTOR.services_by_name["BudgetService"],
+        admin_pb2.DESCRIPTOR.services_by_name["BudgetAdminService"],
+    )
+    declared = {f"/{service.full_name}/{method.name}" for service in services for method in service.methods}
+    assert declared == set(ROLE_OF)
+
+
+async def test_an_unknown_name_is_told_no_more_than_that(guarded: Guarded) -> None:
+    """A certificate of the right authority that the file does not name has no role; kinds are not mixed up."""
+    for name in (uri("spiffe://example.org/app/.."), dns("spiffe"), email("app@example.org")):
+        stranger = guarded.authority.client(name, file="stranger")
+        code, text = await outcome(guarded.budget, stranger, "/gris.budget.v1.BudgetService/GetBudget")
+        assert (grpc.StatusCode.PERMISSION_DENIED, "this method asks for the role read") == (code, text)
+
+
+async def test_whoever_reaches_a_service_may_ask_whether_it_lives(guarded: Guarded) -> None:
+    """Health asks for no role, only for the handshake."""
+    nobody = guarded.authority.client(email("nobody@example.org"), file="nobody")
+    async with open_channel(Endpoint(guarded.dp, nobody)) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=5)
+    assert health_pb2.HealthCheckResponse.SERVING == answer.status
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        ({"gris_roles": ["read"]}, grpc.StatusCode.OK),
+        ({"gris_roles": "read"}, grpc.StatusCode.PERMISSION_DENIED),
+        ({"gris_roles": [["read"], 1, None, "READ", "read "]}, grpc.StatusCode.PERMISSION_DENIED),
+        ({}, grpc.StatusCode.PERMISSION_DENIED),
+        ({"gris_roles": ["read"], "exp": 1}, grpc.StatusCode.UNAUTHENTICATED),
+        ({"gris_roles": ["read"], "aud": "another"}, grpc.StatusCode.UNAUTHENTICATED),
+    ],
+)
+async def test_a_token_gives_the_roles_that_it_lists(
+    guarded: Guarded, claims: dict[str, Any], expected: grpc.StatusCode
+) -> None:
+    """A list of roles in the configured claim counts, and nothing that only resembles it."""
+    nobody = guarded.authority.client(email("nobody@example.org"), file="holder")
+    token = guarded.issuer.token_file(claims.pop("aud", AUDIENCE), **claims)
+    credentials = Credentials(nobody.ca_file, nobody.certificate_file, nobody.key_file, token)
+    request = budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=["t", "x"]))
+    async with open_channel(Endpoint(guarded.budget, credentials)) as channel:
+        stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
+        try:
+            await stub.GetBudget(request, timeout=5)
+            code = grpc.StatusCode.OK
+        except grpc.aio.AioRpcError as error:
+            code = error.code()
+    assert expected is code
+
+
+async def test_the_application_asks_its_questions(guarded: Guarded) -> None:
+    """The whole path runs over mutual TLS on both lines, streams too."""
+    engine = DuckDBEngine({"feedback": COFACTS})
+    async with AsyncPrivateClient(
+        dp=Endpoint(guarded.dp, guarded.app),
+        budget=Endpoint(guarded.budget, guarded.app),
+        account=new_account(),
+        engine=engine,
+    ) as client:
+        result = await client.top_k("feedback", "article_id", 10)
+    engine.close()
+    assert 10 == len(result.rows)
+
+
+async def test_a_reader_can_neither_release_nor_reserve(guarded: Guarded) -> None:
+    """The connector says which reason a service gave."""
+    reader = guarded.authority.client(dns("reader.example.org"), file="reader")
+    engine = DuckDBEngine({"feedback": COFACTS})
+    async with AsyncPrivateClient(
+        dp=Endpoint(guarded.dp, reader),
+        budget=Endpoint(guarded.budget, reader),
+        account=new_account(),
+        engine=engine,
+    ) as client:
+        assert await client.catalog()
+        with pytest.raises(ServiceRefused, match="ROLE_MISSING"):
+            await client.top_k("feedback", "article_id", 10)
+    engine.close()
+
+
+async def test_an_administrator_sets_limits_by_certificate(guarded: Guarded) -> None:
+    """The administrator's address has the same lock."""
+    ops = guarded.authority.client(dns("ops.example.org"), file="ops")
+    async with open_channel(Endpoint(guarded.admin, ops)) as channel:
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        answer = await stub.VerifyLedger(admin_pb2.VerifyLedgerRequest(), timeout=5)
+    assert 0 == answer.different
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--listen", "0.0.0.0:0"], "others can reach this address"),
+        (["--listen", "[::]:0"], "others can reach this address"),
+        (["--listen", "0.0.0.0:0", "--tls-certificate", "CERT", "--tls-key", "KEY"], "others can reach"),
+        (["--tls-certificate", "CERT"], "both --tls-certificate and --tls-key"),
+        (["--access", "ACCESS"], "need --tls-certificate"),
+        (["--tls-client-ca", "CA"], "need --tls-certificate"),
+        (["--tls-certificate", "CERT", "--tls-key", "KEY", "--tls-client-ca", "CA"], "needs --access"),
+        (["--tls-certificate", "CERT", "--tls-key", "KEY", "--access", "ACCESS"], "need --tls-client-ca"),
+        (["--tls-certificate", "CERT", "--tls-key", "CERT"], "private key"),
+    ],
+)
+@pytest.mark.parametrize("service", [dp_main, budget_main])
+def test_a_service_does_not_start_half_protected(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    service: Callable[[list[str]], int],
+    words: list[str],
+    complaint: str,
+) -> None:
+    """What is missing is said in one line, with exit code 2."""
+    authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
+    certificate, key = authority.server()
+    access = access_file(tmp_path, issuer)
+    files = {"CERT": certificate, "KEY": key, "CA": authority.ca_file, "ACCESS": access}
+    base = dp_words(tmp_path) if service is dp_main else budget_words(tmp_path)
+    assert 2 == service([str(word) for word in (*base, *(files.get(word, word) for word in words))])
+    assert complaint in capsys.readouterr().err
+
+
+def test_plain_text_beyond_this_machine_can_be_asked_for_by_name(tmp_path: Path) -> None:
+    """`--insecure` is the one word that opens it."""
+    words = [*dp_words(tmp_path), "--listen", "0.0.0.0:0", "--insecure"]
+    with process("dp_service", words, tmp_path / "log") as ready:
+        assert ready["address"].startswith("0.0.0.0:")
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "dictionary"),
+        ("certificates: {}", "nobody could call"),
+        ("certificates: {'ana': [read]}", "certificates.ana"),
+        ("certificates: {'dns:a': [root]}", "certificates.dns:a.0"),
+        ("certificates: {'dns:a': [read], 'dns:a': [admin]}", "stands there twice"),
+        ("jwt: {key_file: x, algorithms: [none], issuer: i, audience: a}", "jwt.algorithms.0"),
+        ("jwt: {key_file: x, algorithms: [HS256], issuer: i, audience: a}", "jwt.algorithms.0"),
+        ("jwt: {key_file: x, algorithms: [ES256], issuer: '', audience: a}", "jwt.issuer"),
+        ("jwt: {key_file: /absent, algorithms: [ES256], issuer: i, audience: a}", "/absent"),
+        ("unknown: 1\ncertificates: {'dns:a': [read]}", "unknown"),
+    ],
+)
+def test_a_wrong_access_file_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, complaint: str
+) -> None:
+    """File and field, in one line, by `--validate` too."""
+    authority, access = Authority.new(tmp_path), tmp_path / "access.yaml"
+    access.write_text(content)
+    words = [*dp_words(tmp_path), *security_words(authority, access), "--validate"]
+    assert 2 == dp_main([str(word) for word in words])
+    said = capsys.readouterr().err
+    assert str(access) in said or complaint == "/absent"
+    assert complaint in said

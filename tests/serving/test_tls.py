@@ -1,0 +1,171 @@
+"""TLS of a server: new files without a restart, and no secret line without the right ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from pinot_connector.channels import open_channel
+from pinot_connector.endpoints import Credentials, Endpoint
+from serving.followed import SecurityError
+from serving.identity import certificate_names
+from serving.tls import TlsFiles, is_loopback, server_credentials
+from tests.serving.pki import Authority, dns, email, uri
+
+
+class Naming(grpc.GenericRpcHandler):
+    """Answers every call with the names of its caller."""
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        """Return the one handler."""
+
+        async def name(request: bytes, context: Any) -> bytes:
+            return "\n".join(sorted(certificate_names(context))).encode()
+
+        return grpc.unary_unary_rpc_method_handler(name)
+
+
+@asynccontextmanager
+async def serving(files: TlsFiles) -> AsyncIterator[str]:
+    """Serve on a free port and give the address."""
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((Naming(),))
+    port = server.add_secure_port("127.0.0.1:0", server_credentials(files))
+    await server.start()
+    yield f"127.0.0.1:{port}"
+    await server.stop(None)
+
+
+async def names(address: str, credentials: Credentials) -> str:
+    """Return the names that the server sees, by a connection of its own."""
+    async with open_channel(Endpoint(address, credentials)) as channel:
+        call: Any = channel.unary_unary("/any/Name")
+        return bytes(await call(b"", timeout=5)).decode()
+
+
+def shown_certificate(address: str) -> str:
+    """Return the certificate that a server shows to a new connection."""
+    host, _, port = address.rpartition(":")
+    return ssl.get_server_certificate((host, int(port)), timeout=5)
+
+
+def files_of(authority: Authority) -> TlsFiles:
+    """Return the files of a server that wants certificates of this authority."""
+    certificate, key = authority.server()
+    return TlsFiles(certificate, key, authority.ca_file)
+
+
+async def test_a_caller_is_known_by_every_name_and_its_kind(tmp_path: Path) -> None:
+    """A name of one kind is never taken for one of another."""
+    authority = Authority.new(tmp_path)
+    client = authority.client(uri("spiffe://x/app"), dns("app.example.org"), email("app@example.org"))
+    async with serving(files_of(authority)) as address:
+        seen = await names(address, client)
+    assert "dns:app.example.org\nemail:app@example.org\nuri:spiffe://x/app" == seen
+
+
+async def test_strangers_do_not_come_to_speak(tmp_path: Path) -> None:
+    """No certificate, one of another authority, or a server of another authority: no call is made."""
+    authority = Authority.new(tmp_path)
+    (tmp_path / "other").mkdir()
+    other = Authority.new(tmp_path / "other")
+    foreign = other.client(uri("spiffe://x/app"))
+    async with serving(files_of(authority)) as address:
+        for credentials in (
+            Credentials(authority.ca_file),
+            Credentials(authority.ca_file, foreign.certificate_file, foreign.key_file),
+            Credentials(other.ca_file),
+        ):
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await names(address, credentials)
+            assert grpc.StatusCode.UNAVAILABLE is error.value.code()
+
+
+async def test_new_files_serve_new_handshakes_without_a_restart(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The certificate, its key and the clients' authority are all replaced; half a change changes nothing."""
+    authority = Authority.new(tmp_path)
+    files = TlsFiles(*authority.server())
+    async with serving(files) as address:
+        first = await in_thread(address)
+        certificate, key = authority.server("next")
+        files.certificate.write_bytes(certificate.read_bytes())
+        with caplog.at_level(logging.ERROR):
+            assert first == await in_thread(address)
+        assert "stays in force" in caplog.text
+        files.key.write_bytes(key.read_bytes())
+        assert certificate.read_text().strip() == (await in_thread(address)).strip()
+
+
+async def in_thread(address: str) -> str:
+    """Return the shown certificate while the event loop goes on."""
+    return await asyncio.to_thread(shown_certificate, address)
+
+
+async def test_a_new_authority_of_clients_counts_from_the_next_handshake(tmp_path: Path) -> None:
+    """Whoever has a certificate of the authority before is a stranger then."""
+    authority = Authority.new(tmp_path)
+    (tmp_path / "next").mkdir()
+    following = Authority.new(tmp_path / "next")
+    files = files_of(authority)
+    old, new = authority.client(dns("old")), following.client(dns("new"))
+    async with serving(files) as address:
+        assert "dns:old" == await names(address, old)
+        authority.ca_file.write_bytes(following.ca_file.read_bytes())
+        certificate, key = following.server()
+        files.certificate.write_bytes(certificate.read_bytes())
+        files.key.write_bytes(key.read_bytes())
+        assert "dns:new" == await names(address, new)
+        with pytest.raises(grpc.aio.AioRpcError):
+            await names(address, Credentials(following.ca_file, old.certificate_file, old.key_file))
+
+
+@pytest.mark.parametrize("spoilt", ["certificate", "key", "client_ca"])
+@pytest.mark.parametrize("content", ["", "garbage", None])
+def test_files_that_cannot_be_used_are_named(tmp_path: Path, spoilt: str, content: str | None) -> None:
+    """A missing, empty or senseless file is an error before anything is served."""
+    files = files_of(Authority.new(tmp_path))
+    path: Path = getattr(files, spoilt)
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(SecurityError, match=str(path)):
+        server_credentials(files)
+
+
+def test_a_key_of_another_certificate_is_refused(tmp_path: Path) -> None:
+    """gRPC itself would only find out on each handshake."""
+    authority = Authority.new(tmp_path)
+    certificate, _ = authority.server()
+    _, key = authority.server("other")
+    with pytest.raises(SecurityError, match="expected the key of the certificate"):
+        server_credentials(TlsFiles(certificate, key))
+
+
+@pytest.mark.parametrize(
+    ("listen", "expected"),
+    [
+        ("127.0.0.1:1", True),
+        ("127.9.9.9:1", True),
+        ("localhost:1", True),
+        ("[::1]:1", True),
+        ("0.0.0.0:1", False),
+        ("[::]:1", False),
+        ("10.0.0.1:1", False),
+        ("localhost.example.org:1", False),
+        ("127.0.0.1.example.org:1", False),
+        ("2130706433:1", False),
+        ("[::ffff:10.0.0.1]:1", False),
+        (":1", False),
+    ],
+)
+def test_only_addresses_of_this_machine_are_loopback(listen: str, expected: bool) -> None:
+    """What is not certainly this machine's own counts as the network."""
+    assert expected is is_loopback(listen)

@@ -1,0 +1,166 @@
+"""A question means the same on every Spark: no setting of an application's, and no odd text, changes what is asked."""
+
+# ruff: noqa: S608  (the SQL is these tests' own)
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from pyspark.sql import SparkSession
+
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.render import render
+from dp_service.queries.render.dialects import DIALECTS, literal
+from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import HistogramQuery, Measure
+from pinot_connector import PrivateClient, PrivateResult
+from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, EngineQuery, ExpectedColumn
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.engines.spark import SparkEngine
+from pinot_connector.errors import EngineError
+from tests.connector.world import World, copy, new_account, running_world
+from tests.queries.drawing import TEXTS
+
+ODD = [
+    *TEXTS,
+    "${env:HOME}",
+    "${spark.app.name}",
+    "$",
+    "\\u0024{env:HOME}",
+    "\\",
+    "\\\\'",
+    "' OR '1'='1",
+    "a''b",
+    'a"b`c',
+    "line\r\nbreak\u2028\x85\x1a",
+    "?:p0",
+    "/* */ -- {x}",
+    "\\%\\_\\0\\x41\\101",
+]
+
+
+def test_any_text_is_itself_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """No text is read as an escape or replaced by what the server's environment holds, in any application."""
+    rows = [(text, f"m{number}") for number, text in enumerate(dict.fromkeys(ODD))]
+    path = tmp_path / "t.parquet"
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (text VARCHAR, m VARCHAR)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        connection.execute(f"COPY t TO '{path}' (FORMAT parquet)")
+    listed = ", ".join(literal(text, DIALECTS["spark"]) for text, _ in rows)
+    sql = f"SELECT `text`, COUNT(DISTINCT `m`) AS gris_count FROM `t` WHERE `text` IN ({listed}) GROUP BY `text`"
+    query = EngineQuery("t", sql, (ExpectedColumn("text", ColumnType.STRING),), 100)
+    engine = SparkEngine(spark, {"t": str(path)})
+    answer = engine.run(query, engine.data_version("t"))
+    assert {text for text, _ in rows} == set(answer.elements[0])
+
+
+def test_no_text_is_replaced_by_what_the_environment_holds(spark: SparkSession) -> None:
+    """Not even where a session substitutes variables, which Spark does inside texts and before it parses anything."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.parser.escapedStringLiterals", "false")
+    assert session.sql("SELECT '${env:PATH}'").first() != ("${env:PATH}",)
+    listed = ", ".join(f"{literal(text, DIALECTS['spark'])} AS c{number}" for number, text in enumerate(ODD))
+    assert tuple(ODD) == session.sql(f"SELECT {listed}").first()
+
+
+def _days(day: str) -> int:
+    return (datetime.date.fromisoformat(day) - datetime.date(1970, 1, 1)).days
+
+
+ODD_POLICY = parse_policy("""
+epsilon_per: 1
+delta: 1e-2
+tables:
+  odd:
+    member: m
+    measures: {distinct_members: true}
+    columns:
+      name: {type: string, group_by: true, delta: 1}
+      day: {type: date, group_by: true, delta: 1}
+      kept: {type: date, group_by: true, delta: 1, nulls: keep, null_value: 1970-01-01}
+""")
+
+
+_DAYS = {_days("0001-01-01"): 1, _days("2019-01-01"): 2, _days("2019-01-02"): 1}
+
+
+@pytest.mark.parametrize(
+    ("dimension", "expected"),
+    [("day", _DAYS), ("kept", _DAYS | {0: 3}), ("name", {"a": 5, "y" * 1024: 1})],
+)
+def test_a_row_that_no_answer_can_carry_is_left_out(
+    spark: SparkSession, tmp_path: Path, dimension: str, expected: dict[object, int]
+) -> None:
+    """A day beyond the year 9999, a text without end, texts that are no UTF-8: none decides if there is an answer."""
+    path = str(tmp_path / "odd")
+    spark.sql("""
+        SELECT m, CAST(name AS STRING) AS name, day, day AS kept FROM VALUES
+            (1, BINARY('a'), DATE '2019-01-01'), (2, BINARY('a'), DATE '2019-01-01' + 4000000),
+            (3, BINARY('a'), DATE '1970-01-01' - 800000), (4, BINARY('a'), DATE '0001-01-01'),
+            (5, BINARY(repeat('x', 1025)), DATE '2019-01-01'), (6, BINARY(repeat('y', 1024)), DATE '2019-01-02'),
+            (7, X'61FF', DATE '1970-01-01' - 900000), (8, X'61FE', NULL), (9, X'C0AF', NULL), (10, BINARY('a'), NULL)
+            AS t(m, name, day)
+    """).coalesce(1).write.parquet(path)
+    query = HistogramQuery("odd", (dimension,), Measure.DISTINCT_MEMBERS)
+    resolution = resolve(query, ODD_POLICY, now=0)
+    columns = tuple(ExpectedColumn(name, ColumnType(kind.value)) for name, kind in resolution.columns)
+    engine = SparkEngine(spark, {"odd": path})
+    answer = engine.run(
+        EngineQuery("odd", render(resolution, "spark"), columns, resolution.row_limit),
+        engine.data_version("odd"),
+    )
+    assert expected == dict(zip(answer.elements[0], answer.counts, strict=True))
+
+
+def test_a_broken_file_is_no_answer_on_the_rest(spark: SparkSession, tmp_path: Path) -> None:
+    """An application that skips such files has the rest counted, and nothing says so."""
+    copy("SELECT range AS m, 'a' AS element FROM range(5)", tmp_path / "good.parquet")
+    broken = bytearray((tmp_path / "good.parquet").read_bytes())
+    broken[4:40] = b"\xff" * 36
+    (tmp_path / "bad.parquet").write_bytes(broken)
+    sql = "SELECT element, COUNT(DISTINCT m) AS gris_count FROM t GROUP BY element"
+    query = EngineQuery("t", sql, (ExpectedColumn("element", ColumnType.STRING),), 10)
+    engine = SparkEngine(spark, {"t": str(tmp_path)})
+    with pytest.raises(EngineError):
+        engine.run(query, engine.data_version("t"))
+
+
+def test_a_directorys_name_has_no_type(spark: SparkSession, tmp_path: Path) -> None:
+    """Were `kind=12` a number until a `kind=x` comes, that one row would decide whether there is an answer."""
+    (tmp_path / "kind=12").mkdir()
+    copy("SELECT range AS m FROM range(5)", tmp_path / "kind=12" / "a.parquet")
+    sql = "SELECT kind, COUNT(DISTINCT m) AS gris_count FROM t GROUP BY kind"
+    query = EngineQuery("t", sql, (ExpectedColumn("kind", ColumnType.STRING),), 10)
+    engine = SparkEngine(spark, {"t": str(tmp_path)})
+    assert EngineAnswer((["12"],), [5], engine.data_version("t")) == engine.run(
+        query, engine.data_version("t")
+    )
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Both services as processes."""
+    with running_world(tmp_path_factory.mktemp("world")) as world:
+        yield world
+
+
+def test_two_engines_give_one_release_of_a_declared_version(world: World, spark: SparkSession) -> None:
+    """What was paid for on DuckDB is free on Spark, element for element and count for count, noise and all."""
+    path = world.directory / "pinned.parquet"
+    copy("SELECT range AS member_id, 'e' || (range % 7) AS element FROM range(3000)", path)
+    account = new_account()
+
+    def ask(engine: Engine) -> PrivateResult:
+        with PrivateClient(dp=world.dp, budget=world.budget, account=account, engine=engine) as client:
+            result = client.histogram("pinned", "element")
+        engine.close()
+        return result
+
+    first = ask(DuckDBEngine({"pinned": path}))
+    again = ask(SparkEngine(spark, {"pinned": str(path)}))
+    assert (first.rows, first.release_id) == (again.rows, again.release_id)
+    assert (again.charged.information, again.charged.calls) == (0, 0)
