@@ -28,9 +28,10 @@ from pinot_connector.releases import Noisy, merged
 
 MAX_UNARY_BYTES = 3 * 2**20
 
-_SERVICE = dp_pb2.DESCRIPTOR.services_by_name["DpService"]
+_SERVICE = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 _REPEATED_BY_GRPC = [
-    f"{_SERVICE.full_name}/{method.name}" for method in _SERVICE.methods if method.name != "AddNoise"
+    f"{_SERVICE}/{method}"
+    for method in ("TranslateQuery", "EstimateCost", "AddNoiseUnary", "GetCatalog", "DescribeGuarantee")
 ]
 
 _Columns = tuple[ExpectedColumn, ...]
