@@ -56,13 +56,14 @@ def main(arguments: list[str] | None = None) -> int:
         security = Security(SecurityOptions.of(options), METHODS)
         if options.validate:
             return 0
+        store = _store_address(options)
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.confirm_restored:
-            return asyncio.run(_confirm_restored(options, settings.current.configuration))
+            return asyncio.run(_confirm_restored(options, store, settings.current.configuration))
         if options.workers > 1:
-            return asyncio.run(_supervise(options))
-        asyncio.run(_run(options, settings, security))
+            return asyncio.run(_supervise(options, store))
+        asyncio.run(_run(options, settings, security, store))
     except (ConfigurationError, TicketKeyError, StoreUnusableError, ListenError, SecurityError) as error:
         return _fail(error, EXIT_MISCONFIGURED)
     except StoreUnavailableError as error:
@@ -70,9 +71,22 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-async def _confirm_restored(options: argparse.Namespace, configuration: Configuration) -> int:
+def _store_address(options: argparse.Namespace) -> str:
+    if options.store_file is None:
+        return str(options.store)
+    try:
+        address = Path(options.store_file).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise ConfigurationError(f"--store-file {options.store_file}: {reason}") from None
+    if not address or len(address.splitlines()) != 1:
+        raise ConfigurationError(f"--store-file {options.store_file}: expected one line, the store's address")
+    return address
+
+
+async def _confirm_restored(options: argparse.Namespace, address: str, configuration: Configuration) -> int:
     count = await confirm_restored(
-        options.store,
+        address,
         configuration.limit_of,
         configuration.named_levels(),
         allow_volatile=configuration.allow_volatile,
@@ -82,7 +96,7 @@ async def _confirm_restored(options: argparse.Namespace, configuration: Configur
     return 0
 
 
-async def _run(options: argparse.Namespace, settings: LiveSettings, security: Security) -> None:
+async def _run(options: argparse.Namespace, settings: LiveSettings, security: Security, address: str) -> None:
     stop = _stop_event()
 
     def server() -> grpc.aio.Server:
@@ -91,7 +105,7 @@ async def _run(options: argparse.Namespace, settings: LiveSettings, security: Se
     if options.worker:
         stop_with_supervisor(stop)
     allow_volatile = settings.current.configuration.allow_volatile
-    store = await open_store(options.store, allow_volatile=allow_volatile, mark=options.mark)
+    store = await open_store(address, allow_volatile=allow_volatile, mark=options.mark)
     spare_the_collector()
     following = asyncio.create_task(settings.follow(options.config))
     try:
@@ -124,13 +138,14 @@ async def _run(options: argparse.Namespace, settings: LiveSettings, security: Se
         await store.close()
 
 
-async def _supervise(options: argparse.Namespace) -> int:
-    if options.store.startswith("sqlite:"):
+async def _supervise(options: argparse.Namespace, store: str) -> int:
+    if store.startswith("sqlite:"):
         raise StoreUnusableError(
             "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
         )
-    arguments = ["--config", str(options.config), "--store", options.store]
-    arguments += SecurityOptions.of(options).words()
+    # A worker reads the file itself: what stands in it must not come into any command line.
+    named = ["--store", store] if options.store_file is None else ["--store-file", str(options.store_file)]
+    arguments = ["--config", str(options.config), *named, *SecurityOptions.of(options).words()]
     if options.reflection:
         arguments.append("--reflection")
     if options.mark is not None:
@@ -164,8 +179,12 @@ def _fail(error: Exception, code: int) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("budget_service", description="A strict ledger of privacy budgets.")
     parser.add_argument("--config", type=Path, required=True, help="budget.yaml")
-    parser.add_argument(
+    stores = parser.add_mutually_exclusive_group()
+    stores.add_argument(
         "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis[s]://... or postgresql://..."
+    )
+    stores.add_argument(
+        "--store-file", type=Path, help="a file with the store's address, for one that holds a password"
     )
     parser.add_argument("--listen", default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one")
     parser.add_argument(

@@ -35,6 +35,8 @@ GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
 # The whole comes last, so that whoever sees it serve finds its parts serving.
 SERVICES = (SERVICE_NAME, OVERALL)
+ALIVE = f"{SERVICE_NAME}/alive"
+"""The health check's name that serves as long as the process can answer, whatever its store does."""
 HEALTH_SERVICE_NAME = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 
 # So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
@@ -43,6 +45,8 @@ MAX_PENDING_CALLS = 100_000
 OPTIONS = (
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
+    # By default a client that asks more often than every five minutes whether this lives is sent away.
+    ("grpc.http2.min_ping_interval_without_data_ms", 4000),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
 )
@@ -125,6 +129,7 @@ async def serving(
         )
     address = _bind(server, listen, security)
     await report(health_service, SERVICES, serving=False)
+    await report(health_service, (ALIVE,), serving=True)
     await server.start()
     followers = (pulse.watch(), pulse.check_again_and_again(), watch(pulse, health_service, SERVICES))
     following = [asyncio.create_task(each) for each in followers]

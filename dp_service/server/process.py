@@ -33,6 +33,7 @@ from serving.security import Security, SecurityOptions, add_security_options
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
 GRACE_SECONDS = 10.0
+PING_INTERVAL_MS = 4000
 LOOK_SECONDS = 1.0
 POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 """The health check's name that serves exactly while the policy file's content is what is served."""
@@ -134,6 +135,8 @@ async def serve(
             ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
             ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
             ("grpc.so_reuseport", 0),
+            # By default a client that asks more often than every five minutes whether this lives is sent away.
+            ("grpc.http2.min_ping_interval_without_data_ms", PING_INTERVAL_MS),
         ],
     )
     dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
