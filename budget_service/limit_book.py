@@ -34,6 +34,9 @@ class Found:
     version: int
 
 
+UNKNOWN = Found((), 0)
+
+
 class LimitBook:
     """Applies requests, and reads, with the limits that are in force."""
 
@@ -43,15 +46,19 @@ class LimitBook:
         self._configuration = settings.current.configuration
         self._found: OrderedDict[Account, Found] = OrderedDict()
 
+    def at_hand(self, account: Account) -> Found:
+        """Return the limits of an account as they were found last; UNKNOWN if only the ledger can tell."""
+        return self._kept(account) or UNKNOWN
+
     async def apply(self, request: BudgetRequestT) -> Answer:
-        """Apply a request; see `Store.apply`. Raises AccountUnknownError."""
+        """Apply a request that was made with the limits `at_hand`; see `Store.apply`. Raises AccountUnknownError."""
+        if not request.levels:
+            request = await self._with_limits(request)
         for _ in range(MAX_ATTEMPTS):
-            found = self._kept(request.account) or await self._look_up(request.account)
             try:
-                asked = replace(request, levels=found.levels, limits_version=found.version)
-                return await self._store.apply(asked)
+                return await self._store.apply(request)
             except LimitsChangedError:
-                await self._look_up(request.account)
+                request = await self._with_limits(request)
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     async def read(self, account: Account) -> Statement:
@@ -90,6 +97,10 @@ class LimitBook:
             return self._keep(account, StoredLimits())
         except AccountUnknownError:
             return None
+
+    async def _with_limits(self, request: BudgetRequestT) -> BudgetRequestT:
+        found = await self._look_up(request.account)
+        return replace(request, levels=found.levels, limits_version=found.version)
 
     async def _look_up(self, account: Account) -> Found:
         self._found.pop(account, None)

@@ -15,6 +15,7 @@ from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Charge, Release, Reserve
 from budget_service.ledger.values import Account, Cost, InvalidFieldError, Mode
 from budget_service.ledger.windows import SECOND, Microseconds, Window
+from budget_service.limit_book import Found
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
 SHORTEST_TTL: Microseconds = SECOND
@@ -29,9 +30,10 @@ _MODES = {Mode.ENFORCE: pb.MODE_ENFORCE, Mode.TRACK: pb.MODE_TRACK}
 _KEPT_LEVELS = 10_000
 
 
-def parse_reserve(message: pb.ReserveBudgetRequest, reservation_id: str, *, forfeits: bool) -> Reserve:
-    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
-    account = parse_account(message.account)
+def parse_reserve(
+    message: pb.ReserveBudgetRequest, account: Account, limits: Found, reservation_id: str, *, forfeits: bool
+) -> Reserve:
+    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     return Reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
         unit_id=parse_unit_id(message.max_cost.unit_id, "max_cost.unit_id"),
@@ -39,15 +41,15 @@ def parse_reserve(message: pb.ReserveBudgetRequest, reservation_id: str, *, forf
         request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
         account=account,
-        levels=(),
+        levels=limits.levels,
+        limits_version=limits.version,
         reservation_id=reservation_id,
         forfeits=forfeits,
     )
 
 
-def parse_charge(message: pb.UpdateBudgetRequest) -> Charge:
-    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
-    account = parse_account(message.account)
+def parse_charge(message: pb.UpdateBudgetRequest, account: Account, limits: Found) -> Charge:
+    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     if len(message.charge_ticket) > MAX_TICKET_BYTES:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
     return Charge(
@@ -59,18 +61,19 @@ def parse_charge(message: pb.UpdateBudgetRequest) -> Charge:
         query_id=_optional_id(message.query_id, "query_id"),
         charge_ticket=message.charge_ticket,
         account=account,
-        levels=(),
+        levels=limits.levels,
+        limits_version=limits.version,
     )
 
 
-def parse_release(message: pb.ReleaseReservationRequest) -> Release:
-    """Return what is asked, its limits still to be found, or raise InvalidFieldError."""
-    account = parse_account(message.account)
+def parse_release(message: pb.ReleaseReservationRequest, account: Account, limits: Found) -> Release:
+    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     return Release(
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=parse_id(message.reservation_id, "reservation_id"),
         account=account,
-        levels=(),
+        levels=limits.levels,
+        limits_version=limits.version,
     )
 
 

@@ -88,7 +88,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         # An id that nobody can guess: whoever names a reservation has been told of it.
         forfeits = self._settings.current.configuration.expired is Expired.FORFEIT
-        request = messages.parse_reserve(message, secrets.token_hex(16), forfeits=forfeits)
+        account = messages.parse_account(message.account)
+        limits = self._limits.at_hand(account)
+        request = messages.parse_reserve(message, account, limits, secrets.token_hex(16), forfeits=forfeits)
         answer = await self._limits.apply(request)
         outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
@@ -100,7 +102,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         )
 
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
-        request = messages.parse_charge(message)
+        account = messages.parse_account(message.account)
+        request = messages.parse_charge(message, account, self._limits.at_hand(account))
         if (tickets := self._settings.current.tickets) is not None:
             await self._demand_ticket(tickets, request)
         answer = await self._limits.apply(request)
@@ -108,7 +111,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         return messages.charged_message(outcome, request, replayed=answer.replayed)
 
     async def _release(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
-        request = messages.parse_release(message)
+        account = messages.parse_account(message.account)
+        request = messages.parse_release(message, account, self._limits.at_hand(account))
         answer = await self._limits.apply(request)
         outcome = success(answer, Released, request)
         returned = messages.cost_message(outcome.returned, outcome.unit_id)

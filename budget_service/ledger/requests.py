@@ -163,4 +163,4 @@ def _cost_parts(cost: Cost, unit_id: str) -> tuple[str, str, str]:
 
 def _fingerprint(account: Account, said: Iterable[str]) -> Fingerprint:
     # The account comes first as one part: its own slashes keep its segments apart.
-    return digest(part.encode() for part in (account.text, *said))
+    return digest([part.encode() for part in (account.text, *said)])

@@ -75,6 +75,10 @@ class WindowRule:
     zone: str
     days: int = 0
 
+    def __hash__(self) -> int:
+        # Rules are looked up several times a request, and few share a zone.
+        return hash(self.zone)
+
     def around(self, now: Microseconds) -> Span:
         """Return the span that contains `now`."""
         last = _last_spans.get(self)

@@ -30,6 +30,7 @@ from budget_service.ledger.values import Cost, Mode, Unit
 from budget_service.ledger.windows import Window
 
 NEVER = ""
+_MODES = {mode.value: mode for mode in Mode}
 
 
 def encode_outcome(outcome: Outcome) -> str:
@@ -48,7 +49,7 @@ def decode_outcome(text: str | bytes) -> Outcome:
     if kind == "charged":
         information, calls, already_paid, levels = parts
         return Charged(
-            _cost(information, calls), already_paid == "1", tuple(_level(*each) for each in levels)
+            _cost(information, calls), already_paid == "1", tuple([_level(each) for each in levels])
         )
     if kind == "released":
         information, calls, unit_id = parts
@@ -153,10 +154,17 @@ def _root_outcome_parts(outcome: RootOutcome) -> list[str]:
     return ["currency", outcome.unit_id, str(outcome.begins_at)]
 
 
-def _level(depth: str, *parts: str) -> LevelStatus:
-    max_information, max_calls, mode, start, end, *used = parts
-    maximum, spent, reserved = _cost(max_information, max_calls), _cost(*used[:2]), _cost(*used[2:])
-    return LevelStatus(int(depth), maximum, Mode(mode), Window(int(start), decode_end(end)), spent, reserved)
+def _level(parts: list[str]) -> LevelStatus:
+    depth, max_information, max_calls, mode, start, end, *used = parts
+    spent_information, spent_calls, reserved_information, reserved_calls = used
+    return LevelStatus(
+        int(depth),
+        Cost(int(max_information), int(max_calls)),
+        _MODES[mode],
+        Window(int(start), decode_end(end)),
+        Cost(int(spent_information), int(spent_calls)),
+        Cost(int(reserved_information), int(reserved_calls)),
+    )
 
 
 def _shortfall_parts(missing: Shortfall) -> list[str]:

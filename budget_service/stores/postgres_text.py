@@ -29,6 +29,7 @@ from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.stores.codec import decode_outcome
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 # What is out of date goes a little at a time, faster than it comes.
 PURGED_AT_ONCE = 20
@@ -46,7 +47,7 @@ def argument(request: Request, guess: Microseconds, clock: Microseconds | None) 
         "retention": RETENTION,
         "refusal_retention": REFUSAL_RETENTION,
     }
-    return json.dumps(told | _fields(request, guess), ensure_ascii=False)
+    return _ENCODER.encode(told | _fields(request, guess))
 
 
 def parse_answer(kind: str, text: str) -> Answer:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -68,13 +69,15 @@ from budget_service.stores.interface import BalancePage
 
 LEDGER_KEY = "gris:ledger"
 ROOT_KEYS = "gris:{*}:root"
+_READ = ("root", "balances", "reservations", "ends")
 FIELDS_AT_ONCE = 1000
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
 def reading_keys(root: str) -> list[str]:
     """Return the keys of `read.lua`, in its order."""
-    return [_key(root, name) for name in ("root", "balances", "reservations", "ends")]
+    return [_key(root, name) for name in _READ]
 
 
 def limits_keys(root: str) -> list[str]:
@@ -143,10 +146,10 @@ def root_of(root_key: str) -> str:
 
 def request_keys(request: Request) -> list[str]:
     """Return the keys of a changing script, in the order of `ledger.lua`."""
-    root = request.account.root
+    prefix = _prefix(request.account.root)
     payer = "" if isinstance(request, RootRequest) else payer_of(request)
     named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits")
-    return reading_keys(root) + [_key(root, name) for name in named]
+    return [prefix + name for name in (*_READ, *named)]
 
 
 def argument(request: Request, guess: Microseconds, clock: str) -> str:
@@ -159,7 +162,7 @@ def argument(request: Request, guess: Microseconds, clock: str) -> str:
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
     }
-    return json.dumps(told | _fields(request, guess), ensure_ascii=False)
+    return _ENCODER.encode(told | _fields(request, guess))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -247,7 +250,12 @@ def _holds(kept: Any) -> tuple[Hold, ...]:
 
 
 def _key(root: str, name: str) -> str:
-    return f"gris:{{{quote(root, safe='')}}}:{name}"
+    return f"{_prefix(root)}{name}"
+
+
+@lru_cache(maxsize=1000)
+def _prefix(root: str) -> str:
+    return f"gris:{{{quote(root, safe='')}}}:"
 
 
 def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:

@@ -247,13 +247,29 @@ class SqliteStore:
             for each in batch:
                 await self._serve([each])
             return
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._committer, self._commit)
-        except Exception as error:
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[None] = loop.create_future()
+
+        def commit() -> None:
+            # The callers are told in the same turn of the loop that hears of it.
+            loop.call_soon_threadsafe(self._finish, batch, results, self._commit(), told)
+
+        self._committer.submit(commit)
+        await told
+
+    def _finish(
+        self,
+        batch: list[Waiting],
+        results: list[Answer | Exception],
+        failure: Exception | None,
+        told: asyncio.Future[None],
+    ) -> None:
+        if failure is not None:
             self._view.forget()
             # A commit that failed may still be found on the disk after a crash.
-            results = [OutcomeUnknownError(str(error)) for _ in batch]
+            results = [OutcomeUnknownError(str(failure)) for _ in batch]
         _tell(batch, results)
+        told.set_result(None)
 
     def _decide(self, batch: list[Waiting]) -> list[Answer | Exception]:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -280,13 +296,16 @@ class SqliteStore:
             self._view.note(request, decision.change)
         return decision.answer
 
-    def _commit(self) -> None:
+    def _commit(self) -> Exception | None:
+        """Wait for the disk, on the other thread; return why the commit failed, if it did."""
         try:
             self._connection.execute("COMMIT")
-        except sqlite3.Error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
+        except Exception as error:
+            with suppress(sqlite3.Error):
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+            return error
+        return None
 
 
 def _translated(error: Exception) -> Exception:

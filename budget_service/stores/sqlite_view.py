@@ -50,6 +50,10 @@ DUE = (
     f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND expires_at <= ? "  # noqa: S608 - a constant
     "ORDER BY expires_at, reservation_id LIMIT ?"
 )
+FIRST_STALE = (
+    "SELECT min(coalesce((SELECT min(keep_until) FROM outcomes), :none), "
+    "coalesce((SELECT min(keep_until) FROM payments), :none))"
+)
 NAMED = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND reservation_id = ?"  # noqa: S608 - a constant
 
 
@@ -66,6 +70,8 @@ class View:
         self._balances: dict[Account, Balance] = {}
         # When the first open reservation of a root lapses, or somewhat before.
         self._ends: dict[str, Microseconds] = {}
+        # When the first outcome or payment gets out of date, or somewhat before.
+        self._stale_from: Microseconds = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -154,6 +160,7 @@ class View:
         self._balances.update(change.balances)
         self._new_balances.update(change.balances)
         self._outcomes[root, request.request_id] = change.remembered
+        self._stale_from = min(self._stale_from, change.remembered.keep_until)
         self._journal.extend(change.journal)
         for ended in change.ended:
             self._reservations[root, ended] = None
@@ -189,10 +196,13 @@ class View:
 
     def purge(self, now: Microseconds, requests: int) -> None:
         """Remove outcomes and payments that are out of date."""
+        if now < self._stale_from:
+            return
         for table in ("outcomes", "payments"):
             stale = f"SELECT rowid FROM {table} WHERE keep_until <= ? LIMIT ?"  # noqa: S608 - constants
             delete = f"DELETE FROM {table} WHERE rowid IN ({stale})"  # noqa: S608 - constants
             self._connection.execute(delete, (now, PURGED_PER_REQUEST * requests))
+        (self._stale_from,) = self._connection.execute(FIRST_STALE, {"none": NO_END}).fetchone()
 
     def _remembered(self, request: Request) -> Remembered | None:
         key = (request.account.root, request.request_id)
@@ -261,6 +271,8 @@ class View:
             self._ends[root] = min(self._ends[root], opened.expires_at)
 
     def _pay(self, payer: str, payment: Payment) -> None:
+        if payment.keep_until is not None:
+            self._stale_from = min(self._stale_from, payment.keep_until)
         self._payments[payer, "release", payment.release_id] = payment
         if payment.query_id:
             self._payments[payer, "query", payment.query_id] = payment

@@ -9,7 +9,7 @@ import pytest
 from budget_service.configuration import AccountUnknownError, Configuration
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits, limit_text, parse_limit
 from budget_service.ledger.outcomes import Answer, Charged, Exhausted, LimitsSet, Reason, Refused
-from budget_service.ledger.requests import Charge, SetLimits
+from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, Limit, Mode
 from budget_service.ledger.windows import DAY, Period
 from budget_service.limit_book import LimitBook
@@ -32,9 +32,11 @@ def setting(id_: str, *changes: tuple[Account, Limit | None]) -> SetLimits:
     return SetLimits(account=COMPANY, request_id=id_, changes=changes)
 
 
-def unresolved(id_: str, cost: Cost, account: Account = ANALYST) -> Charge:
-    """Return a charge whose limits are still to be found."""
-    return replace(charge(id_, cost, account=account), levels=())
+async def charged_by(book: LimitBook, id_: str, cost: Cost, account: Account = ANALYST) -> Answer:
+    """Charge with the limits that a book has at hand, as a process does."""
+    found = book.at_hand(account)
+    asked = replace(charge(id_, cost, account=account), levels=found.levels, limits_version=found.version)
+    return await book.apply(asked)
 
 
 @pytest.mark.parametrize(
@@ -89,15 +91,15 @@ async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) 
     """Two processes share a ledger; lowered below what is spent it refuses, removed it is the configuration's."""
     one, two = LimitBook(any_store, SETTINGS), LimitBook(any_store, SETTINGS)
     for book, name in ((one, "a"), (two, "b")):
-        assert isinstance((await book.apply(unresolved(name, Cost(3, 1)))).outcome, Charged)
+        assert isinstance((await charged_by(book, name, Cost(3, 1))).outcome, Charged)
     await any_store.apply(setting("s", (ANALYST, limit(4, 4))))
     for book, name in ((one, "c"), (two, "d")):
-        assert isinstance((await book.apply(unresolved(name, Cost(1, 1)))).outcome, Exhausted)
+        assert isinstance((await charged_by(book, name, Cost(1, 1))).outcome, Exhausted)
         status = (await book.read(ANALYST)).levels[-1]
         assert (Cost(6, 2), Cost(4, 4), Cost(0, 2)) == (status.spent, status.maximum, status.remaining)
     await any_store.apply(setting("t", (ANALYST, None), (COMPANY, limit(8, 9, period=Period.NEVER))))
-    assert isinstance((await one.apply(unresolved("e", Cost(2, 1)))).outcome, Charged)
-    refused = (await two.apply(unresolved("f", Cost(7, 1)))).outcome
+    assert isinstance((await charged_by(one, "e", Cost(2, 1))).outcome, Charged)
+    refused = (await charged_by(two, "f", Cost(7, 1))).outcome
     assert isinstance(refused, Exhausted)
     assert [(each.depth, each.remaining) for each in refused.shortfalls] == [(1, 6), (2, 2)]
 
@@ -106,11 +108,11 @@ async def test_a_stored_limit_makes_its_account(any_store: Store) -> None:
     """And its removal ends it, though what was spent stays for the day it comes back."""
     book = LimitBook(any_store, SETTINGS)
     with pytest.raises(AccountUnknownError):
-        await book.apply(unresolved("a", Cost(1, 1), COLLEAGUE))
+        await charged_by(book, "a", Cost(1, 1), COLLEAGUE)
     await any_store.apply(setting("s", (COLLEAGUE, limit(4, 4))))
-    assert isinstance((await book.apply(unresolved("a", Cost(1, 1), COLLEAGUE))).outcome, Charged)
+    assert isinstance((await charged_by(book, "a", Cost(1, 1), COLLEAGUE)).outcome, Charged)
     await any_store.apply(setting("t", (COLLEAGUE, None)))
-    for gone in (book.apply(unresolved("b", Cost(1, 1), COLLEAGUE)), book.read(COLLEAGUE)):
+    for gone in (charged_by(book, "b", Cost(1, 1), COLLEAGUE), book.read(COLLEAGUE)):
         with pytest.raises(AccountUnknownError):
             await gone
     await any_store.apply(setting("u", (COLLEAGUE, limit(4, 4))))
@@ -142,6 +144,6 @@ async def test_limits_that_never_stand_still_are_unavailable(clock: SteppedClock
     restless = Restless(clock)
     await restless.apply(setting("a", (ANALYST, limit(4, 4))))
     book = LimitBook(restless, SETTINGS)
-    for call in (book.apply(unresolved("c", Cost(1, 1))), book.read(ANALYST)):
+    for call in (charged_by(book, "c", Cost(1, 1)), book.read(ANALYST)):
         with pytest.raises(StoreUnavailableError):
             await call

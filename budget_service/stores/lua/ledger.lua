@@ -381,6 +381,7 @@ local function payment_key(kind, id)
 end
 
 local function paid_in(kind, id)
+  if id == '' then return nil end
   local first, release_id = string.match(redis.call('GET', payment_key(kind, id)) or '', '^(%d+):(.*)$')
   local is_free = first and tonumber(first) >= currency_since and counts(leaf, tonumber(first))
   return is_free and release_id or nil
@@ -411,6 +412,24 @@ local function write_payment(payment, expires_in)
   end
   write('release', payment.release_id)
   if payment.query_id ~= '' then write('query', payment.query_id) end
+end
+
+-- Each command costs more than what it writes, and Lua cannot pass on any number of arguments.
+local FIELDS_AT_ONCE = 200
+
+local function write_balances()
+  local fields = {}
+  for level, balance in pairs(balances) do
+    if balance then
+      table.insert(fields, level)
+      table.insert(fields, balance_text(balance))
+    end
+    if #fields == FIELDS_AT_ONCE then
+      redis.call('HSET', balances_key, unpack(fields))
+      fields = {}
+    end
+  end
+  if #fields > 0 then redis.call('HSET', balances_key, unpack(fields)) end
 end
 
 local function write_reservations()
@@ -444,13 +463,10 @@ local function finish(outcome, payment)
     redis.call('HSET', root_key, 'currency_since', time_text(currency_since), 'next_unit_id', next_unit_id,
       'next_since', time_text(next_since))
   end
-  for level, balance in pairs(balances) do
-    if balance then redis.call('HSET', balances_key, level, balance_text(balance)) end
-  end
+  write_balances()
   write_reservations()
   write_journal()
   if payment then write_payment(payment, ends and milliseconds(keep_paid)) end
-  redis.call('DEL', outcome_key)
   redis.call('HSET', outcome_key, 'keep_until', time_text(keep_until), 'fingerprint', request.fingerprint,
     'outcome', text)
   redis.call('PEXPIRE', outcome_key, milliseconds(keep_until))
