@@ -1,6 +1,5 @@
 """`gris domain publish --engine spark`: the pairs that one machine reads, a whole file or none."""
 
-
 from __future__ import annotations
 
 import subprocess
