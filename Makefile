@@ -5,8 +5,13 @@ ENGINE ?= duckdb
 AGAINST ?= main
 BUF_VERSION := 1.75.0
 BIN := $(VENV)/bin
+# How an image is built: a command that takes its name, the build context and further arguments of `docker build`.
+IMAGE_BUILD ?= docker build --tag
+GRIS_TAG ?= latest
+IMAGES := dp-service budget-service gateway tools
+export DOCKER_BUILDKIT := 1
 
-.PHONY: audit bench-budget bench-domains bench-mechanisms bench-noise bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help pinot-stream protos rolling test
+.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-stream protos rolling test
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -47,7 +52,7 @@ demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on w
 test: $(VENV)/.dev ## run the tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
 	$(BIN)/python -m pytest
 
-check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos
+check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -56,6 +61,7 @@ check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos
 # Nothing that clients are built on may be taken away; a checkout without the branch has nothing to compare with.
 	@! git show-ref --quiet refs/heads/$(AGAINST) || (cd protos && set -x && ../node_modules/.bin/buf breaking --against "$$(git rev-parse --git-common-dir)#branch=$(AGAINST),subdir=protos")
 	$(BIN)/python protos/generate.py --check
+	$(BIN)/python -m deploy.kubernetes.validate
 
 format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
@@ -63,6 +69,33 @@ format: $(VENV)/.dev ## format the code
 
 protos: $(VENV)/.dev ## write protos/generated and docs/api
 	$(BIN)/python protos/generate.py
+
+images: ## build the images, and make the secrets that compose.yaml mounts
+	@$(PYTHON) deploy/compose/prepare.py
+	@for each in $(IMAGES); do \
+		$(IMAGE_BUILD) gris-$$each:$(GRIS_TAG) . --file deploy/Dockerfile --target $$each || exit 1; \
+	done
+
+# Brings images into the cluster's nodes, as `kind load docker-image` does; empty where the nodes pull them themselves.
+KUBERNETES_LOAD ?=
+kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again
+ifneq ($(KUBERNETES_LOAD),)
+	$(MAKE) images GRIS_TAG=local
+	@docker image inspect gris-pinot:local >/dev/null 2>&1 || $(IMAGE_BUILD) gris-pinot:local deploy/pinot
+	$(KUBERNETES_LOAD) $(addsuffix :local,$(addprefix gris-,$(IMAGES) pinot))
+endif
+	GRIS_TEST_KUBERNETES=1 $(BIN)/python -m pytest tests/kubernetes -s --durations=0
+
+# One lock for each image, for every platform, with the hash of every file; the index is not written into it.
+LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
+locks: $(VENV)/.dev ## renew the pinned packages of the images
+	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
+	$(LOCK) --extra budget --extra redis --extra postgres --extra telemetry --output-file deploy/locks/budget-service.txt
+	$(LOCK) --extra gateway --extra pinot --output-file deploy/locks/gateway.txt
+	$(LOCK) --extra all --output-file deploy/locks/tools.txt
+
+audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI
+	@for each in $(IMAGES); do $(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement deploy/locks/$$each.txt || exit 1; done
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.audit

@@ -6,8 +6,8 @@ With `--workers N` it runs N processes behind one port, for a store that several
 
 When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
 `admin_address` if `--admin-listen` asks for the administrator's service and `metrics_address` if `--metrics-listen`
-asks for metrics; its log goes to stderr. It exits with 2 if it
-is told something it cannot do, with 1 if the store cannot be reached.
+asks for metrics; its log goes to stderr. It exits with 2 if it is told something it cannot do, with 1 if the store
+cannot be reached.
 """
 
 from __future__ import annotations
@@ -64,15 +64,16 @@ def main(arguments: list[str] | None = None) -> int:
         security = Security(SecurityOptions.of(options), METHODS)
         if options.validate:
             return 0
+        store = _store_address(options)
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.confirm_restored:
-            return asyncio.run(_confirm_restored(options, settings.current.configuration))
+            return asyncio.run(_confirm_restored(options, store, settings.current.configuration))
         if options.workers > 1:
             with watched_workers(options.operating) as (environment, addresses):
-                return asyncio.run(_supervise(options, environment, addresses))
+                return asyncio.run(_supervise(options, store, environment, addresses))
         with watched("budget_service", options.operating) as seen:
-            asyncio.run(_run(options, settings, security, seen))
+            asyncio.run(_run(options, settings, security, store, seen))
     except (
         ConfigurationError,
         TicketKeyError,
@@ -87,9 +88,22 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-async def _confirm_restored(options: argparse.Namespace, configuration: Configuration) -> int:
+def _store_address(options: argparse.Namespace) -> str:
+    if options.store_file is None:
+        return str(options.store)
+    try:
+        address = Path(options.store_file).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise ConfigurationError(f"--store-file {options.store_file}: {reason}") from None
+    if not address or len(address.splitlines()) != 1:
+        raise ConfigurationError(f"--store-file {options.store_file}: expected one line, the store's address")
+    return address
+
+
+async def _confirm_restored(options: argparse.Namespace, address: str, configuration: Configuration) -> int:
     count = await confirm_restored(
-        options.store,
+        address,
         configuration.limit_of,
         configuration.named_levels(),
         allow_volatile=configuration.allow_volatile,
@@ -100,7 +114,7 @@ async def _confirm_restored(options: argparse.Namespace, configuration: Configur
 
 
 async def _run(
-    options: argparse.Namespace, settings: LiveSettings, security: Security, seen: Watched
+    options: argparse.Namespace, settings: LiveSettings, security: Security, address: str, seen: Watched
 ) -> None:
     stop = _stop_event()
     drain_seconds = options.operating.drain_seconds
@@ -115,9 +129,7 @@ async def _run(
     allow_volatile = settings.current.configuration.allow_volatile
     metrics = ledger_metrics(seen.registry)
     committed = uncounted if metrics is None else metrics.committed
-    store = await open_store(
-        options.store, allow_volatile=allow_volatile, mark=options.mark, committed=committed
-    )
+    store = await open_store(address, allow_volatile=allow_volatile, mark=options.mark, committed=committed)
     spare_the_collector()
     following = [asyncio.create_task(settings.follow(options.config))]
     if metrics is not None:
@@ -167,13 +179,15 @@ def ledger_metrics(registry: CollectorRegistry | None) -> LedgerMetrics | None:
 
 
 async def _supervise(
-    options: argparse.Namespace, environment: Mapping[str, str], started: Mapping[str, str]
+    options: argparse.Namespace, store: str, environment: Mapping[str, str], started: Mapping[str, str]
 ) -> int:
-    if options.store.startswith("sqlite:"):
+    if store.startswith("sqlite:"):
         raise StoreUnusableError(
             "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
         )
-    arguments = ["--config", str(options.config), "--store", options.store]
+    # A worker reads the file itself: what stands in it must not come into any command line.
+    named = ["--store", store] if options.store_file is None else ["--store-file", str(options.store_file)]
+    arguments = ["--config", str(options.config), *named]
     arguments += [*options.operating.arguments(), *SecurityOptions.of(options).words()]
     if options.reflection:
         arguments.append("--reflection")
@@ -212,8 +226,12 @@ def _fail(error: Exception, code: int) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("budget_service", description="A strict ledger of privacy budgets.")
     parser.add_argument("--config", type=Path, required=True, help="budget.yaml")
-    parser.add_argument(
+    stores = parser.add_mutually_exclusive_group()
+    stores.add_argument(
         "--store", default="sqlite:ledger.db", help="sqlite:PATH, redis[s]://... or postgresql://..."
+    )
+    stores.add_argument(
+        "--store-file", type=Path, help="a file with the store's address, for one that holds a password"
     )
     parser.add_argument("--listen", default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one")
     parser.add_argument(

@@ -39,6 +39,8 @@ STOP_AGAIN_SECONDS = 0.1
 SERVICES = (SERVICE_NAME, health.OVERALL)
 STORE = f"{SERVICE_NAME}/store"
 """The health check's name of the store, which says whether it is the store that keeps a service from serving."""
+ALIVE = f"{SERVICE_NAME}/alive"
+"""The health check's name that serves as long as the process can answer, whatever its store does."""
 
 # So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
 MAX_PENDING_CALLS = 100_000
@@ -46,6 +48,8 @@ MAX_PENDING_CALLS = 100_000
 OPTIONS = (
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
+    # By default a client that asks more often than every five minutes whether this lives is sent away.
+    ("grpc.http2.min_ping_interval_without_data_ms", 4000),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
 )
@@ -139,6 +143,7 @@ async def serving(
         sight.report("store", serving=serving)
 
     report(False)
+    health_service.report((ALIVE,), serving=True)
     await server.start()
     sight.report("server", serving=True)
     followers = (pulse.watch(), pulse.check_again_and_again(), watch(pulse, report))

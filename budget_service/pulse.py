@@ -101,6 +101,12 @@ class Pulse:
         self._doubt.clear()
 
     async def _gives_a_sign(self) -> bool:
+        signed = await self._signed()
+        # A connection may break while the store lives; the next one tells.
+        return bool(await self._signed() if signed is False else signed)
+
+    async def _signed(self) -> bool | None:
+        """Return whether the store answered; None: not yet."""
         # One that is overdue is waited for again: it comes when a store that was held up goes on.
         self._sign = self._sign or asyncio.create_task(self._store.ping())
         loop = asyncio.get_running_loop()
@@ -110,7 +116,7 @@ class Pulse:
             # This process was held up itself, and the answer may lie there unread.
             await asyncio.wait((self._sign,), timeout=SIGN_SECONDS)
         if not self._sign.done():
-            return False
+            return None
         sign, self._sign = self._sign, None
         return not sign.cancelled() and sign.exception() is None
 

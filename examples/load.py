@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,26 @@ def load(parquet: Path, table: str, *, controller: str, broker: str, segments: i
                 pinot.upload(table, names[number], rows.chunk(number, segments))
         pinot.wait_until_whole(table, segments, count)
     return version
+
+
+def wait_for_pinot(controller: str, broker: str, seconds: float) -> None:
+    """Return as soon as tables can be made and asked; raises LoadError if that takes longer than `seconds`."""
+    tenant = f"{controller.rstrip('/')}/tenants/DefaultTenant"
+    is_up = partial(_has_servers, tenant, f"{broker.rstrip('/')}/health")
+    if not _comes_true(is_up, seconds):
+        raise LoadError(f"waited {seconds:g} seconds in vain for servers at {controller} and for {broker}")
+
+
+def _has_servers(tenant: str, broker_health: str) -> bool:
+    try:
+        found = httpx.get(tenant, timeout=2.0)
+        return (
+            found.is_success
+            and bool(found.json()["ServerInstances"])
+            and httpx.get(broker_health, timeout=2.0).is_success
+        )
+    except (httpx.HTTPError, ValueError, KeyError):
+        return False
 
 
 @dataclass(frozen=True)
@@ -253,8 +274,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--parquet", type=Path, metavar="FILE", help="load this file as the --table instead")
     parser.add_argument("--segments", type=int, default=4, help="how many segments to make of each table")
+    parser.add_argument(
+        "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for Pinot to answer"
+    )
     chosen = parser.parse_args(arguments)
     try:
+        if chosen.wait:
+            wait_for_pinot(chosen.controller, chosen.broker, chosen.wait)
         for table, parquet in _chosen_tables(chosen.table, chosen.parquet).items():
             version = load(
                 parquet, table, controller=chosen.controller, broker=chosen.broker, segments=chosen.segments

@@ -54,7 +54,7 @@ class BudgetCalls:
     """budget_service, as one account sees it."""
 
     def __init__(self, address: Address, account: Sequence[str], timeouts: Timeouts) -> None:
-        self._channel = open_channel(address, _SERVICE, _REPEATED_BY_GRPC)
+        self._channel = open_channel(address, _REPEATED_BY_GRPC)
         self._stub: budget_pb2_grpc.BudgetServiceAsyncStub = budget_pb2_grpc.BudgetServiceStub(self._channel)  # type: ignore[assignment]
         self._account = budget_pb2.Account(path=account)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio

@@ -19,6 +19,14 @@ _OPTIONS = (
     # A service that was restarted should be found again within the deadline of one call.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
+    # A replica whose machine is gone says nothing at all: without asking whether it lives, each call that is sent there
+    # would wait until its deadline, for as long as the system takes to give up the connection.
+    ("grpc.keepalive_time_ms", 5000),
+    ("grpc.keepalive_timeout_ms", 5000),
+    # The first question of the kind goes out with a call, and by default its answer is waited for a minute.
+    ("grpc.http2.ping_timeout_ms", 5000),
+    # By default a name is looked up again after half a minute at the earliest: long after its replicas were replaced.
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),
 )
 _REPLICATED = ("dns:", "ipv4:", "ipv6:")
 
@@ -41,12 +49,12 @@ class Timeouts:
     reservation: int = 60
 
 
-def open_channel(address: Address, service: str, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
+def open_channel(address: Address, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
     """Opens a channel to a service; it belongs to the running event loop.
 
     An address in one of gRPC's own forms, "dns:///name:port" or "ipv4:host:port,host:port", is one of replicas, which
-    are used in turn, but for those whose health check says that `service` is not served there: one that is about to
-    end says so first. A plain "host:port" is one server, which says itself what it cannot do.
+    are used in turn, but for those whose health check says that they do not serve: one that is about to end says so
+    first. A plain "host:port" is one server, which says itself what it cannot do.
 
     Calls of the methods that are `repeated` ("package.Service/Method") are sent again by gRPC itself, as they are,
     where they end in UNAVAILABLE.
@@ -54,11 +62,11 @@ def open_channel(address: Address, service: str, repeated: Sequence[str] = ()) -
     Raises:
         InvalidQuestion: a file of the address's credentials cannot be used.
     """
-    config: dict[str, Any] = {"methodConfig": _repeating(repeated)}
     target = address if isinstance(address, str) else address.address
+    config: dict[str, Any] = {"methodConfig": _repeating(repeated)}
     if target.startswith(_REPLICATED):
         config["loadBalancingConfig"] = [{"round_robin": {}}]
-        config["healthCheckConfig"] = {"serviceName": service}
+        config["healthCheckConfig"] = {"serviceName": ""}
     options = (*_OPTIONS, ("grpc.service_config", json.dumps(config)))
     if isinstance(address, str):
         return grpc.aio.insecure_channel(target, options=options)
@@ -66,7 +74,7 @@ def open_channel(address: Address, service: str, repeated: Sequence[str] = ()) -
 
 
 def _repeating(methods: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns the method config; all repeats together wait less than a `budget_silence`."""
+    """Returns the method config; all repeats of one of the methods together wait less than a `budget_silence`."""
     names = [dict(zip(("service", "method"), method.split("/"), strict=True)) for method in methods]
     policy = {
         "maxAttempts": 4,

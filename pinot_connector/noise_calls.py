@@ -28,8 +28,13 @@ from pinot_connector.guarantees import Guarantee, guarantee_of
 from pinot_connector.histograms import chunks, histogram
 from pinot_connector.releases import Noisy, merged
 
-_SERVICE = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MAX_UNARY_BYTES = 3 * 2**20
+
+_SERVICE = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
+_REPEATED_BY_GRPC = [
+    f"{_SERVICE}/{method}"
+    for method in ("TranslateQuery", "EstimateCost", "AddNoiseUnary", "GetCatalog", "DescribeGuarantee")
+]
 
 _Columns = tuple[ExpectedColumn, ...]
 _Request = TypeVar("_Request", bound=Message)
@@ -37,10 +42,14 @@ _Response = TypeVar("_Response")
 
 
 class NoiseCalls:
-    """dp_service, as the connector sees it. It keeps no state, so nothing is repeated here: ask again instead."""
+    """dp_service, as the connector sees it.
+
+    It keeps no state, so that gRPC may send a call again where no answer came: another replica gives the same one.
+    Only a stream is not repeated: ask again instead.
+    """
 
     def __init__(self, address: Address, timeouts: Timeouts) -> None:
-        self._channel = open_channel(address, _SERVICE)
+        self._channel = open_channel(address, _REPEATED_BY_GRPC)
         self._stub: dp_pb2_grpc.DpServiceAsyncStub = dp_pb2_grpc.DpServiceStub(self._channel)  # type: ignore[assignment]
         self._timeout = timeouts.dp
 

@@ -68,7 +68,7 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
     def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
         path = account.split("/") if isinstance(account, str) else account
         self._account = None if path is None else budget_pb2.Account(path=checked_texts("account", path))
-        self._channel = open_channel(gateway, _SERVICE, _REPEATED_BY_GRPC)
+        self._channel = open_channel(gateway, _REPEATED_BY_GRPC)
         self._stub: app_pb2_grpc.PrivateQueryServiceAsyncStub = app_pb2_grpc.PrivateQueryServiceStub(
             self._channel
         )  # type: ignore[assignment]

@@ -40,6 +40,7 @@ MESSAGE_LIMIT_BYTES = 16 * 2**20
 GRACE_SECONDS = 10.0
 # So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
 MAX_PENDING_CALLS = 100_000
+PING_INTERVAL_MS = 4000
 LOOK_SECONDS = 1.0
 POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 """The health check's name that serves exactly while the policy file's content is what is served."""
@@ -148,6 +149,8 @@ async def serve(
             ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
             ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
             ("grpc.so_reuseport", 0),
+            # By default a client that asks more often than every five minutes whether this lives is sent away.
+            ("grpc.http2.min_ping_interval_without_data_ms", PING_INTERVAL_MS),
             *connection_options(drain_seconds),
         ],
     )

@@ -25,7 +25,6 @@ CALL_SECONDS = 5.0
 READ_SECONDS = 600.0
 PAGE = 1000
 
-_SERVICE = budget_pb2.DESCRIPTOR.services_by_name["BudgetService"].full_name
 _Response = TypeVar("_Response")
 
 
@@ -44,7 +43,7 @@ class Ledger:
     """A connection to one address of budget_service: the service's own, or the administrator's."""
 
     def __init__(self, address: str) -> None:
-        self._channel = open_channel(line_to(address), _SERVICE)
+        self._channel = open_channel(line_to(address))
         self._budget: Any = budget_pb2_grpc.BudgetServiceStub(self._channel)
         self._admin: Any = admin_pb2_grpc.BudgetAdminServiceStub(self._channel)
 

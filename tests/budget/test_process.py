@@ -50,16 +50,23 @@ class Service:
         return self.process.wait(timeout=20)
 
 
-def command(folder: Path, store: str, *more: str, configuration: str = CONFIGURATION) -> list[str]:
+def command(folder: Path, store: str | None, *more: str, configuration: str = CONFIGURATION) -> list[str]:
     """Return the command line of a service."""
     config = folder / "budget.yaml"
     config.write_text(configuration)
-    command = [sys.executable, "-m", "budget_service", "--config", str(config), "--store", store]
-    return [*command, *(() if "--listen" in more else ("--listen", "127.0.0.1:0")), *more]
+    command = [sys.executable, "-m", "budget_service", "--config", str(config)]
+    return [
+        *command,
+        *(() if store is None else ("--store", store)),
+        *(() if "--listen" in more else ("--listen", "127.0.0.1:0")),
+        *more,
+    ]
 
 
 @contextmanager
-def service(folder: Path, store: str, *more: str, configuration: str = CONFIGURATION) -> Iterator[Service]:
+def service(
+    folder: Path, store: str | None, *more: str, configuration: str = CONFIGURATION
+) -> Iterator[Service]:
     """Run a service and wait until it says that it is ready."""
     arguments = command(folder, store, *more, configuration=configuration)
     with (folder / "log").open("a") as log:
@@ -75,12 +82,23 @@ def service(folder: Path, store: str, *more: str, configuration: str = CONFIGURA
         process.stdout.close()
 
 
-def refused(folder: Path, store: str, *more: str, configuration: str = CONFIGURATION) -> tuple[int, str]:
+def refused(
+    folder: Path, store: str | None, *more: str, configuration: str = CONFIGURATION
+) -> tuple[int, str]:
     """Run a service that must not start; return its exit code and what it says."""
     arguments = command(folder, store, *more, configuration=configuration)
     done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, timeout=30, check=False)
     assert done.stdout == ""
     return done.returncode, done.stderr
+
+
+def refused_file(folder: Path, content: str | None) -> tuple[int, str]:
+    """Run a service that must not start on the address that a file holds."""
+    file = folder / "address"
+    file.unlink(missing_ok=True)
+    if content is not None:
+        file.write_text(content, encoding="utf-8", errors="surrogateescape")
+    return refused(folder, None, "--store-file", str(file))
 
 
 async def health(address: str, name: str = "") -> int:
@@ -212,6 +230,8 @@ async def test_a_service_outlives_its_redis(tmp_path: Path) -> None:
             assert error.code == grpc.StatusCode.UNAVAILABLE
             assert error.info.reason in {"STORE_UNAVAILABLE", "OUTCOME_UNKNOWN"}
             await health_becomes(running.address, NOT_SERVING)
+            # A restart would not bring the store back: whoever asks whether the process lives hears that it does.
+            assert await health(running.address, "gris.budget.v1.BudgetService/alive") == SERVING
             redis.start()
             await health_becomes(running.address, SERVING)
             assert (await stub.UpdateBudget(charging(request_id="before"))).replayed
@@ -230,6 +250,10 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
         (refused(tmp_path, f"sqlite:{tmp_path}/no/ledger.db"), 2, "no/ledger.db"),
         (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--listen", "nowhere"), 2, "HOST:PORT"),
         (refused(tmp_path, "redis://127.0.0.1:1/0"), 1, "127.0.0.1:1"),
+        (refused_file(tmp_path, ""), 2, "expected one line"),
+        (refused_file(tmp_path, "sqlite:a\nsqlite:b"), 2, "expected one line"),
+        (refused_file(tmp_path, "\udcff"), 2, "not UTF-8"),
+        (refused_file(tmp_path, None), 2, "No such file"),
     ]
     for (code, said), expected, word in wrong:
         assert (code, True) == (expected, word in said)

@@ -53,6 +53,11 @@ def workers_of(running: Service) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def command_line(pid: int) -> str:
+    """Return what a list of processes shows of one."""
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
 def gone(pid: int) -> bool:
     """Tell whether a process has ended; a zombie has."""
     try:
@@ -99,6 +104,17 @@ async def test_connections_are_spread_over_the_workers(tmp_path: Path, redis: Re
             os.kill(stopped, signal.SIGCONT)
         answered = sum(isinstance(answer, pb.GetBudgetResponse) for answer in answers)
         assert 0 < answered < CONNECTIONS
+
+
+async def test_an_address_in_a_file_stands_in_no_command_line(tmp_path: Path, redis: RedisServer) -> None:
+    """Whoever may list processes sees neither the supervisor's store nor a worker's."""
+    file = tmp_path / "address"
+    file.write_text(f"{redis.address}\n")
+    with service(tmp_path, None, "--store-file", str(file), *WORKERS) as running:
+        async with connected(running.address) as stub:
+            assert (await stub.UpdateBudget(charging(request_id="in-a-file"))).charged == cost()
+        pids = [running.process.pid, *workers_of(running)]
+        assert not any(redis.address in command_line(pid) for pid in pids)
 
 
 def test_a_service_with_workers_ends_when_told(tmp_path: Path, redis: RedisServer) -> None:

@@ -1,18 +1,10 @@
-"""Containers of the services and of Redis, on a network of their own.
-
-`GRIS_TEST_IMAGE_BUILDER` names a command that builds an image (tag, context, further arguments of `docker build`; the
-base image in `BASE_IMAGE`), `GRIS_TEST_REDIS_IMAGE` an image of Redis and `GRIS_TEST_JAVA_IMAGE` one with Java; without
-them Docker itself builds, and the images are the public ones. An image that cannot be had is a failure where a builder
-is named; elsewhere the registry may be out of reach, and what needs the image is skipped.
-"""
+"""One set of containers for all tests here: both services, Redis, PostgreSQL and, where a test asks for it, Pinot."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -21,17 +13,18 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
-ROOT = Path(__file__).resolve().parents[2]
-IMAGE = "gris:test"
-PORT = 50050
-IMAGE_USER = 10001
+from examples.load import TABLES, load, wait_for_pinot
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.engines.pinot import PinotEngine
+from tests.containers.images import ROOT, build_pinot, build_service, docker_answers, require_image
+from tests.containers.stack import IMAGE_USER, PORT, Placed, Services, placed, service
+from tests.kubernetes.application import BUDGETS
 
-
-def docker_answers() -> bool:
-    """Tell whether a Docker daemon can be used."""
-    if shutil.which("docker") is None:
-        return False
-    return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
+TABLE = "cofacts_feedback"
+CONTROLLER, BROKER = 9000, 8000
+PINOT_SECONDS = 180.0
+POSTGRES = {"POSTGRES_USER": "gris", "POSTGRES_PASSWORD": "secret"}
+POSTGRES_ADDRESS = "postgresql://gris:secret@postgres:5432/gris"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,111 +37,96 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(skip)
 
 
-@dataclass(frozen=True)
-class Services:
-    """Both services and their store, as containers; the addresses are of this machine."""
-
-    dp: DockerContainer
-    budget: DockerContainer
-    redis: DockerContainer
-
-    @property
-    def dp_address(self) -> str:
-        """Where dp_service listens."""
-        return _address(self.dp)
-
-    @property
-    def budget_address(self) -> str:
-        """Where budget_service listens."""
-        return _address(self.budget)
-
-
-def _address(container: DockerContainer) -> str:
-    return f"127.0.0.1:{container.get_exposed_port(PORT)}"
-
-
-def build_image(tag: str, context: Path, *arguments: str, base: str = "") -> str:
-    """Build an image as a user would, on the base image that the variable `base` names, if there is one."""
-    builder = os.environ.get("GRIS_TEST_IMAGE_BUILDER")
-    command = [builder, tag, str(context)] if builder else ["docker", "build", "--tag", tag, str(context)]
-    environment = dict(os.environ)
-    if base in environment:
-        environment["BASE_IMAGE"] = environment[base]
-    _run_or_skip(f"the image {tag} could not be built", [*command, *arguments], environment)
-    return tag
-
-
-def require_image(name: str) -> str:
-    """Have Docker pull an image that it does not have."""
-    inspected = subprocess.run(["docker", "image", "inspect", name], capture_output=True, check=False)
-    if inspected.returncode != 0:
-        _run_or_skip(f"the image {name} could not be pulled", ["docker", "pull", name], os.environ)
-    return name
-
-
-def _run_or_skip(problem: str, command: list[str], environment: Mapping[str, str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    if done.returncode == 0:
-        return
-    if "GRIS_TEST_IMAGE_BUILDER" in os.environ:
-        pytest.fail(f"{problem}: {done.stderr[-2000:]}")
-    lines = [line for line in done.stderr.splitlines() if line.strip()] or ["Docker does not say why"]
-    pytest.skip(f"{problem}: {lines[-1].strip()}")
-
-
-@pytest.fixture(scope="session")
-def image() -> str:
-    """Build the image of the services."""
-    return build_image(IMAGE, ROOT, "--file", str(ROOT / "deploy" / "Dockerfile"))
-
-
 @pytest.fixture(scope="session")
 def configuration(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write what is mounted into the containers: policy, budgets and a key that the containers' user may read."""
+    """Write what is mounted into the containers: policy, budgets, and secrets that the containers' user may read."""
     folder = tmp_path_factory.mktemp("configuration")
     folder.chmod(0o755)
-    for name in ("policy.yaml", "budget.yaml"):
-        (folder / name).write_text((ROOT / "examples" / name).read_text())
-    key = folder / "noise.key"
-    key.write_bytes(os.urandom(32))
-    key.chmod(0o400)
-    if os.getuid() == 0:
-        os.chown(key, IMAGE_USER, IMAGE_USER)
+    (folder / "policy.yaml").write_text((ROOT / "examples" / "policy.yaml").read_text())
+    (folder / "budget.yaml").write_text((ROOT / "examples" / "budget.yaml").read_text() + BUDGETS)
+    for name, content in {"noise.key": os.urandom(32), "store.address": POSTGRES_ADDRESS.encode()}.items():
+        secret = folder / name
+        secret.write_bytes(content)
+        secret.chmod(0o400)
+        if os.getuid() == 0:
+            os.chown(secret, IMAGE_USER, IMAGE_USER)
     return folder
 
 
 @pytest.fixture(scope="session")
-def services(image: str, configuration: Path) -> Iterator[Services]:
-    """Start Redis and both services; stop them in the end."""
-    redis_image = require_image(os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7"))
+def network() -> Iterator[Network]:
+    """Make the network that all containers are on."""
     if not testcontainers_config.ryuk_disabled:
         require_image(testcontainers_config.ryuk_image)
-    with Network() as network:
-        redis = DockerContainer(redis_image).with_network(network).with_network_aliases("redis")
-        redis.with_command(
-            "redis-server --bind 0.0.0.0 --protected-mode no --appendonly yes --maxmemory-policy noeviction"
-        )
-        redis.waiting_for(LogMessageWaitStrategy("Ready to accept connections"))
-        dp = _service(
-            image,
-            network,
-            configuration,
-            "-m dp_service --policy /etc/gris/policy.yaml --key-file /etc/gris/noise.key",
-        )
-        budget = _service(
-            image,
-            network,
-            configuration,
-            "-m budget_service --config /etc/gris/budget.yaml --store redis://redis:6379/0",
-        )
-        with redis, dp, budget:
-            yield Services(dp, budget, redis)
+    with Network() as made:
+        yield made
 
 
-def _service(image: str, network: Network, configuration: Path, command: str) -> DockerContainer:
-    container = DockerContainer(image).with_network(network).with_exposed_ports(PORT)
-    container.with_command(f"{command} --listen 0.0.0.0:{PORT} --insecure")
-    container.waiting_for(LogMessageWaitStrategy('"address"'))
-    # Only the owner may read the key: the container's user, or whoever runs the tests.
-    container.with_kwargs(user=str(os.getuid() or IMAGE_USER))
-    return container.with_volume_mapping(str(configuration), "/etc/gris", "ro")
+@pytest.fixture(scope="session")
+def services(configuration: Path, network: Network) -> Iterator[Services]:
+    """Start the stores and the services; stop them in the end."""
+    budget_image = build_service("budget-service")
+    to_redis = "--config /etc/gris/budget.yaml --store redis://redis:6379/0"
+    to_postgres = "--config /etc/gris/budget.yaml --store-file /etc/gris/store.address"
+    to_files = "--policy /etc/gris/policy.yaml --key-file /etc/gris/noise.key"
+    with ExitStack() as stack:
+
+        def started(container: DockerContainer, name: str, *ports: int, said: str = '"address"') -> Placed:
+            container.waiting_for(LogMessageWaitStrategy(said))
+            return stack.enter_context(placed(container, network, name, *ports))
+
+        redis = started(_redis(), "redis", said="Ready to accept connections")
+        postgres = started(_postgres(), "postgres", said="listening on IPv4")
+        dp = started(service(build_service("dp-service"), configuration, to_files), "dp", PORT)
+        budget = started(service(budget_image, configuration, to_redis), "budget", PORT)
+        other = started(service(budget_image, configuration, to_postgres), "budget-on-postgres", PORT)
+        yield Services(dp, budget, other, redis, postgres)
+
+
+def _redis() -> DockerContainer:
+    image = require_image(os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7"))
+    flags = "--bind 0.0.0.0 --protected-mode no --appendonly yes --maxmemory-policy noeviction"
+    return DockerContainer(image).with_command(f"redis-server {flags}")
+
+
+def _postgres() -> DockerContainer:
+    image = require_image(os.environ.get("GRIS_TEST_POSTGRES_IMAGE", "postgres:16"))
+    return DockerContainer(image).with_envs(**POSTGRES)
+
+
+@pytest.fixture(scope="session")
+def duckdb() -> Iterator[DuckDBEngine]:
+    """Return an engine over the real data."""
+    engine = DuckDBEngine({TABLE: TABLES[TABLE]})
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="session")
+def pinot_container(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placed]:
+    """Start a whole Pinot and load the real data."""
+    container = DockerContainer(build_pinot(tmp_path_factory.mktemp("image")))
+    with placed(container, network, "pinot", CONTROLLER, BROKER) as pinot:
+        load_pinot(pinot)
+        yield pinot
+
+
+def load_pinot(pinot: Placed) -> None:
+    """Wait until Pinot is there, and have it hold the real data."""
+    controller, broker = addresses(pinot)
+    wait_for_pinot(controller, broker, PINOT_SECONDS)
+    load(TABLES[TABLE], TABLE, controller=controller, broker=broker)
+
+
+def addresses(pinot: Placed) -> tuple[str, str]:
+    """Return where controller and broker are."""
+    return f"http://{pinot.address(CONTROLLER)}", f"http://{pinot.address(BROKER)}"
+
+
+@pytest.fixture(scope="session")
+def pinot(pinot_container: Placed) -> Iterator[PinotEngine]:
+    """Return an engine on the Pinot in its container."""
+    controller, broker = addresses(pinot_container)
+    engine = PinotEngine(controller=controller, broker=broker)
+    yield engine
+    engine.close()

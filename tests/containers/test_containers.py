@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
 
+import docker
 import pytest
 
 from pinot_connector import PrivateClient, Timeouts
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import BudgetExhausted, ServiceUnavailable
-from tests.containers.conftest import ROOT, Services
+from tests.containers.conftest import TABLE
+from tests.containers.images import build_service
+from tests.containers.stack import Services
 
 pytestmark = pytest.mark.containers
-TABLE = "cofacts_feedback"
 
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[DuckDBEngine]:
-    """Return an engine over the real data."""
-    opened = DuckDBEngine({TABLE: ROOT / "examples" / "cofacts" / "feedback.parquet"})
-    yield opened
-    opened.close()
+# What an attacker inside a container would look for first; each is a way to run or to fetch something.
+NOT_IN_AN_IMAGE = ("sh", "bash", "busybox", "apt-get", "dpkg", "pip", "pip3", "gcc", "perl", "curl", "wget")
+_LOOK = """
+import importlib.util, json, os, shutil, sys
+writable = [folder for folder in ("/", "/opt/gris/lib", "/etc", "/usr/lib") if os.access(folder, os.W_OK)]
+found = [name for name in sys.argv[1:] if any(os.path.exists(f"{folder}/{name}") for folder in ("/bin", "/usr/bin",
+    "/usr/local/bin", "/sbin", "/opt/gris/bin"))]
+modules = [name for name in ("pip", "ensurepip", "setuptools", "dp_service", "budget_service", "pinot_connector")
+    if importlib.util.find_spec(name)]
+print(json.dumps({"user": os.getuid(), "writable": writable, "found": found, "modules": modules}))
+"""
 
 
 def client(services: Services, engine: Engine, analyst: str) -> PrivateClient:
     """Return a client of one analyst."""
     return PrivateClient(
-        dp=services.dp_address,
-        budget=services.budget_address,
+        dp=services.dp.address(),
+        budget=services.budget.address(),
         account=("demo", analyst),
         engine=engine,
         # What a lost reply leaves reserved lapses while the test looks on.
@@ -38,19 +45,29 @@ def client(services: Services, engine: Engine, analyst: str) -> PrivateClient:
 
 
 def test_a_question_is_answered_charged_and_free_the_second_time(
-    services: Services, engine: DuckDBEngine
+    services: Services, duckdb: DuckDBEngine
 ) -> None:
     """Real data through two containers and Redis: ten articles, a price, and the same answer for nothing."""
-    with client(services, engine, "ana") as ana:
+    with client(services, duckdb, "ana") as ana:
         first, second = ana.top_k(TABLE, "article_id", 10), ana.top_k(TABLE, "article_id", 10)
     assert len(first.rows) == 10
     assert first.charged.information == 21
     assert (first.rows, 0, 0) == (second.rows, second.charged.information, second.charged.calls)
 
 
-def test_an_exhausted_budget_is_refused(services: Services, engine: DuckDBEngine) -> None:
+def test_pinot_in_a_container_gives_duckdbs_release(
+    services: Services, pinot: PinotEngine, duckdb: DuckDBEngine
+) -> None:
+    """Everything in containers, and still one release for one histogram."""
+    with client(services, pinot, "cleo") as on_pinot, client(services, duckdb, "dora") as on_duckdb:
+        left, right = (each.top_k(TABLE, "article_id", 10) for each in (on_pinot, on_duckdb))
+    assert left.release_id == right.release_id
+    assert left.rows == right.rows
+
+
+def test_an_exhausted_budget_is_refused(services: Services, duckdb: DuckDBEngine) -> None:
     """The ledger in Redis says no, and says what is left."""
-    with client(services, engine, "small") as small:
+    with client(services, duckdb, "small") as small:
         small.top_k(TABLE, "article_id", 10)
         small.top_k(TABLE, "article_id", 9)
         with pytest.raises(BudgetExhausted) as caught:
@@ -58,18 +75,38 @@ def test_an_exhausted_budget_is_refused(services: Services, engine: DuckDBEngine
     assert "information" in {shortfall.unit for shortfall in caught.value.shortfalls}
 
 
-def test_the_services_run_without_rights(services: Services) -> None:
-    """The image's processes belong to a user who is nobody."""
-    for container in (services.dp, services.budget):
-        code, output = container.exec(["id", "-u"])
-        assert (code, output.decode().strip()) == (0, "10001")
+@pytest.mark.parametrize(
+    ("target", "rooms"),
+    [
+        ("dp-service", ["dp_service"]),
+        ("budget-service", ["budget_service"]),
+        ("gateway", ["pinot_connector"]),
+        ("tools", ["dp_service", "budget_service", "pinot_connector"]),
+    ],
+)
+def test_an_image_holds_what_it_runs_and_no_tools(target: str, rooms: list[str]) -> None:
+    """No shell, no package manager, no compiler; a user without a name, who can write nowhere."""
+    image = build_service(target)
+    run = docker.from_env().containers.run
+    told = run(
+        image, ["-c", _LOOK, *NOT_IN_AN_IMAGE], entrypoint="python", remove=True, network_disabled=True
+    )
+    assert {"user": 10001, "writable": [], "found": [], "modules": rooms} == json.loads(told)
 
 
-def test_a_paused_store_means_no_result_and_no_lost_budget(services: Services, engine: DuckDBEngine) -> None:
+def test_a_container_can_ask_itself_whether_it_serves(services: Services) -> None:
+    """Exit code 0 where the service serves, 1 where nothing listens, 2 without an address."""
+    for service in (services.dp, services.budget):
+        for arguments, expected in ((["localhost:50050"], 0), (["localhost:1"], 1), ([], 2)):
+            code, _ = service.container.exec(["python", "/opt/gris/image/probe.py", *arguments])
+            assert code == expected
+
+
+def test_a_paused_store_means_no_result_and_no_lost_budget(services: Services, duckdb: DuckDBEngine) -> None:
     """While Redis does not answer there is no answer; when it is back nothing was charged and questions go on."""
-    with client(services, engine, "ben") as ben:
+    with client(services, duckdb, "ben") as ben:
         before = ben.remaining()
-        store = services.redis.get_wrapped_container()
+        store = services.redis.container.get_wrapped_container()
         store.pause()
         try:
             with pytest.raises(ServiceUnavailable):

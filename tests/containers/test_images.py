@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.containers.conftest import build_image, require_image
+from tests.containers.images import build_image, require_image
 
 _DOCKER = """#!/bin/sh
 [ "$2" = inspect ] && exit 1

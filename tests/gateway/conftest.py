@@ -111,7 +111,7 @@ class GatewayWorld:
 
     def channel(self, credentials: Credentials) -> grpc.aio.Channel:
         """Open a channel."""
-        return open_channel(Endpoint(self.address, credentials), "gris.app.v1.PrivateQueryService")
+        return open_channel(Endpoint(self.address, credentials))
 
 
 def stub_of(channel: grpc.aio.Channel) -> Any:

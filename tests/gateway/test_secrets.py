@@ -71,7 +71,7 @@ async def services_fail(stage: Stage) -> None:
     cost = cost_pb2.Cost(information=48_611, calls=1, unit_id=LITERAL)
     account = budget_pb2.Account(path=[ACCOUNT, "e\u0301", LITERAL])
     header = dp_pb2.ReleaseHeader(plan=LITERAL.encode() * 10, data_version=LITERAL)
-    async with open_channel(Endpoint(stage.budget, stage.app), "gris.budget.v1.BudgetService") as channel:
+    async with open_channel(Endpoint(stage.budget, stage.app)) as channel:
         budget: Any = budget_pb2_grpc.BudgetServiceStub(channel)
         for path in (account, budget_pb2.Account(path=[ACCOUNT, LITERAL])):
             request = budget_pb2.UpdateBudgetRequest(
@@ -79,7 +79,7 @@ async def services_fail(stage: Stage) -> None:
             )
             await noted(stage, budget.UpdateBudget(request, timeout=5))
         await noted(stage, budget.GetBudget(budget_pb2.GetBudgetRequest(account=account), timeout=5))
-    async with open_channel(Endpoint(stage.dp, stage.app), "gris.dp.v1.DpService") as channel:
+    async with open_channel(Endpoint(stage.dp, stage.app)) as channel:
         dp: Any = dp_pb2_grpc.DpServiceStub(channel)
         histogram = dp_pb2.AddNoiseUnaryRequest(header=header)
         histogram.histogram.counts.extend(COUNTS.values())
@@ -122,7 +122,7 @@ async def engine_fails(stage: Stage) -> None:
 
 def stage_channel(stage: Stage) -> grpc.aio.Channel:
     """Open a channel to the gateway."""
-    return open_channel(Endpoint(stage.gateway, stage.caller()), "gris.app.v1.PrivateQueryService")
+    return open_channel(Endpoint(stage.gateway, stage.caller()))
 
 
 async def test_no_secret_is_ever_written_or_told(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from examples import load as load_module
-from examples.load import TABLES, LoadError, data_version, load
+from examples.load import TABLES, LoadError, data_version, load, wait_for_pinot
 from tests.pinot.waiting import wait_until
 
 
@@ -158,3 +158,9 @@ def test_a_table_that_does_not_become_whole_is_reset(
     url = f"{pinot_cluster.broker_url}/query/sql"
     # This table was whole already, so it may seem so once more before the servers have obeyed the order.
     wait_until(lambda: httpx.post(url, json=sql).json()["resultTable"]["rows"] == [[6]])
+
+
+def test_a_pinot_that_does_not_come_is_named() -> None:
+    """Whoever waits is told for what, after the time that was allowed."""
+    with pytest.raises(LoadError, match=r"waited 0\.5 seconds in vain for servers at http://127\.0\.0\.1:1 "):
+        wait_for_pinot("http://127.0.0.1:1", "http://127.0.0.1:1", 0.5)

@@ -79,8 +79,8 @@ async def _asked(replicas: Replicas, totals: Totals, over: asyncio.Event) -> Non
 
 
 async def _called(replicas: Replicas, totals: Totals, over: asyncio.Event) -> None:
-    dp_channel = open_channel(target(replicas.dp), "gris.dp.v1.DpService")
-    budget_channel = open_channel(target(replicas.budget), "gris.budget.v1.BudgetService")
+    dp_channel = open_channel(target(replicas.dp))
+    budget_channel = open_channel(target(replicas.budget))
     async with dp_channel, budget_channel:
         dp: Any = dp_pb2_grpc.DpServiceStub(dp_channel)
         budget: Any = budget_pb2_grpc.BudgetServiceStub(budget_channel)

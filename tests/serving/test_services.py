@@ -88,7 +88,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 async def outcome(address: str, credentials: Credentials, method: str) -> tuple[grpc.StatusCode, str]:
     """Return how an empty call of a method ends."""
-    async with open_channel(Endpoint(address, credentials), method.split("/")[1]) as channel:
+    async with open_channel(Endpoint(address, credentials)) as channel:
         call: Any = channel.unary_unary(method)
         try:
             await call(b"", timeout=5)
@@ -146,7 +146,7 @@ async def test_an_unknown_name_is_told_no_more_than_that(guarded: Guarded) -> No
 async def test_whoever_reaches_a_service_may_ask_whether_it_lives(guarded: Guarded) -> None:
     """Health asks for no role, only for the handshake."""
     nobody = guarded.authority.client(email("nobody@example.org"), file="nobody")
-    async with open_channel(Endpoint(guarded.dp, nobody), "gris.dp.v1.DpService") as channel:
+    async with open_channel(Endpoint(guarded.dp, nobody)) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=5)
     assert health_pb2.HealthCheckResponse.SERVING == answer.status
@@ -156,7 +156,7 @@ async def test_a_role_is_given_and_taken_while_the_service_runs(guarded: Guarded
     """The access file counts from the next call on, also on a connection that is open; a spoilt one changes nothing."""
     late = guarded.authority.client(dns("late.example.org"), file="late")
     method, before = "/gris.budget.v1.BudgetService/GetBudget", guarded.access.read_text()
-    async with open_channel(Endpoint(guarded.budget, late), "gris.budget.v1.BudgetService") as channel:
+    async with open_channel(Endpoint(guarded.budget, late)) as channel:
         call: Any = channel.unary_unary(method)
         codes = []
         for content in (
@@ -193,7 +193,7 @@ async def test_a_token_gives_the_roles_that_it_lists(
     token = guarded.issuer.token_file(claims.pop("aud", AUDIENCE), **claims)
     credentials = Credentials(nobody.ca_file, nobody.certificate_file, nobody.key_file, token)
     request = budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=["t", "x"]))
-    async with open_channel(Endpoint(guarded.budget, credentials), "gris.budget.v1.BudgetService") as channel:
+    async with open_channel(Endpoint(guarded.budget, credentials)) as channel:
         stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
         try:
             await stub.GetBudget(request, timeout=5)
@@ -262,7 +262,7 @@ async def test_a_reader_can_neither_release_nor_reserve(guarded: Guarded) -> Non
 async def test_an_administrator_sets_limits_by_certificate(guarded: Guarded) -> None:
     """The administrator's address has the same lock."""
     ops = guarded.authority.client(dns("ops.example.org"), file="ops")
-    async with open_channel(Endpoint(guarded.admin, ops), "gris.budget.v1.BudgetAdminService") as channel:
+    async with open_channel(Endpoint(guarded.admin, ops)) as channel:
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
         answer = await stub.VerifyLedger(admin_pb2.VerifyLedgerRequest(), timeout=5)
     assert 0 == answer.different

@@ -46,7 +46,7 @@ async def serving(files: TlsFiles) -> AsyncIterator[str]:
 
 async def names(address: str, credentials: Credentials) -> str:
     """Return the names that the server sees, by a connection of its own."""
-    async with open_channel(Endpoint(address, credentials), "any") as channel:
+    async with open_channel(Endpoint(address, credentials)) as channel:
         call: Any = channel.unary_unary("/any/Name")
         return bytes(await call(b"", timeout=5)).decode()
 

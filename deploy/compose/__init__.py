@@ -1,0 +1,1 @@
+"""What `docker compose up` needs beside compose.yaml."""

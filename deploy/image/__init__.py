@@ -1,0 +1,1 @@
+"""What images are made with, and how a container asks itself whether it serves."""

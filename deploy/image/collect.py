@@ -1,0 +1,131 @@
+"""Collects what Python needs to run into a folder that becomes an image of its own, beside what is there already.
+
+    python3 collect.py /image
+
+Takes the interpreter that runs it, its standard library, the shared libraries that these and the packages in the
+folder ask for, the certificates of public authorities, and a user without rights. Whatever an image could be changed
+with from inside stays behind: shells, package managers, compilers. Works where glibc does.
+"""
+
+import compileall
+import py_compile
+import shutil
+import ssl
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+USER = 10001
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+# Parts of the standard library that install, test, compile, draw or teach.
+_LEFT_OUT = shutil.ignore_patterns(
+    *(
+        "__pycache__",
+        "site-packages",
+        "dist-packages",
+        "config-*",
+        "test",
+        "tests",
+        "idlelib",
+        "tkinter",
+        "_tkinter*",
+    ),
+    *("ensurepip", "venv", "lib2to3", "distutils", "pydoc_data", "turtledemo"),
+)
+# Loaded by name when a thread is cancelled or ends, so that nothing asks for it beforehand.
+_LOADED_BY_NAME = ("libgcc_s.so.1",)
+_USR_MERGED = ("/lib", "/lib64", "/bin", "/sbin")
+
+
+class CollectError(RuntimeError):
+    """Something that Python needs cannot be found."""
+
+
+def collect(root: Path) -> None:
+    """Make `root` a whole file system for the interpreter that runs this."""
+    for link in map(Path, _USR_MERGED):
+        if link.is_symlink():
+            _place(root, link).symlink_to(link.readlink())
+    interpreter = Path(sys.executable).resolve()
+    _copy(root, interpreter)
+    link = root / "opt" / "gris" / "bin" / "python"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(interpreter)
+    library = Path(sysconfig.get_path("stdlib"))
+    shutil.copytree(library, _place(root, library), ignore=_LEFT_OUT, ignore_dangling_symlinks=True)
+    _prune(root / "opt" / "gris" / "lib")
+    _copy_shared_libraries(root, interpreter)
+    _copy_settings(root)
+    _compile(root)
+
+
+def _prune(packages: Path) -> None:
+    """Drop the tests and the programs that packages bring along; nothing imports them."""
+    for name in ("tests", "__pycache__"):
+        for folder in list(packages.rglob(name)):
+            shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(packages / "bin", ignore_errors=True)
+
+
+def _copy_shared_libraries(root: Path, interpreter: Path) -> None:
+    known = _known_libraries()
+    wanted = {known[name] for name in _LOADED_BY_NAME if name in known}
+    for file in (root / interpreter.relative_to("/"), *root.rglob("*.so"), *root.rglob("*.so.*")):
+        wanted |= {path for path in _asked_for(file) if not path.is_relative_to(root)}
+    for path in sorted(wanted):
+        _copy(root, path)
+    _copy(root, Path("/etc/ld.so.cache"))
+
+
+def _asked_for(file: Path) -> Iterator[Path]:
+    """Yield the shared libraries that a program or library is linked with, directly or not."""
+    told = subprocess.run(["ldd", str(file)], capture_output=True, text=True, check=False)
+    for line in told.stdout.splitlines():
+        if "not found" in line:
+            raise CollectError(f"{file}: {line.strip()}")
+        yield from (Path(word) for word in line.split() if word.startswith("/"))
+
+
+def _known_libraries() -> dict[str, Path]:
+    told = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True)
+    lines = (line.split() for line in told.stdout.splitlines() if "=>" in line)
+    return {words[0]: Path(words[-1]) for words in lines}
+
+
+def _copy_settings(root: Path) -> None:
+    authorities = ssl.get_default_verify_paths().openssl_cafile
+    shutil.copyfile(CERTIFICATES, _place(root, Path(authorities)))
+    _write(root / "etc" / "passwd", [f"gris:x:{USER}:{USER}::/nonexistent:/nonexistent"])
+    _write(root / "etc" / "group", [f"gris:x:{USER}:"])
+    temporary = root / "tmp"
+    temporary.mkdir(exist_ok=True)
+    temporary.chmod(0o1777)
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+
+def _compile(root: Path) -> None:
+    """Compile every module: a container whose file system is read-only would do it at each start."""
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compileall.compile_dir(root, maxlevels=32, quiet=2, stripdir=str(root), invalidation_mode=mode)
+
+
+def _copy(root: Path, path: Path) -> None:
+    shutil.copy2(path, _place(root, path))
+
+
+def _place(root: Path, path: Path) -> Path:
+    """Return where a file of this machine belongs below `root`; links in its folder's name are followed first."""
+    place = root / path.parent.resolve().relative_to("/") / path.name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+if __name__ == "__main__":
+    collect(Path(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""How Gris runs on Kubernetes: manifests, and what checks them."""

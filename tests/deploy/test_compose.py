@@ -1,0 +1,83 @@
+"""What `make images` makes for `docker compose up`."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deploy.compose.prepare import prepare
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = ("noise.key", "redis.conf", "store.address")
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Return what was made."""
+    return {name: (root / ".gris" / "compose" / name).read_bytes() for name in FILES}
+
+
+def test_secrets_are_made_once_and_only_their_owner_reads_them(tmp_path: Path) -> None:
+    """A second run keeps them: another noise key would be other noise for every question."""
+    prepare(tmp_path)
+    made = contents(tmp_path)
+    assert len(made["noise.key"]) == 32
+    for name in FILES:
+        assert stat.S_IMODE((tmp_path / ".gris" / "compose" / name).stat().st_mode) == 0o400
+    prepare(tmp_path)
+    assert contents(tmp_path) == made
+
+
+def test_redis_and_the_ledger_hold_one_password(tmp_path: Path) -> None:
+    """Another one in each deployment."""
+    roots = [tmp_path / "one", tmp_path / "two"]
+    passwords = []
+    for root in roots:
+        root.mkdir()
+        prepare(root)
+        made = contents(root)
+        password = made["redis.conf"].decode().split("requirepass ")[1].strip()
+        assert made["store.address"].decode() == f"redis://:{password}@redis:6379/0\n"
+        passwords.append(password)
+    assert passwords[0] != passwords[1]
+
+
+def test_the_containers_run_as_the_owner_of_the_secrets(tmp_path: Path) -> None:
+    """And never as root."""
+    prepare(tmp_path)
+    owner = (tmp_path / ".gris" / "compose" / "noise.key").stat()
+    assert (tmp_path / ".env").read_text() == f"GRIS_USER={owner.st_uid}:{owner.st_gid}\n"
+    assert owner.st_uid != 0
+
+
+def test_half_of_a_password_is_not_made_anew(tmp_path: Path) -> None:
+    """Where one of the two files is gone, the other one's password is still Redis'."""
+    prepare(tmp_path)
+    (tmp_path / ".gris" / "compose" / "store.address").unlink()
+    with pytest.raises(SystemExit, match=r"one of redis\.conf and store\.address is missing"):
+        prepare(tmp_path)
+
+
+def test_it_needs_nothing_but_pythons_standard_library(tmp_path: Path) -> None:
+    """`make images` runs it before any package is installed."""
+    program = tmp_path / "deploy" / "compose" / "prepare.py"
+    program.parent.mkdir(parents=True)
+    program.write_text((ROOT / "deploy" / "compose" / "prepare.py").read_text())
+    subprocess.run([sys.executable, "-S", "-I", str(program)], check=True, env={"PATH": os.environ["PATH"]})
+    assert len(contents(tmp_path)) == 3
+
+
+def test_no_container_of_ours_keeps_rights_or_takes_secrets_from_the_environment() -> None:
+    """Everything but Pinot, whose public image asks for more, can change no file and gain no right."""
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    assert set(services) == {"dp-service", "budget-service", "redis", "pinot", "load", "gris"}
+    for name, service in services.items():
+        if name != "pinot":
+            assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+            assert service["security_opt"] == ["no-new-privileges:true"]
+        assert not any("KEY" in each or "PASSWORD" in each for each in service.get("environment", {}))

@@ -1,0 +1,110 @@
+"""A deployment of the local overlay in a namespace of its own, by kubectl."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+OVERLAY = ROOT / "deploy" / "kubernetes" / "overlays" / "local"
+APPLICATION = ROOT / "deploy" / "kubernetes" / "application.yaml"
+NAMESPACE = "gris-test"
+TIMEOUT_SECONDS = 300
+
+
+class KubectlError(AssertionError):
+    """A command of kubectl failed; the text is what it says."""
+
+
+def kubectl(*arguments: str, given: str | None = None, seconds: float = TIMEOUT_SECONDS) -> str:
+    """Run kubectl on the cluster of KUBECONFIG and return what it prints; raises KubectlError."""
+    command = [os.environ.get("KUBECTL", "kubectl"), *arguments]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=seconds, check=False)
+    if done.returncode != 0:
+        raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """One namespace of the cluster."""
+
+    name: str
+
+    def kubectl(self, *arguments: str, given: str | None = None) -> str:
+        """Run kubectl in this namespace."""
+        return kubectl("--namespace", self.name, *arguments, given=given)
+
+    def get(self, *arguments: str) -> Any:
+        """Return what `kubectl get` finds."""
+        return json.loads(self.kubectl("get", "--output", "json", *arguments))
+
+    def pods(self, name: str) -> list[Any]:
+        """Return the pods of a service that are not about to end."""
+        found = self.get("pods", "--selector", f"app.kubernetes.io/name={name}")["items"]
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def put(self, kind: Sequence[str], name: str, **files: Path) -> None:
+        """Make a Secret or ConfigMap of files, by their keys, or replace it."""
+        sources = [f"--from-file={key}={path}" for key, path in files.items()]
+        made = self.kubectl("create", *kind, name, *sources, "--dry-run=client", "--output=yaml")
+        self.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", given=made)
+
+    def wait_for(self, *arguments: str) -> None:
+        """Wait for a condition of something."""
+        self.kubectl("wait", f"--timeout={TIMEOUT_SECONDS}s", *arguments)
+
+    def rolled_out(self, *names: str) -> None:
+        """Wait until these Deployments are as they should be."""
+        for name in names:
+            self.kubectl("rollout", "status", f"deployment/{name}", f"--timeout={TIMEOUT_SECONDS}s")
+
+    def python(self, pod: str, *arguments: str) -> str:
+        """Run Python in a pod of one of the project's images."""
+        return self.kubectl("exec", pod, "--", "python", *arguments)
+
+
+def image(name: str) -> tuple[str, str]:
+    """Return name and tag of an image: those of `make images`, or what GRIS_TEST_IMAGES (PREFIX:TAG) says."""
+    prefix, _, tag = os.environ.get("GRIS_TEST_IMAGES", "gris:local").rpartition(":")
+    return f"{prefix}-{name}", tag
+
+
+def kustomization(folder: Path) -> Path:
+    """Write a kustomization of the local overlay in the tests' namespace, with the tests' images."""
+    images = [
+        {"name": f"gris-{name}", "newName": image(name)[0], "newTag": image(name)[1]}
+        for name in ("dp-service", "budget-service", "pinot")
+    ]
+    redis, _, tag = os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7-bookworm").rpartition(":")
+    images.append({"name": "redis", "newName": redis, "newTag": tag})
+    # kustomize takes no absolute paths.
+    document = {
+        "namespace": NAMESPACE,
+        "resources": [os.path.relpath(OVERLAY, folder.resolve())],
+        "images": images,
+    }
+    (folder / "kustomization.yaml").write_text(json.dumps(document))
+    return folder
+
+
+def pod(name: str, component: str, *command: str, folders: Mapping[str, str] | None = None) -> str:
+    """Return a pod like that of deploy/kubernetes which runs Python; `folders` are ConfigMaps and where they go."""
+    made: dict[str, Any] = yaml.safe_load(APPLICATION.read_text())
+    labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/component": component}
+    made["metadata"] = {"name": name, "labels": labels}
+    made["spec"]["restartPolicy"] = "Never"
+    (container,) = made["spec"]["containers"]
+    container |= {"image": ":".join(image("tools")), "command": ["python", *command]}
+    for each, path in (folders or {}).items():
+        container["volumeMounts"].append({"name": each, "mountPath": path})
+        made["spec"]["volumes"].append({"name": each, "configMap": {"name": each}})
+    # JSON is YAML.
+    return json.dumps(made)

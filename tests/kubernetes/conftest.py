@@ -1,0 +1,83 @@
+"""Both services, Redis and Pinot on the cluster of KUBECONFIG, in a namespace that is made for the tests and deleted.
+
+Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. The images must be where the cluster
+finds them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.compose.prepare import prepare
+from tests.kubernetes.application import BUDGETS
+from tests.kubernetes.cluster import NAMESPACE, ROOT, Namespace, kubectl, kustomization, pod
+
+collect_ignore_glob = [] if "GRIS_TEST_KUBERNETES" in os.environ else ["test_*.py"]
+
+SLEEP = "import signal; signal.sigwait({signal.SIGTERM})"
+SECRET, CONFIGURATION = ("secret", "generic"), ("configmap",)
+
+
+@pytest.fixture(scope="session")
+def gris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
+    """Deploy everything as docs/deploying.md says, and delete it in the end."""
+    folder = tmp_path_factory.mktemp("gris")
+    prepare(folder)
+    secrets = folder / ".gris" / "compose"
+    (folder / "budget.yaml").write_text((ROOT / "examples" / "budget.yaml").read_text() + BUDGETS)
+    rendered = kubectl("kustomize", str(kustomization(folder)))
+    made = Namespace(NAMESPACE)
+    kubectl("create", "namespace", NAMESPACE)
+    try:
+        made.put(SECRET, "gris-noise-key", **{"noise.key": secrets / "noise.key"})
+        made.put(SECRET, "gris-store", address=secrets / "store.address")
+        made.put(SECRET, "gris-redis", **{"redis.conf": secrets / "redis.conf"})
+        made.put(CONFIGURATION, "gris-policy", **{"policy.yaml": ROOT / "examples" / "policy.yaml"})
+        made.put(CONFIGURATION, "gris-budget", **{"budget.yaml": folder / "budget.yaml"})
+        kubectl("apply", "--filename", "-", given=rendered)
+        made.rolled_out("redis", "pinot", "dp-service", "budget-service")
+        yield made
+    finally:
+        kubectl("delete", "namespace", NAMESPACE)
+
+
+@pytest.fixture(scope="session")
+def application(gris: Namespace) -> str:
+    """Start a pod that is an application and waits for what is asked of it; return its name."""
+    return _waiting_pod(gris, "application", "application")
+
+
+@pytest.fixture(scope="session")
+def stranger(gris: Namespace) -> str:
+    """Start a pod in the same namespace that is no application; return its name."""
+    return _waiting_pod(gris, "stranger", "stranger")
+
+
+@pytest.fixture(scope="session")
+def outsider() -> Iterator[Namespace]:
+    """Start a pod called `outsider`, which says it is an application, in a namespace without policies."""
+    elsewhere = Namespace(f"{NAMESPACE}-elsewhere")
+    kubectl("create", "namespace", elsewhere.name)
+    try:
+        _waiting_pod(elsewhere, "outsider", "application")
+        yield elsewhere
+    finally:
+        kubectl("delete", "namespace", elsewhere.name)
+
+
+def _waiting_pod(namespace: Namespace, name: str, component: str) -> str:
+    namespace.kubectl("apply", "--filename=-", given=pod(name, component, "-c", SLEEP))
+    namespace.wait_for("--for=condition=Ready", f"pod/{name}")
+    return name
+
+
+@pytest.fixture
+def policy_file(tmp_path: Path) -> Path:
+    """Return a copy of the example policy, to be changed."""
+    copied = tmp_path / "policy.yaml"
+    copied.write_text((ROOT / "examples" / "policy.yaml").read_text())
+    return copied
