@@ -48,7 +48,12 @@ _SILENT = {
     "spark.log.level": "OFF",
     "spark.ui.showConsoleProgress": "false",
 }
-_LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+# Two hundred partitions, Spark's default, are for clusters: on one machine the time would go into starting tasks.
+_LOCAL = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "8",
+}
 
 
 def started(url: str) -> SparkSession:
