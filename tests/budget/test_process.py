@@ -122,10 +122,10 @@ def reflecting(channel: Any) -> Any:
     return reflection_pb2_grpc.ServerReflectionStub(channel)
 
 
-async def health_becomes(address: str, wanted: int) -> None:
+async def health_becomes(address: str, wanted: int, name: str = "") -> None:
     """Wait until the health is as wanted."""
     end = time.monotonic() + 10
-    while await health(address) != wanted:
+    while await health(address, name) != wanted:
         assert time.monotonic() < end, "the health did not change"
         await asyncio.sleep(0.1)
 
@@ -235,6 +235,28 @@ async def test_a_service_outlives_its_redis(tmp_path: Path) -> None:
             redis.start()
             await health_becomes(running.address, SERVING)
             assert (await stub.UpdateBudget(charging(request_id="before"))).replayed
+
+
+async def test_a_store_that_dies_while_a_service_drains_is_noticed(tmp_path: Path) -> None:
+    """The service goes on for its clients, knows its store's health, and never again says that it serves."""
+    name = "gris.budget.v1.BudgetService"
+    draining = ("--drain-seconds", "30")
+    with redis_server(tmp_path) as redis, service(tmp_path, redis.address, *draining) as running:
+        await health_becomes(running.address, SERVING)
+        async with connected(running.address) as stub:
+            await stub.UpdateBudget(charging(request_id="before"))
+            running.process.terminate()
+            await health_becomes(running.address, NOT_SERVING)
+            assert await health(running.address, f"{name}/store") == SERVING
+            assert (await stub.UpdateBudget(charging(request_id="before"))).replayed
+            redis.kill()
+            await health_becomes(running.address, NOT_SERVING, f"{name}/store")
+            error = await failure(stub.UpdateBudget(charging()))
+            assert (error.code, error.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+            redis.start()
+            await health_becomes(running.address, SERVING, f"{name}/store")
+            assert (await stub.UpdateBudget(charging(request_id="before"))).replayed
+        assert [await health(running.address, each) for each in ("", name)] == [NOT_SERVING, NOT_SERVING]
 
 
 def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import pytest
 from budget_service.audit import Verification, verify
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import Charged, Released
+from budget_service.ledger.requests import ResumeClock
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError, StoreUnusableError
@@ -30,7 +31,7 @@ from budget_service.stores.sqlite_view import PURGED_PER_REQUEST
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import ANALYST, UNIT, SteppedClock, charge, levels, limit, release, reserve
+from tests.budget.samples import ANALYST, COMPANY, UNIT, SteppedClock, charge, levels, limit, release, reserve
 
 OPEN_IT = """
 import sys
@@ -319,3 +320,15 @@ def _row(number: int, entry: JournalEntry) -> tuple[object, ...]:
     holds = ",".join(f"[{hold.depth},{hold.window_start}]" for hold in entry.holds)
     cost = (entry.cost.information, entry.cost.calls, entry.unit_id)
     return (number, entry.kind.value, entry.account.text, *cost, *ids, entry.time, f"[{holds}]")
+
+
+async def test_open_reservations_lapse_by_the_time_of_the_ledger(tmp_path: Path, clock: SteppedClock) -> None:
+    """Which goes on ahead of a clock that had jumped: what is over there is not counted as open."""
+    async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
+        clock.step(days=365)
+        await store.apply(reserve("held", Cost(1, 1), ttl_seconds=60))
+        clock.step(days=-365)
+        await store.apply(ResumeClock(account=COMPANY, request_id="resumed", told_time=clock.now))
+        assert await store.open_reservations([ANALYST.root]) == 1
+        clock.step(seconds=61)
+        assert await store.open_reservations([ANALYST.root]) == 0
