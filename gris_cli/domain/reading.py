@@ -150,17 +150,16 @@ def _separated(connection: duckdb.DuckDBPyConnection, path: Path, separator: str
         quotechar='"',
         escapechar='"',
         strict_mode=True,
-        # A field that is empty is NULL, and one that is quoted is a text without characters.
-        allow_quoted_nulls=False,
     )
 
 
 def _header(path: Path, separator: str) -> list[str]:
     """Return the names of a CSV file's columns."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
+        # What is read ahead of the first line's end is none of this function's: DuckDB refuses what is not UTF-8.
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
             names = next(csv.reader(lines, delimiter=separator, strict=True), [])
-    except (csv.Error, UnicodeDecodeError):
+    except csv.Error:
         names = []
     if not names or len(set(names)) != len(names):
         raise SourceError("expected a first line with the names of the columns, each once")

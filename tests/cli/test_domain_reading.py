@@ -125,13 +125,21 @@ def test_one_members_row_never_changes_what_other_rows_mean(
             separator = {".csv": ",", ".tsv": "\t"}[suffix]
             writer = csv.writer(file, delimiter=separator, lineterminator=end, quoting=csv.QUOTE_MINIMAL)
             writer.writerow(("who", "what"))
-            # An empty text has quotes: without them it is NULL.
-            file.writelines(f'{who}{separator}""{end}' for who, what in rows if not what)
-            writer.writerows(row for row in rows if row[1])
-        assert set(rows) == pairs_of(path)
+            writer.writerows(rows)
+        # An empty text is NULL.
+        assert {row for row in rows if row[1]} == pairs_of(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"who,who\na,b\n", b"\xff\xfe,what\n", b'"who,what\n'])
+@pytest.mark.parametrize("rows", [b"ada\n", b"ada,a,b\n", b"ada,\xff\n", b'ada,"a\n'])
+def test_a_csv_file_with_rows_of_another_form_is_refused(tmp_path: Path, rows: bytes) -> None:
+    """No row is skipped, filled up or read as well as it goes."""
+    path = tmp_path / "p.csv"
+    path.write_bytes(b"who,what\nben,b\n" + rows)
+    with pytest.raises(SourceError, match="expected data that can be read to their end"):
+        pairs_of(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"who,who\na,b\n", b'"who,what\n'])
 def test_a_csv_file_without_names_of_columns_is_refused(tmp_path: Path, content: bytes) -> None:
     """Which line names the columns is not guessed."""
     path = tmp_path / "p.csv"
