@@ -34,6 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run(given)
 
 
+def console() -> int:
+    """Runs a command as a process of its own, which cleans up also when it is terminated; returns its exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
+    return main()
+
+
 def _say_missing(*, as_json: bool) -> None:
     if as_json:
         error = {"code": "unexpected", "message": MISSING_LIBRARIES}
@@ -48,5 +54,4 @@ def _terminated(_number: int, _frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _terminated)
-    sys.exit(main())
+    sys.exit(console())

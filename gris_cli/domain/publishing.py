@@ -85,18 +85,26 @@ def domain_of(publication: Publication, found: Found, now: datetime.datetime) ->
 def write_recorded(domain: DomainFile, out: Path, pay: Callable[[], object]) -> None:
     """Write the file whole, and only once `pay` has returned.
 
-    The content lies in a file beside it before anything is paid, so what may still fail after payment is a rename. If
-    `pay` raises, or the process is interrupted, neither file is left, and one that was there before stays.
+    Room for the content is taken in a file beside it before anything is paid, so that a full disk costs nothing. Until
+    then it holds zeros: a process that is killed can remove nothing. If `pay` raises, or the process is interrupted or
+    terminated, neither file is left, and one that was there before stays.
     """
+    content = written(domain)
     with _beside(out) as path:
-        with path.open("wb") as stream:
-            stream.write(written(domain))
-            stream.flush()
-            os.fsync(stream.fileno())
+        _store(path, bytes(len(content)))
+        pay()
+        _store(path, content)
         # A temporary file is its owner's alone; dp_service may run as somebody else.
         path.chmod(READABLE)
-        pay()
         path.replace(out)
+
+
+def _store(path: Path, content: bytes) -> None:
+    """Write over what a file holds, as far as the disk; it is never cut, so it keeps its room."""
+    with path.open("r+b") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 @contextmanager

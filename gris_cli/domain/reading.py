@@ -7,10 +7,12 @@ own, which is removed.
 
 from __future__ import annotations
 
+import csv
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 
 import duckdb
@@ -120,15 +122,48 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, table: str) -> duck
         raise SourceError(f"there is no file {path}")
     match path.suffix.lower():
         case ".parquet":
-            return connection.read_parquet(str(path))
-        case ".csv" | ".tsv":
-            # Sniffing would turn the id 007 into the number 7.
-            return connection.read_csv(str(path), header=True, all_varchar=True)
+            # Else a name with an asterisk or a bracket would be a pattern for other files.
+            return connection.read_parquet(escape(str(path)))
+        case ".csv":
+            return _separated(connection, path, ",")
+        case ".tsv":
+            return _separated(connection, path, "\t")
         case ".duckdb" | ".db":
             quoted = str(path).replace("'", "''")
             connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
             return connection.table(f"source.{_quoted(table)}")
     raise SourceError(f"expected a file named .parquet, .csv, .tsv, .duckdb or .db, got {path.name}")
+
+
+def _separated(connection: duckdb.DuckDBPyConnection, path: Path, separator: str) -> duckdb.DuckDBPyRelation:
+    """Return the rows of a CSV file, all columns being texts.
+
+    Nothing is sniffed: what is guessed from the rows, such as the quotes or the sign of a comment, one member's row can
+    change, and with it what everyone else's rows mean.
+    """
+    return connection.read_csv(
+        escape(str(path)),
+        auto_detect=False,
+        header=True,
+        columns=dict.fromkeys(_header(path, separator), "VARCHAR"),
+        sep=separator,
+        quotechar='"',
+        escapechar='"',
+        strict_mode=True,
+    )
+
+
+def _header(path: Path, separator: str) -> list[str]:
+    """Return the names of a CSV file's columns."""
+    try:
+        # What is read ahead of the first line's end is none of this function's: DuckDB refuses what is not UTF-8.
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+            names = next(csv.reader(lines, delimiter=separator, strict=True), [])
+    except csv.Error:
+        names = []
+    if not names or len(set(names)) != len(names):
+        raise SourceError("expected a first line with the names of the columns, each once")
+    return names
 
 
 def _of_table(source: Source) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -154,6 +155,38 @@ def test_a_killed_publication_leaves_no_half_written_domain(folder: Path) -> Non
     assert not list(folder.glob(".page*"))
     if (folder / "page.json").exists():
         read_published((folder / "page.json").read_bytes())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_what_is_not_paid_for_is_in_no_file_when_the_command_is_killed(
+    folder: Path, number: signal.Signals
+) -> None:
+    """The ledger takes the call and never answers; the `gris` that is installed cleans up, or cannot any more."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        arguments = [
+            *(
+                "--data",
+                folder / "visits.parquet",
+                "--table",
+                "visits",
+                "--column",
+                "page",
+                "--member",
+                "who",
+            ),
+            *("--policy", folder / "policy.yaml", "--out", folder / "page.json", "--data-version", "v1"),
+            *("--account", "domains/pages", "--budget", f"127.0.0.1:{silent.getsockname()[1]}"),
+        ]
+        gris = Path(sys.executable).parent / "gris"
+        with subprocess.Popen([gris, "domain", "publish", *arguments], stderr=subprocess.DEVNULL) as process:
+            # It calls the ledger once the file beside the domain is there.
+            silent.accept()[0].close()
+            process.send_signal(number)
+            process.wait(timeout=30)
+    left = list(folder.glob(".page*"))
+    assert len(left) == (number is signal.SIGKILL)
+    assert not any(file.read_bytes().strip(b"\0") for file in left)
+    assert not (folder / "page.json").exists()
 
 
 def test_a_file_is_inspected_and_a_broken_one_is_not(

@@ -3,6 +3,7 @@
 # ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -97,6 +98,62 @@ def test_rows_without_member_or_element_are_refused_or_dropped_as_said(tmp_path:
         pass
     with read_pairs(Source(path, "who", "what", drops_nulls=True), delta_0=9, salt=SALT) as pairs:
         assert [[0]] == as_lists(pairs)
+
+
+def pairs_of(path: Path) -> set[tuple[str, str]]:
+    """Return the pairs of a file as texts."""
+    with read_pairs(Source(path, "who", "what", drops_nulls=True), delta_0=9, salt=SALT) as pairs:
+        found = pairs.names.connection.execute("SELECT member FROM members ORDER BY code").fetchall()
+        return {
+            (member, pairs.named(np.array([code]))[0])
+            for (member,), codes in zip(found, as_lists(pairs), strict=True)
+            for code in codes
+        }
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+@pytest.mark.parametrize("text", ["a", "a,b", "a;b\tc", "'a'", "#a", "\\", 'a"b', "", "x\r\ny,z", "| \t|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_one_members_row_never_changes_what_other_rows_mean(
+    tmp_path: Path, suffix: str, text: str, end: str
+) -> None:
+    """Quotes of another kind, signs of comments and other separators are characters, whoever has them."""
+    others = [("#ann", "'x'"), ("ben", "y#r"), ("cid", "'x'"), ("dan", "'it;s'"), ("eve", "007")]
+    for rows in (others, [*others, ("zoe", text)], [("zoe", text), *others]):
+        path = tmp_path / f"p{suffix}"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            separator = {".csv": ",", ".tsv": "\t"}[suffix]
+            writer = csv.writer(file, delimiter=separator, lineterminator=end, quoting=csv.QUOTE_MINIMAL)
+            writer.writerow(("who", "what"))
+            writer.writerows(rows)
+        # An empty text is NULL.
+        assert {row for row in rows if row[1]} == pairs_of(path)
+
+
+@pytest.mark.parametrize("rows", [b"ada\n", b"ada,a,b\n", b"ada,\xff\n", b'ada,"a\n'])
+def test_a_csv_file_with_rows_of_another_form_is_refused(tmp_path: Path, rows: bytes) -> None:
+    """No row is skipped, filled up or read as well as it goes."""
+    path = tmp_path / "p.csv"
+    path.write_bytes(b"who,what\nben,b\n" + rows)
+    with pytest.raises(SourceError, match="expected data that can be read to their end"):
+        pairs_of(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"who,who\na,b\n", b'"who,what\n'])
+def test_a_csv_file_without_names_of_columns_is_refused(tmp_path: Path, content: bytes) -> None:
+    """Which line names the columns is not guessed."""
+    path = tmp_path / "p.csv"
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match="first line"):
+        pairs_of(path)
+
+
+def test_a_name_is_no_pattern(tmp_path: Path) -> None:
+    """A file whose name has brackets or an asterisk is read, and no other."""
+    write(tmp_path / "p1.parquet", "SELECT 'ada' AS who, 'other' AS what")
+    for name in ("p[1].parquet", "p*.parquet", "p[1].csv"):
+        path = write(tmp_path / name, "SELECT 'ada' AS who, 'this' AS what")
+        assert {("ada", "this")} == pairs_of(path)
 
 
 def test_no_rows_are_no_members(tmp_path: Path) -> None:
