@@ -163,7 +163,7 @@ def test_what_is_not_paid_for_is_in_no_file_when_the_command_is_killed(
 ) -> None:
     """The ledger takes the call and never answers; the `gris` that is installed cleans up, or cannot any more."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        arguments = [
+        arguments: list[str | Path] = [
             *(
                 "--data",
                 folder / "visits.parquet",
