@@ -184,6 +184,14 @@ def test_more_pairs_than_the_grid_has_room_for_are_refused() -> None:
         )
 
 
+def test_more_members_than_sums_have_room_for_are_refused() -> None:
+    """Their weights could overflow 64 bits."""
+    asked = parameters(Method.SIPS)
+    grids = Grids(own=Grid(2**61))
+    with pytest.raises(TooManyError, match="at most 2 members"):
+        discover(contributions([(0,)] * 3, 1), asked, noise(asked, bytes(32)), grids)
+
+
 def test_an_element_meets_other_noise_in_every_round_and_method() -> None:
     """Of 300 equal weights at the cut, about half pass; which ones do differs between any two of four draws."""
     passed = []

@@ -84,28 +84,57 @@ def novel_bounds(method: Method, grid: Grid, count: int) -> list[int]:
     return [grid.equal_weight(max(count, 1)) + (0 if method in NON_ADAPTIVE else 2)] * count
 
 
-def crafted_distance(degree: int) -> float:
+def crafted_distance(degree: int, heavy: int) -> float:
     """Return how far a newcomer moves MAD's weights in its worst case, in weights of one.
 
-    The newcomer and many others hold the same elements; half of these are far beyond what is enough.
+    So many of its elements are so far beyond what is enough that all it gives to them goes back, almost all to itself.
     """
-    turn = first_round(Method.MAD, FINE, 2.0)
-    everything, heavy = tuple(range(degree)), range(degree // 2)
-    members = [everything] * 40 + [(element,) for element in heavy for _ in range(100)]
+    turn = first_round(Method.MAD, Grids(adaptive=Grid(2**36, adaptive_pairs=2**18)), 2.0)
+    everything = tuple(range(degree))
+    members = [(element,) for element in range(heavy) for _ in range(4000)]
     change = weights([*members, everything], turn) - weights(members, turn)
     return math.sqrt(sum(int(each) ** 2 for each in change)) / turn.grid.units
 
 
-@pytest.mark.parametrize("degree", [4, 20, 50])
-def test_the_worst_case_of_rerouting_stays_below_one(degree: int) -> None:
+# How much of the newcomer's weight has to go back for the most distance depends on alpha.
+HEAVY = [
+    (degree, heavy)
+    for degree in (4, 20, 50, 64)
+    for heavy in sorted({1, degree // 8, degree // 4, degree // 2} - {0})
+]
+
+
+@pytest.mark.parametrize(("degree", "heavy"), HEAVY)
+def test_the_worst_case_of_rerouting_stays_below_one(degree: int, heavy: int) -> None:
     """With the constant that the sensitivity argument gives, even members made for it move the weights by one."""
-    assert crafted_distance(degree) <= 1
+    assert crafted_distance(degree, heavy) <= 1
 
 
-def test_rerouting_everything_would_move_the_weights_by_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With alpha = 1 the argument fails, and so does the bound."""
-    monkeypatch.setattr(adaptive, "_ALPHA", 2**16)
-    assert crafted_distance(50) > 1.001
+@pytest.mark.parametrize(("rerouting", "heavy", "distance"), [(0, 25, 1.002), (1 / 4, 12, 1.0005)])
+def test_rerouting_more_would_move_the_weights_by_more(
+    monkeypatch: pytest.MonkeyPatch, rerouting: float, heavy: int, distance: float
+) -> None:
+    """With alpha = 1, or 1 - 1 / (4 sqrt d), the argument fails, and so does the bound."""
+    monkeypatch.setattr(adaptive, "_ALPHA", int(2**16 * (1 - rerouting / math.sqrt(50))))
+    assert crafted_distance(50, heavy) > distance
+
+
+def test_rounding_by_the_weights_of_others_moves_them_by_more_than_one() -> None:
+    """On a coarse grid the room for rounding is needed: without it the noise of Policy Gaussian would be too small."""
+    turn = first_round(Method.POLICY_GAUSSIAN, Grids(adaptive=Grid(16, adaptive_pairs=13)), 1.5)
+    members, newcomer = [(4, 1, 2, 0), (4, 1, 3, 0)], (3, 1, 0, 2, 4)
+    change = weights([newcomer, *members], turn) - weights(members, turn)
+    squared = sum(int(each) ** 2 for each in change)
+    assert turn.grid.units**2 < squared <= turn.grid.sensitivity**2
+    assert turn.variance == Fraction(turn.grid.sensitivity**2) / (2 * turn.rho)
+
+
+def test_greedy_weights_fill_one_element_after_the_other() -> None:
+    """What an element does not need goes to the member's next one, and never more than one weight in all."""
+    turn = first_round(Method.GREEDY, COARSE, 1.5)
+    units = turn.grid.units
+    found = weights([(0, 1), (0, 1), (0, 1, 2)], turn).tolist()
+    assert [units * 3 // 2, units * 3 // 2, 0] == found[:3]
 
 
 def test_weights_are_rounded_down_exactly() -> None:
