@@ -20,6 +20,7 @@ from dp_service.queries.published import (
     read_published,
     written,
 )
+from dp_service.queries.structured import ColumnType
 from gris_cli.budget.requests import path_of
 from gris_cli.domain.price import price_of
 from gris_cli.domain.publishing import Found, Publication, domain_of, write_recorded
@@ -63,6 +64,7 @@ def published(request: Request) -> Made:
     if not request.out.parent.is_dir():
         raise typer.BadParameter(f"--out: there is no directory {request.out.parent}")
     publication = request.publication
+    _check_fields(publication)
     policy = _policy(request.policy)
     price = price_of(publication.parameters.rho, publication.parameters.delta, policy.currency)
     try:
@@ -96,6 +98,15 @@ def _policy(path: Path) -> Policy:
         raise typer.BadParameter(f"--policy: {path}: {error.strerror}") from None
     except PolicyError as error:
         raise typer.BadParameter(f"--policy: {error}") from None
+
+
+def _check_fields(publication: Publication) -> None:
+    """Refuse, before anything is done, what a file would be paid for with and could not be read with."""
+    empty = domain_of(publication, Found([], ColumnType.STRING), datetime.datetime.now(datetime.UTC))
+    try:
+        read_published(written(empty))
+    except DomainFileError as error:
+        raise typer.BadParameter(f"the file could not be read: {error}") from None
 
 
 def _check_type(policy: Policy, publication: Publication, found: Found) -> None:

@@ -170,7 +170,9 @@ def test_a_file_that_was_cut_or_edited_is_refused(content: bytes, said: str) -> 
         read_published(content)
 
 
-@pytest.mark.parametrize("elements", [("b", "a"), ("a", "a"), (1,), ("x" * 1025,), ("a\0",)], ids=repr)
+@pytest.mark.parametrize(
+    "elements", [("b", "a"), ("a", "a"), (1,), ("x" * 1025,), ("a\0",), ("\ud800",)], ids=repr
+)
 def test_elements_out_of_order_repeated_or_of_another_type_are_refused(elements: tuple[Any, ...]) -> None:
     """Even with a hash that fits."""
     with pytest.raises(DomainFileError, match="elements"):
