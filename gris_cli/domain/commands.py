@@ -173,10 +173,6 @@ def compare(
     ] = None,
     column: Annotated[str, typer.Option(help="The column of elements.")] = "",
     member: Annotated[str, typer.Option(help="The column of members.")] = "",
-    engine: Annotated[
-        PublishingEngine, typer.Option(help="Where the work is done.")
-    ] = PublishingEngine.DUCKDB,
-    spark: SparkFlag = DEFAULT_SPARK,
     source_table: Annotated[str, typer.Option(help="The table of a DuckDB database.")] = "",
     drop_nulls: Annotated[
         bool, typer.Option("--drop-nulls", help="Leave out rows without member or element.")
