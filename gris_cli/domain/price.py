@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
 from dp_service.accounting.rounding import fraction_up
 from dp_service.accounting.zcdp import epsilon_of_zcdp
-from dp_service.queries.tables import Currency
+from dp_service.queries.tables import CountNoise, Currency
 from pinot_connector.budgets import Cost
 
 
@@ -34,7 +34,9 @@ def guarantee_of(rho: Fraction, delta: Fraction) -> Guarantee:
 def price_of(rho: Fraction, delta: Fraction, currency: Currency) -> Cost:
     """Return the price in a currency: information units of rho = epsilon_per^2 / 8 each, calls of delta each.
 
-    Both are rounded up, so the units that a ledger adds up never stand for less than what was published.
+    Both are rounded up, so the units that a ledger adds up never stand for less than what was published. The noise is
+    Gaussian, so a unit is worth its zCDP and nothing in bounded range: it is counted in the currency of Gaussian
+    counts, and a ledger refuses to add it to units of other noise.
 
     >>> price_of(Fraction(1, 10), Fraction(1, 10**8), Currency(Fraction(15, 100), Fraction(1, 10**10))).information
     36
@@ -42,5 +44,5 @@ def price_of(rho: Fraction, delta: Fraction, currency: Currency) -> Cost:
     return Cost(
         information=ceil(8 * rho / currency.epsilon_per**2),
         calls=ceil(delta / currency.delta),
-        unit_id=currency.unit_id,
+        unit_id=replace(currency, count_noise=CountNoise.GAUSSIAN).unit_id,
     )

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,13 @@ from typing import Any
 import duckdb
 import pytest
 
+from dp_service.queries.policy import read_policy
 from dp_service.queries.published import read_published
 from examples.published_domain import compare
 from gris_cli.__main__ import main
 from gris_cli.domain import recording
 from pinot_connector.boundary import Service as Named
+from pinot_connector.budgets import Cost
 from pinot_connector.errors import OutcomeUnknown
 from tests.budget.test_process import Service, service
 
@@ -41,6 +42,8 @@ accounts:
   - path: [domains, poor]
     limit: {information: 35, calls: 1000}
   - path: [domains, "*"]
+    limit: {information: 1000, calls: 1000}
+  - path: [acme, "*"]
     limit: {information: 1000, calls: 1000}
 """
 MEMBERS = 400
@@ -103,6 +106,18 @@ def test_a_price_that_does_not_fit_leaves_no_file(
     assert [0, 0] == spent(ledger, "domains/poor", capsys)
 
 
+def test_a_price_is_not_added_to_units_of_laplace_noise(
+    folder: Path, ledger: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The account of an analyst whose units are worth bounded range refuses it, and there is no file."""
+    currency = read_policy((folder / "policy.yaml").read_bytes(), "policy.yaml").policy.currency
+    cost = Cost(information=1, calls=1, unit_id=currency.unit_id)
+    recording.record(recording.LedgerAccount(ledger.address, ("acme", "ada"), None), cost)
+    assert 1 == publish(folder, "--account", "acme/ada", "--budget", ledger.address)
+    assert not (folder / "page.json").exists()
+    assert [1, 1] == spent(ledger, "acme/ada", capsys)
+
+
 def test_a_ledger_that_is_not_there_leaves_the_file_before(folder: Path) -> None:
     """Nothing is shown that is not recorded."""
     (folder / "page.json").write_text("the domain before")
@@ -128,33 +143,6 @@ def test_an_unknown_outcome_is_repeated_and_counts_once(
     monkeypatch.setattr(recording, "_charged", losing)
     assert 0 == publish(folder, "--account", "domains/lost", "--budget", ledger.address)
     assert [36, 10] == spent(ledger, "domains/lost", capsys)
-
-
-def test_a_killed_publication_leaves_no_half_written_domain(folder: Path) -> None:
-    """Ended by SIGINT while it works, whenever that is, there is a whole file or none."""
-    arguments = [
-        *(
-            "--data",
-            str(folder / "visits.parquet"),
-            "--table",
-            "visits",
-            "--column",
-            "page",
-            "--member",
-            "who",
-        ),
-        *("--policy", str(folder / "policy.yaml"), "--out", str(folder / "page.json")),
-        *("--data-version", "v1", "--unrecorded"),
-    ]
-    with subprocess.Popen(
-        [sys.executable, "-m", "gris_cli", "domain", "publish", *arguments], stderr=subprocess.DEVNULL
-    ) as process:
-        time.sleep(0.8)
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
-    assert not list(folder.glob(".page*"))
-    if (folder / "page.json").exists():
-        read_published((folder / "page.json").read_bytes())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
