@@ -63,7 +63,7 @@ def publish(
         str,
         typer.Option(
             metavar="FILE",
-            help="Parquet, CSV, or a DuckDB database; on Spark Parquet, CSV, or catalog:NAME.",
+            help="Parquet, CSV, or a DuckDB database; on Spark Parquet or catalog:NAME.",
         ),
     ],
     table: Annotated[str, typer.Option(help="The table's name in the policy.")],

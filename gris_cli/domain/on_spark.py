@@ -1,4 +1,4 @@
-"""A publication on Spark: Parquet, CSV or a table of its catalogue, read and discovered there."""
+"""A publication on Spark: Parquet or a table of its catalogue, read and discovered there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType
 from gris_cli.domain.publishing import Found, Publication
 from gris_cli.domain.reading import Source, SourceError
 from pinot_connector.engines.spark.sessions import own_session, started
-from pinot_connector.engines.spark.sources import CATALOG, require_plain_texts
+from pinot_connector.engines.spark.sources import require_plain_texts, source_of
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 
 _TYPES = {
@@ -90,16 +90,17 @@ def _found(session: SparkSession, publication: Publication) -> Found:
 
 
 def _read(session: SparkSession, place: str) -> DataFrame:
-    """Return the rows at a place; a CSV file's are texts, for guessing would make 7 of the id 007."""
+    """Return the rows at a place.
+
+    CSV is refused: Spark reads on where a quote is broken and replaces bytes that are no UTF-8, so that one member's
+    row could change what the rows of others mean.
+    """
+    if place.lower().endswith((".csv", ".tsv")):
+        raise SourceError("expected Parquet or catalog:NAME on Spark; CSV is read on one machine only")
     try:
-        if place.startswith(CATALOG):
-            return session.table(place.removeprefix(CATALOG))
-        if place.lower().endswith((".csv", ".tsv")):
-            separator = "\t" if place.lower().endswith(".tsv") else ","
-            return session.read.csv(
-                place, header=True, sep=separator, escape='"', multiLine=True, mode="FAILFAST"
-            )
-        return session.read.parquet(place)
+        return source_of(place).open(session)
+    except EngineRefused as error:
+        raise SourceError(str(error)) from None
     except AnalysisException:
         missing = SourceError(f"there is nothing to read at {place}, or it is not what its name says")
     raise missing

@@ -57,15 +57,15 @@ class CatalogTable(Source):
     name: str
 
     def open(self, session: SparkSession) -> DataFrame:
-        """See `Source.open`."""
-        return _reader(session).table(self.name)
-
-    def version(self, session: SparkSession) -> str:
-        """See `Source.version`."""
+        """See `Source.open`; raises EngineRefused if the table is stored as anything else."""
         described = session.sql(f"DESCRIBE TABLE EXTENDED {self.name}").collect()
         provider = {row["col_name"]: str(row["data_type"]).lower() for row in described}.get("Provider", "")
         if provider not in _FORMATS:
             raise EngineRefused("the engine answers from tables of the catalogue in Parquet and ORC only")
+        return _reader(session).table(self.name)
+
+    def version(self, session: SparkSession) -> str:
+        """See `Source.version`."""
         # Spark writes them as URIs, and reads them as paths.
         files = sorted(map(unquote, self.open(session).inputFiles()))
         return _listed(session, files)
