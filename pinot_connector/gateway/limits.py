@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 MAX_CALLERS = 10_000
 COME_BACK_SECONDS = 1.0
+# Beyond that nobody waits in line: most of those who were told a moment have gone.
+LONGEST_LINE_SECONDS = 5.0
 
 
 class TooManyError(Exception):
@@ -23,10 +25,11 @@ class TooManyError(Exception):
 
 @dataclass
 class _Bucket:
-    """How many calls may begin now, as of a moment, and how many are under way."""
+    """How many calls may begin now, as of a moment; when the next in line is told to come; how many are under way."""
 
     tokens: float
     at: float
+    next_in_line: float = 0.0
     running: int = 0
 
 
@@ -59,14 +62,21 @@ class Limiter:
             message = f"expected at most {self._concurrent} calls at a time"
             raise TooManyError("TOO_MANY_AT_ONCE", message, COME_BACK_SECONDS)
         if bucket.tokens < 1:
-            wait = (1 - bucket.tokens) / self._per_second
-            raise TooManyError("RATE_LIMITED", "too many calls in a short time; nothing was begun", wait)
+            message = "too many calls in a short time; nothing was begun"
+            raise TooManyError("RATE_LIMITED", message, self._wait_in_line(bucket))
         bucket.tokens -= 1
         bucket.running += 1
         try:
             yield
         finally:
             bucket.running -= 1
+
+    def _wait_in_line(self, bucket: _Bucket) -> float:
+        """Return in how many seconds a refused call may come again: each at a moment of its own."""
+        possible_at = bucket.at + (1 - bucket.tokens) / self._per_second
+        told = max(possible_at, min(bucket.next_in_line, bucket.at + LONGEST_LINE_SECONDS))
+        bucket.next_in_line = told + 1 / self._per_second
+        return told - bucket.at
 
     def _refilled(self, name: str) -> _Bucket:
         now = self._clock()

@@ -121,7 +121,9 @@ async def test_workers_are_counted_together(tmp_path: Path, shared_redis: RedisS
     """One address shows the sums, whichever of them has served what."""
     with Counted(tmp_path, shared_redis.address, "--workers", "2", "--drain-seconds", "0.2") as ledger:
         async with connections(ledger.address) as stubs:
-            await asyncio.gather(*(stub.UpdateBudget(charging(cost(3, 1))) for stub in stubs))
+            # Other tests have left accounts in this Redis.
+            path = ("acme", new_id())
+            await asyncio.gather(*(stub.UpdateBudget(charging(cost(3, 1), path)) for stub in stubs))
         # A caller may have its answer before the worker has counted the call.
         service = {"grpc_service": "gris.budget.v1.BudgetService", "grpc_method": "UpdateBudget"}
         counted = partial(ledger.value, "gris_rpc_duration_seconds_count", **service)

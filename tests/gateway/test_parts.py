@@ -59,6 +59,20 @@ def test_a_burst_is_let_in_and_then_so_many_a_second() -> None:
     assert ["in"] * 3 + ["RATE_LIMITED 500"] == [entered(limits) for _ in range(4)]
 
 
+def test_refused_calls_are_told_one_moment_each() -> None:
+    """Told the same moment they would come together again, and one of them would be let in; a line has an end."""
+    clock = Clock()
+    limits = limiter(clock)
+    for _ in range(3):
+        assert "in" == entered(limits)
+    assert ["RATE_LIMITED 500", "RATE_LIMITED 1000", "RATE_LIMITED 1500"] == [
+        entered(limits) for _ in range(3)
+    ]
+    assert "RATE_LIMITED 5000" == [entered(limits) for _ in range(20)][-1]
+    clock.now += 60
+    assert "in" == entered(limits)
+
+
 def test_calls_under_way_are_counted_until_they_end() -> None:
     """One that is refused leaves nothing behind."""
     limits = limiter(Clock(), concurrent=1)

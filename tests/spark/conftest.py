@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -35,6 +36,8 @@ def spark(event_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A running Spark, as an application would have set it up: with few partitions, for the tables are small."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Apache Spark needs Java 17 (Debian: openjdk-17-jre-headless)")
+    # When Python ends, py4j still writes of closed connections, into streams that are closed too.
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     # Spark's Python is this one, which has what its functions import.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("gris-tests")
