@@ -77,7 +77,8 @@ def upload(cluster: PinotCluster, table: str, segment: str, rows: list[dict[str,
 
 def wait_for_rows(cluster: PinotCluster, table: str, rows: int) -> None:
     """Return when a query counts this many rows."""
-    wait_until(lambda: plain_count(cluster, table)["resultTable"]["rows"][0][0] == rows)
+    # A table that has just been made is answered for without any result at first.
+    wait_until(lambda: (plain_count(cluster, table).get("resultTable") or {}).get("rows") == [[rows]])
 
 
 def plain_count(cluster: PinotCluster, table: str) -> dict[str, Any]:
