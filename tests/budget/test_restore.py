@@ -11,10 +11,10 @@ import pytest
 
 from budget_service.audit import Verification, verify
 from budget_service.configuration import Configuration
-from budget_service.ledger.outcomes import Charged, Exhausted
+from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
-from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.interface import Store, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_mark import mark_path
@@ -139,7 +139,7 @@ async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: Step
 
 
 async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: SteppedClock) -> None:
-    """And what a reservation holds is not spent twice."""
+    """And what a reservation holds is spent with the rest, but not twice."""
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path, clock)) as store:
         change = (COLLEAGUE, limit(4, 4))
@@ -147,10 +147,36 @@ async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: St
         asked = reserve("r", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE, own=limit(4, 4)))
         await store.apply(replace(asked, limits_version=1))
     mark_path(path).unlink()
-    assert await confirmed(path, CONFIGURATION.limit_of, [], clock) == 1
+    only_stored = Configuration.model_validate(
+        {"accounts": [{"path": ["other"], "limit": {"information": 1, "calls": 1}}]}
+    )
+    assert await confirmed(path, only_stored.limit_of, [], clock) == 1
     async with closing(SqliteStore.open(path, clock)) as store:
         status = (await store.read(COLLEAGUE, levels(COLLEAGUE, own=limit(4, 4)))).levels[-1]
-        assert (Cost(3, 3), Cost(1, 1)) == (status.spent, status.reserved)
+        assert (Cost(4, 4), NOTHING) == (status.spent, status.reserved)
+
+
+@pytest.mark.parametrize("forfeits", [False, True])
+async def test_what_was_held_in_a_restored_ledger_never_returns(
+    any_store: Store, clock: SteppedClock, *, forfeits: bool
+) -> None:
+    """It may have been settled in the lost interval; one that has lapsed since is no different."""
+    held = replace(reserve("open", Cost(6, 2), on=on(ANALYST), ttl_seconds=600), forfeits=forfeits)
+    await any_store.apply(held)
+    theirs = reserve("lapses", Cost(3, 1), account=COLLEAGUE, on=on(COLLEAGUE), ttl_seconds=1)
+    await any_store.apply(replace(theirs, forfeits=forfeits))
+    clock.step(seconds=5)
+    await write_off(any_store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
+    over = Refused(Reason.RESERVATION_OVER)
+    assert over == (await any_store.apply(charge("s", settles="open", on=on(ANALYST)))).outcome
+    clock.step(seconds=600)
+    for account in (ANALYST, COLLEAGUE):
+        found = (await any_store.read(account, on(account))).levels
+        assert [(NOTHING, NOTHING)] * 2 == [(each.remaining, each.reserved) for each in found]
+        assert [each.maximum for each in found] == [each.spent for each in found]
+    found = Verification()
+    await verify(any_store, "acme", found)
+    assert found.differences == []
 
 
 async def test_a_ledger_that_is_removed_while_it_is_used_is_noticed(
