@@ -236,6 +236,26 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
     await client.aclose()
 
 
+async def test_an_id_that_looks_like_a_key_is_no_root_and_stops_no_migration(
+    shared_redis: RedisServer, clock: SteppedClock
+) -> None:
+    """Callers choose their ids, and keys end with them."""
+    await empty(shared_redis.address)
+    client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
+    odd = ("}:root", "}:checkpoint", "x:paid:y", "}:paid:y")
+    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+        for id_ in odd:
+            await store.apply(charge(id_, Cost(1, 1), release_id=id_, query_id=id_))
+        assert await store.roots() == ["acme"]
+    before = {key: await client.dump(key) for key in await client.keys("gris:{acme}:*")}
+    for version in (3, 2):
+        await client.set("gris:schema", version)
+        async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+            assert await store.roots() == ["acme"]
+    assert before == {key: await client.dump(key) for key in await client.keys("gris:{acme}:*")}
+    await client.aclose()
+
+
 @pytest.mark.parametrize(
     "address",
     [
