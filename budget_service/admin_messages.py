@@ -12,6 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris.budget.v1 import admin_pb2 as pb
 from gris.budget.v1 import budget_pb2
 
+from budget_service.configuration import ANY
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
 from budget_service.ledger.requests import ChangeCurrency, ResumeClock, SetLimits
@@ -197,7 +198,13 @@ def difference_message(found: Difference) -> pb.Difference:
 
 def _change(message: pb.LimitChange, field: str) -> tuple[Account, Limit | None]:
     level = Account.parse(tuple(message.path), f"{field}.path")
-    return level, _limit(message.limit, f"{field}.limit") if message.HasField("limit") else None
+    if not message.HasField("limit"):
+        return level, None
+    if ANY in level.path:
+        # Who writes one means every account, and would limit none.
+        problem = f"must name one level: {ANY} stands for others in budget.yaml only"
+        raise InvalidFieldError(f"{field}.path", problem)
+    return level, _limit(message.limit, f"{field}.limit")
 
 
 def _limit(message: pb.Limit, field: str) -> Limit:
