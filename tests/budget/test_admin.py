@@ -112,6 +112,8 @@ def changed(**fields: Any) -> pb.SetLimitsRequest:
         (changed(period=pb.PERIOD_SLIDING, sliding_days=1), "changes[0].limit.sliding_days"),
         (changed(period=pb.PERIOD_SLIDING, sliding_days=401), "changes[0].limit.sliding_days"),
         (changed(zone="Berlin"), "changes[0].limit.zone"),
+        (changed(zone="localtime"), "changes[0].limit.zone"),
+        (changed(zone="right/Europe/Berlin"), "changes[0].limit.zone"),
         (pb.ListChargesRequest(), "account.path"),
         (pb.ListChargesRequest(account={"path": ["a"]}, page_size=1001), "page_size"),
         (pb.ListChargesRequest(account={"path": ["a"]}, page_token="x"), "page_token"),
