@@ -53,7 +53,8 @@ async def archive(store: Store, root: str, folder: Path) -> Path | None:
 
 
 def _write(path: Path, checkpoint: Checkpoint, entries: list[JournalEntry]) -> None:
-    fresh = path.with_name(path.name + ".new")
+    # Another worker may be writing the same one.
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     with os.fdopen(os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
         file.writelines(_line(entry) for entry in entries)
         # The digest is that of every entry since the first one, this file's last one included.
