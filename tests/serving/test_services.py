@@ -320,6 +320,7 @@ def test_plain_text_beyond_this_machine_can_be_asked_for_by_name(tmp_path: Path)
         ("jwt: {key_file: x, algorithms: [ES256], issuer: '', audience: a}", "jwt.issuer"),
         ("jwt: {key_file: /absent, algorithms: [ES256], issuer: i, audience: a}", "/absent"),
         ("unknown: 1\ncertificates: {'dns:a': [read]}", "unknown"),
+        ("certificates: {'dns:a': [2024-02-30]}", "days that exist"),
     ],
 )
 def test_a_wrong_access_file_is_named(
