@@ -21,10 +21,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.all: pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up $(VENV): a few minutes the first time"
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up $(VENV): a few minutes the first time"
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.all
 
