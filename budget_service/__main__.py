@@ -125,9 +125,8 @@ async def _run(
     drain_seconds = options.operating.drain_seconds
 
     def server(drain_seconds: float = 0.0) -> grpc.aio.Server:
-        return new_server(
-            shares_port=options.worker, interceptors=security.interceptors, drain_seconds=drain_seconds
-        )
+        interceptors = security.interceptors(seen.sight)
+        return new_server(shares_port=options.worker, interceptors=interceptors, drain_seconds=drain_seconds)
 
     if options.worker:
         stop_with_supervisor(stop)

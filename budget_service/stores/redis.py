@@ -274,6 +274,8 @@ class RedisStore:
             )
         if self._keeper is not None:
             await self._keeper.look()
+        # Keeps the connection for signs of life open: to open one takes longer than a sign may.
+        await self.ping()
 
     async def confirm(self, mark: Path) -> None:
         """Begin the mark of a restored ledger anew. Raises StoreError."""

@@ -213,5 +213,5 @@ async def until_refused(pulse: Pulse) -> None:
     """Wait until a new call would be refused."""
     async with asyncio.timeout(20):
         while True:
-            pulse.demand()
+            await pulse.admit()
             await asyncio.sleep(0.05)
