@@ -14,7 +14,9 @@ from budget_service.ledger.values import Account
 from deploy.kubernetes import validate
 from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer, written
 from dp_service.queries.policy import read_policy
+from serving.draining import connection_options
 
+LONGEST_CALLS_SECONDS = 10.0
 PRODUCTION = FOLDER / "overlays" / "production"
 WORKLOAD = """
 apiVersion: apps/v1
@@ -107,6 +109,20 @@ def test_secrets_are_read_from_files_that_nobody_else_can_read() -> None:
         assert all("env" not in container and "envFrom" not in container for container in spec["containers"])
         secrets = [volume["secret"] for volume in spec.get("volumes", ()) if "secret" in volume]
         assert all(secret["defaultMode"] == 0o440 for secret in secrets)
+
+
+@pytest.mark.parametrize("name", ["dp-service", "budget-service"])
+def test_a_service_is_drained_before_it_is_killed(name: str) -> None:
+    """A pod is given longer than it drains and its last calls may run, and its successor is found before it leaves."""
+    (found,) = (each.content for each in written(FOLDER) if each.title.endswith(f": Deployment {name}"))
+    pod = found["spec"]["template"]["spec"]
+    options = dict(each.split("=") for each in pod["containers"][0]["args"] if "=" in each)
+    drain = float(options["--drain-seconds"])
+    assert drain + LONGEST_CALLS_SECONDS < pod["terminationGracePeriodSeconds"]
+    assert found["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+    assert found["spec"]["minReadySeconds"] > 0
+    # Connections live about half as long, and a client that lost one asks for names once a second.
+    assert connection_options(drain)[0][1] < 1000 * drain - 5000
 
 
 def test_productions_example_configuration_can_be_served() -> None:
