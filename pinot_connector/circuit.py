@@ -1,7 +1,9 @@
 """A circuit: while budget_service does not answer, nothing new is begun, and whoever asks is told so at once.
 
-    closed ── a call ends without an answer, or the service says nothing for a while ──▶ open
+    closed ── a call ends without an answer while nobody else is answered, or the service says nothing ──▶ open
     open ── after REST_SECONDS the next call tries ──▶ answered: closed; not answered: open again
+
+Of several replicas one may die in the middle of a call: as long as others answer, only that call is refused.
 
 An open circuit refuses, so it fails closed. It never stands before a charge: what may have been written already must
 be found out, however long the service takes to come back.
@@ -55,13 +57,14 @@ class Circuit:
             ServiceUnavailable: there is no answer; where `call` may have had an effect, it is one that ends by itself.
         """
         is_trial = self._enter()
+        answers = self._answers
         try:
             return await self._while_it_lives(call)
         except OutcomeUnknown:
-            self._open()
+            self._open_unless_heard_since(answers)
             raise ServiceUnavailable(Service.BUDGET, "no answer") from None
         except ServiceUnavailable:
-            self._open()
+            self._open_unless_heard_since(answers)
             raise
         finally:
             if is_trial:
@@ -76,8 +79,9 @@ class Circuit:
         self._trying = True
         return True
 
-    def _open(self) -> None:
-        self._opened_at = _now()
+    def _open_unless_heard_since(self, answers: int) -> None:
+        if answers == self._answers:
+            self._opened_at = _now()
 
     async def _while_it_lives(self, call: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
         calling = asyncio.create_task(call())

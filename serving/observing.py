@@ -116,9 +116,11 @@ class ObservedServer:
         codecs = handler.request_deserializer, handler.response_serializer
         if handler.unary_unary is not None:
             return grpc.unary_unary_rpc_method_handler(method.unary(handler.unary_unary), *codecs)
+        if handler.unary_stream is not None:
+            return grpc.unary_stream_rpc_method_handler(method.stream(handler.unary_stream), *codecs)
         if handler.stream_stream is not None:
             return grpc.stream_stream_rpc_method_handler(method.stream(handler.stream_stream), *codecs)
-        raise TypeError(f"{service}/{name} streams one way only, which nobody has needed yet")
+        raise TypeError(f"{service}/{name} answers a stream with one message, which nobody has needed yet")
 
 
 class _Method:
@@ -146,7 +148,7 @@ class _Method:
         return observed
 
     def stream(self, behaviour: _Behaviour) -> Callable[[Any, _Context], AsyncIterator[Any]]:
-        """Return what answers a stream with a stream, looked at as a whole."""
+        """Return what answers with a stream, looked at as a whole."""
 
         async def observed(requests: Any, context: _Context) -> AsyncIterator[Any]:
             span = self._begin(context)

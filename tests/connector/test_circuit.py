@@ -20,6 +20,7 @@ class _Ledger:
         self.lives = True
         self.error: GrisError | None = None
         self.silent = asyncio.Event()
+        self.ends = asyncio.Event()
         self.calls = 0
         self.circuit = Circuit(self._is_alive, SILENCE_SECONDS)
 
@@ -29,7 +30,7 @@ class _Ledger:
     async def _answer(self) -> str:
         self.calls += 1
         if self.silent.is_set():
-            await asyncio.Event().wait()
+            await self.ends.wait()
         if self.error is not None:
             raise self.error
         self.circuit.heard()
@@ -50,6 +51,23 @@ async def test_a_call_without_an_answer_opens_the_circuit(
         with pytest.raises(ServiceUnavailable):
             await ledger.ask()
     assert ledger.calls == 1
+
+
+async def test_a_call_without_an_answer_opens_nothing_while_others_are_answered() -> None:
+    """One replica of several was killed in the middle of a call: the next question goes to another."""
+    ledger = _Ledger()
+    ledger.silent.set()
+    lost = asyncio.create_task(ledger.ask())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    ledger.circuit.heard()
+    ledger.error = ServiceUnavailable(Service.BUDGET, "gone")
+    ledger.silent.clear()
+    ledger.ends.set()
+    with pytest.raises(ServiceUnavailable, match="gone"):
+        await lost
+    ledger.error = None
+    assert await ledger.ask() == "answer"
 
 
 async def test_a_refusal_is_an_answer() -> None:
