@@ -89,6 +89,7 @@ def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
         ("accounts:\n" + entry("[a]", "    window: sliding\n    days: 401\n"), "accounts.0.days"),
         ("accounts:\n" + entry("[a]", "    zone: Berlin\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a]", "    zone: ../etc/passwd\n"), "accounts.0.zone"),
+        ("accounts:\n" + entry("[a]", "    zone: localtime\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a, 7]"), "accounts.0.path.1"),
         ("accounts:\n" + entry("[a/b]"), "accounts.0.path"),
         ("accounts:\n" + entry("[]"), "accounts.0.path"),
