@@ -79,9 +79,14 @@ def save(ledger: Path, mark: Mark) -> None:
     write_whole(mark_path(ledger), json.dumps(state))
 
 
+def fresh_path(path: Path) -> Path:
+    """Return where this process writes what is to take the place of a file: workers share the mark of their service."""
+    return path.with_name(f"{path.name}.{os.getpid()}.new")
+
+
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file as a whole, on the disk. Raises OSError."""
-    fresh = path.with_name(path.name + ".new")
+    """Replace a file as a whole, on the disk, whoever else is at it. Raises OSError."""
+    fresh = fresh_path(path)
     descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     try:
         os.write(descriptor, text.encode())

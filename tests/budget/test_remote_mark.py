@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from budget_service.stores.interface import StoreUnavailableError, StoreUnusable
 from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.stores.postgres import PostgresStore
 from budget_service.stores.redis import RedisStore
+from budget_service.stores.sqlite_mark import fresh_path, write_whole
 from tests.budget.client import account, charging, connected, cost, failure
 from tests.budget.postgres_server import PostgresServer, postgres_server
 from tests.budget.redis_server import RedisServer, redis_server
@@ -221,12 +223,31 @@ async def test_a_mark_that_cannot_be_written_is_noticed_and_an_idle_ledger_is_no
         await store.check()
         assert remote.mark.read_text() == before
         await store.apply(charge("b", Cost(3, 1)))
-        remote.mark.with_name("mark.new").mkdir()
+        fresh_path(remote.mark).mkdir()
         with pytest.raises(StoreUnavailableError):
             await store.check()
-        remote.mark.with_name("mark.new").rmdir()
+        fresh_path(remote.mark).rmdir()
         await store.check()
         assert remote.mark.read_text() != before
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from budget_service.stores.sqlite_mark import write_whole
+for _ in range(300):
+    write_whole(Path(sys.argv[1]), sys.argv[2])
+"""
+
+
+def test_workers_who_share_a_mark_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Each replaces it as a whole: nobody fails, and whoever reads it finds what one of them wrote."""
+    mark, texts = tmp_path / "mark", ["a" * 50, "b" * 50]
+    write_whole(mark, texts[0])
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(mark), text]) for text in texts]
+    while any(writer.poll() is None for writer in writers):
+        assert mark.read_text() in texts
+    assert [0, 0] == [writer.returncode for writer in writers]
 
 
 async def until_checked(store: RedisStore | PostgresStore) -> None:

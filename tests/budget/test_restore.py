@@ -17,7 +17,7 @@ from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Lim
 from budget_service.stores.interface import Store, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
-from budget_service.stores.sqlite_mark import mark_path
+from budget_service.stores.sqlite_mark import fresh_path, mark_path
 from tests.budget.conftest import closing
 from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, levels, limit, reserve
 
@@ -196,7 +196,7 @@ async def test_a_mark_that_cannot_be_written_is_noticed(tmp_path: Path, clock: S
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path, clock)) as store:
         await store.apply(charge("c"))
-        mark_path(path).with_name("ledger.db.mark.new").mkdir()
+        fresh_path(mark_path(path)).mkdir()
         with pytest.raises(StoreUnavailableError):
             await store.check()
 
