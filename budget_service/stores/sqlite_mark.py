@@ -73,6 +73,12 @@ def write_mark(connection: sqlite3.Connection, ledger: Path) -> None:
     save(ledger, found)
 
 
+def mark_anew(connection: sqlite3.Connection, ledger: Path) -> None:
+    """Name a ledger anew and mark it, so that none of its other pasts, however far it had come, passes for it."""
+    connection.execute("DELETE FROM ledger")
+    write_mark(connection, ledger)
+
+
 def save(ledger: Path, mark: Mark) -> None:
     """Replace the mark of a ledger as a whole, on the disk. Raises OSError."""
     state = {"ledger_id": mark.ledger_id, "last_entry": mark.last_entry}
