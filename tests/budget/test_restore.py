@@ -189,9 +189,9 @@ async def test_what_was_held_in_a_restored_ledger_never_returns(
     assert over == (await any_store.apply(charge("s", settles="open", on=on(ANALYST)))).outcome
     clock.step(seconds=600)
     for account in (ANALYST, COLLEAGUE):
-        found = (await any_store.read(account, on(account))).levels
-        assert [(NOTHING, NOTHING)] * 2 == [(each.remaining, each.reserved) for each in found]
-        assert [each.maximum for each in found] == [each.spent for each in found]
+        statuses = (await any_store.read(account, on(account))).levels
+        assert [(NOTHING, NOTHING)] * 2 == [(each.remaining, each.reserved) for each in statuses]
+        assert [each.maximum for each in statuses] == [each.spent for each in statuses]
     found = Verification()
     await verify(any_store, "acme", found)
     assert found.differences == []
