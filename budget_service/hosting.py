@@ -139,6 +139,8 @@ async def serving(
     address = _bind(server, listen, security)
 
     def report(answers: bool, serving: bool) -> None:
+        # A store that was away may have been set back meanwhile.
+        service.forget_limits()
         health_service.report((STORE,), serving=answers)
         health_service.report(SERVICES, serving=serving)
         sight.report("store", serving=answers)

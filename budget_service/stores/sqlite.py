@@ -42,7 +42,7 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.sqlite_disk import HANGS, Disk
 from budget_service.stores.sqlite_file import check_settings, connect, secure
-from budget_service.stores.sqlite_mark import Mark, check_mark, save, state_of, write_mark
+from budget_service.stores.sqlite_mark import Mark, check_mark, mark_anew, save, state_of
 from budget_service.stores.sqlite_view import View
 
 VOLATILE = Path(":memory:")
@@ -181,7 +181,7 @@ class SqliteStore:
         """Begin the mark of a restored ledger anew. Raises StoreError."""
         async with self._turn:
             try:
-                write_mark(self._connection, self._path or VOLATILE)
+                mark_anew(self._connection, self._path or VOLATILE)
             except OSError as error:
                 raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
 

@@ -17,7 +17,7 @@ from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Lim
 from budget_service.stores.interface import Store, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
-from budget_service.stores.sqlite_mark import mark_path
+from budget_service.stores.sqlite_mark import fresh_path, mark_path
 from tests.budget.conftest import closing
 from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, levels, limit, reserve
 
@@ -126,6 +126,24 @@ async def test_after_confirmation_all_that_was_left_counts_as_spent(
         assert found.differences == []
 
 
+async def test_after_confirmation_the_file_that_was_replaced_is_no_longer_the_ledger(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """It is further than the mark, and knows nothing of what was charged since."""
+    path, replaced = tmp_path / "ledger.db", tmp_path / "replaced.db"
+    await SqliteStore.open(path, clock).close()
+    backup = path.read_bytes()
+    async with closing(SqliteStore.open(path, clock)) as store:
+        for id_ in "abc":
+            await store.apply(charge(id_, Cost(1, 1), on=on(ANALYST)))
+    shutil.copyfile(path, replaced)
+    path.write_bytes(backup)
+    await confirmed(path, CONFIGURATION.limit_of, [], clock)
+    shutil.copyfile(replaced, path)
+    with pytest.raises(StoreUnusableError, match="of another ledger"):
+        SqliteStore.open(path, clock)
+
+
 async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: SteppedClock) -> None:
     """The month on the first, and the sliding one after its days."""
     path = await restored(tmp_path, clock)
@@ -196,7 +214,7 @@ async def test_a_mark_that_cannot_be_written_is_noticed(tmp_path: Path, clock: S
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path, clock)) as store:
         await store.apply(charge("c"))
-        mark_path(path).with_name("ledger.db.mark.new").mkdir()
+        fresh_path(mark_path(path)).mkdir()
         with pytest.raises(StoreUnavailableError):
             await store.check()
 
