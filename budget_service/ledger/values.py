@@ -130,7 +130,7 @@ class Limit(Struct, frozen=True, gc=False):
     window: WindowRule
 
 
-class LevelLimit(Struct, frozen=True, gc=False):
+class LevelLimit(Struct, frozen=True, gc=False, cache_hash=True):
     """A level of an account that has a limit."""
 
     level: Account
