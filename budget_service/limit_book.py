@@ -51,6 +51,10 @@ class LimitBook:
         """Return the limits of an account as they were found last; UNKNOWN if only the ledger can tell."""
         return self._kept(account) or UNKNOWN
 
+    def forget(self) -> None:
+        """Look up every account anew: in a ledger that was set back, versions are given again to other limits."""
+        self._found.clear()
+
     async def apply(self, request: BudgetRequestT) -> Answer:
         """Apply a request that was made with the limits `at_hand`; see `Store.apply`. Raises AccountUnknownError."""
         if not request.levels:
@@ -88,7 +92,7 @@ class LimitBook:
     def _kept(self, account: Account) -> Found | None:
         if self._configuration is not self._settings.current.configuration:
             self._configuration = self._settings.current.configuration
-            self._found.clear()
+            self.forget()
         found = self._found.get(account)
         if found is not None:
             self._found.move_to_end(account)

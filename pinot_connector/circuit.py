@@ -1,7 +1,9 @@
 """A circuit: while budget_service does not answer, nothing new is begun, and whoever asks is told so at once.
 
-    closed ── a call ends without an answer, or the service says nothing for a while ──▶ open
+    closed ── a call ends without an answer while nobody else is answered, or the service says nothing ──▶ open
     open ── after REST_SECONDS the next call tries ──▶ answered: closed; not answered: open again
+
+Of several replicas one may die in the middle of a call: as long as others answer, only that call is refused.
 
 An open circuit refuses, so it fails closed. It never stands before a charge: what may have been written already must
 be found out, however long the service takes to come back.
@@ -18,9 +20,10 @@ from pinot_connector.errors import OutcomeUnknown, ServiceUnavailable
 
 REST_SECONDS = 0.5
 
-# Twice a part to wait, and a part for the service to say that it lives: a single message may be lost or late. The
-# fifth is for a service that dies just after it said something.
-PARTS = 5
+# Twice a part to wait, and a part for the service to say that it lives: a single message may be lost or late, and its
+# store may be slow once. The fifth is for a service that dies just after it said something, the sixth for the time that
+# it takes itself to notice that its store says nothing.
+PARTS = 6
 LOST_SIGNS_OF_LIFE = 2
 
 _Answer = TypeVar("_Answer")
@@ -30,8 +33,7 @@ class Circuit:
     """Guards the calls of one client to one service, within one event loop.
 
     Args:
-        lives: asks the service whether it lives, and waits so many seconds for the answer. It raises
-            ServiceUnavailable if the service says that it cannot serve.
+        lives: asks the service whether it and its store live, and waits so many seconds for the answer.
         silence_seconds: how long the service may say nothing, not even that it lives. A call that takes longer than
             that is no reason to give it up.
     """
@@ -55,13 +57,14 @@ class Circuit:
             ServiceUnavailable: there is no answer; where `call` may have had an effect, it is one that ends by itself.
         """
         is_trial = self._enter()
+        answers = self._answers
         try:
             return await self._while_it_lives(call)
         except OutcomeUnknown:
-            self._open()
+            self._open_unless_heard_since(answers)
             raise ServiceUnavailable(Service.BUDGET, "no answer") from None
         except ServiceUnavailable:
-            self._open()
+            self._open_unless_heard_since(answers)
             raise
         finally:
             if is_trial:
@@ -76,8 +79,9 @@ class Circuit:
         self._trying = True
         return True
 
-    def _open(self) -> None:
-        self._opened_at = _now()
+    def _open_unless_heard_since(self, answers: int) -> None:
+        if answers == self._answers:
+            self._opened_at = _now()
 
     async def _while_it_lives(self, call: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
         calling = asyncio.create_task(call())

@@ -13,10 +13,12 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import grpc
+from google.protobuf.message import Message
 from gris.app.v1 import app_pb2, app_pb2_grpc
 from gris.budget.v1 import budget_pb2
 from gris.dp.v1 import dp_pb2, question_pb2
 
+from pinot_connector import telemetry
 from pinot_connector.asking import Asking
 from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Level, cost_of, level_of, questions_left
@@ -85,11 +87,12 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
         parts: list[dp_pb2.ReleasedElements] = []
         end: app_pb2.Result | None = None
         try:
-            async for response in self._stub.Ask(request, timeout=ASK_SECONDS):
-                if response.HasField("end"):
-                    end = response.end
-                else:
-                    parts.append(response.chunk)
+            with telemetry.remote_call(request) as metadata:
+                async for response in self._stub.Ask(request, timeout=ASK_SECONDS, metadata=metadata):
+                    if response.HasField("end"):
+                        end = response.end
+                    else:
+                        parts.append(response.chunk)
         except grpc.RpcError as error:
             raise translated(Service.GATEWAY, error) from None
         if end is None:
@@ -150,9 +153,10 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
         )
         return (await self._call(self._stub.GetCatalog, asked)).page
 
-    async def _call(self, call: Callable[..., Awaitable[_Response]], request: object) -> _Response:
+    async def _call(self, call: Callable[..., Awaitable[_Response]], request: Message) -> _Response:
         try:
-            return await call(request, timeout=CALL_SECONDS)
+            with telemetry.remote_call(request) as metadata:
+                return await call(request, timeout=CALL_SECONDS, metadata=metadata)
         except grpc.RpcError as error:
             meant = translated(Service.GATEWAY, error)
             # Only a question changes anything, so of the other calls a lost answer leaves nothing unknown.

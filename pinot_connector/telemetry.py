@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import grpc
 from google.protobuf.message import Message
@@ -69,6 +69,28 @@ def request_id(name: str) -> Iterator[None]:
         _named.reset(token)
 
 
+class Counting(Protocol):
+    """Something that counts."""
+
+    def question(self, outcome: str, seconds: float) -> None:
+        """Counts a question."""
+        ...
+
+    def engine_call(self, engine: str, step: str, outcome: str) -> None:
+        """Counts a call to an engine."""
+        ...
+
+
+@contextmanager
+def counted_by(counting: Counting) -> Iterator[None]:
+    """Has everything that ends while the block runs counted by something else, too."""
+    _COUNTING.append(counting)
+    try:
+        yield
+    finally:
+        _COUNTING.remove(counting)
+
+
 @contextmanager
 def question() -> Iterator[None]:
     """Looks at one question: names it if nobody has, and tells how it ended and how long it took."""
@@ -81,8 +103,8 @@ def question() -> Iterator[None]:
             outcome = _kind(error)
             raise
         finally:
-            if HAS_OPENTELEMETRY:
-                _METERS.question(outcome, perf_counter() - began)
+            for each in _COUNTING:
+                each.question(outcome, perf_counter() - began)
 
 
 @contextmanager
@@ -96,8 +118,8 @@ def engine_call(engine: str, step: str) -> Iterator[None]:
             outcome = _kind(error)
             raise
         finally:
-            if HAS_OPENTELEMETRY:
-                _METERS.engine_call(engine, step, outcome)
+            for each in _COUNTING:
+                each.engine_call(engine, step, outcome)
 
 
 @contextmanager
@@ -182,7 +204,8 @@ class Meters:
         self._engine_calls.add(1, {"engine": engine, "step": step, "outcome": outcome})
 
 
+_COUNTING: list[Counting] = []
 if HAS_OPENTELEMETRY:
     _TRACER = trace.get_tracer(_SOURCE)
     _PROPAGATOR = TraceContextTextMapPropagator()
-    _METERS = Meters()
+    _COUNTING.append(Meters())

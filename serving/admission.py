@@ -1,10 +1,11 @@
-"""Letting calls in: an interceptor that asks, before a method runs, whether this caller may."""
+"""Letting calls in: before a method runs it is asked whether this caller may."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from time import perf_counter
 from typing import Any, NoReturn, TypeAlias
 
 import grpc
@@ -15,6 +16,7 @@ from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
 from serving.identity import Context
+from serving.observing import Sight
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
@@ -23,7 +25,9 @@ OPEN_SERVICES = ("grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflect
 
 
 class Admission(ABC, grpc.aio.ServerInterceptor):
-    """Runs every method but the open ones inside `admitted`."""
+    """Runs every method but the open ones inside `admitted`; a `sight` looks at calls that are not let in."""
+
+    sight: Sight | None = None
 
     @abstractmethod
     def admitted(self, method: str, context: Context) -> AbstractAsyncContextManager[None]:
@@ -40,7 +44,19 @@ class Admission(ABC, grpc.aio.ServerInterceptor):
         # gRPC itself says of a method that nobody serves that there is none.
         if handler is None or method.split("/")[1] in OPEN_SERVICES:
             return handler
-        return _surrounded(handler, lambda context: self.admitted(method, context))
+        return _surrounded(handler, lambda context: self._looked_at(method, context))
+
+    @asynccontextmanager
+    async def _looked_at(self, method: str, context: Context) -> AsyncIterator[None]:
+        began = perf_counter()
+        async with AsyncExitStack() as surrounding:
+            try:
+                await surrounding.enter_async_context(self.admitted(method, context))
+            except BaseException as error:
+                if self.sight is not None:
+                    self.sight.not_admitted(method, error, context, perf_counter() - began)
+                raise
+            yield
 
 
 async def refuse(
@@ -58,6 +74,26 @@ def status_of(code: grpc.StatusCode, message: str, *details: Message) -> grpc.St
     for each, detail in zip(packed, details, strict=True):
         each.Pack(detail)
     return rpc_status.to_status(Status(code=code.value[0], message=message, details=packed))
+
+
+class AdmittedServer:
+    """Stands before a server while a service is added to it, so that each call of that service is let in first.
+
+    For a server that looks at its calls, this stands before `observing.ObservedServer`: then those that are not let in
+    are looked at, too, which an interceptor's refusals are not.
+    """
+
+    def __init__(self, server: Any, admitted: Callable[[Context], AbstractAsyncContextManager[None]]) -> None:
+        self._server = server
+        self._admitted = admitted
+
+    def add_generic_rpc_handlers(self, _: Sequence[grpc.GenericRpcHandler]) -> None:
+        """Nothing: what is added here is added by its names, too."""
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
+        """Add the methods of a service to the server."""
+        surrounded = {name: _surrounded(handler, self._admitted) for name, handler in handlers.items()}
+        self._server.add_registered_method_handlers(service, surrounded)
 
 
 def _surrounded(

@@ -71,6 +71,11 @@ class Sight:
         """
         return ObservedServer(server, self, effects)
 
+    def not_admitted(self, method: str, error: BaseException, context: _Context, seconds: float) -> None:
+        """Look at a call of a method that is served ("/package.Service/Method") and that was not let in to it."""
+        _, service, name = method.split("/")
+        _Method(service, name, self, None).not_admitted(_ending(error, context, seconds), context)
+
     def report(self, component: str, *, serving: bool) -> None:
         """Say whether a component of the process can do its part."""
         if self.readiness is not None:
@@ -111,9 +116,11 @@ class ObservedServer:
         codecs = handler.request_deserializer, handler.response_serializer
         if handler.unary_unary is not None:
             return grpc.unary_unary_rpc_method_handler(method.unary(handler.unary_unary), *codecs)
+        if handler.unary_stream is not None:
+            return grpc.unary_stream_rpc_method_handler(method.stream(handler.unary_stream), *codecs)
         if handler.stream_stream is not None:
             return grpc.stream_stream_rpc_method_handler(method.stream(handler.stream_stream), *codecs)
-        raise TypeError(f"{service}/{name} streams one way only, which nobody has needed yet")
+        raise TypeError(f"{service}/{name} answers a stream with one message, which nobody has needed yet")
 
 
 class _Method:
@@ -141,7 +148,7 @@ class _Method:
         return observed
 
     def stream(self, behaviour: _Behaviour) -> Callable[[Any, _Context], AsyncIterator[Any]]:
-        """Return what answers a stream with a stream, looked at as a whole."""
+        """Return what answers with a stream, looked at as a whole."""
 
         async def observed(requests: Any, context: _Context) -> AsyncIterator[Any]:
             span = self._begin(context)
@@ -156,6 +163,10 @@ class _Method:
             self._answered(None, None, perf_counter() - began, span)
 
         return observed
+
+    def not_admitted(self, ending: Ending, context: _Context) -> None:
+        """Look at a call that does not come to either of these."""
+        self._failed(None, ending, self._begin(context))
 
     def _begin(self, context: _Context) -> Span | None:
         # gRPC serves each call in a task of its own, so nobody has to take this back.

@@ -71,10 +71,6 @@ class Cost(Struct, frozen=True, gc=False):
         """Tell whether neither unit is above `bound`."""
         return self.information <= bound.information and self.calls <= bound.calls
 
-    def left_of(self, bound: Cost) -> Cost:
-        """Return what is missing to `bound`, never below 0 in either unit."""
-        return Cost(max(0, bound.information - self.information), max(0, bound.calls - self.calls))
-
     def fits_above(self, base: Cost) -> bool:
         """Tell whether `base + self` can be counted in 64 bits."""
         return all(base.of(unit) + self.of(unit) <= MAX_AMOUNT for unit in Unit)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple, TypeAlias
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from msgspec import Struct
 
@@ -21,6 +21,14 @@ DAY: Microseconds = 86_400 * SECOND
 MIN_SLIDING_DAYS = 2
 MAX_SLIDING_DAYS = 400
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What a machine calls its own zone is another one elsewhere.
+OF_THE_MACHINE = frozenset({"localtime", "Factory"})
+
+
+@cache
+def zones() -> frozenset[str]:
+    """Return the names of all IANA time zones; `ZoneInfo` also opens files that are none, such as `right/...`."""
+    return frozenset(available_timezones()) - OF_THE_MACHINE
 
 
 class Period(Enum):

@@ -205,10 +205,10 @@ class RedisStore:
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
         try:
-            keys = [key async for key in self._client.scan_iter(text.ROOT_KEYS, count=1000)]
+            keys = [str(key) async for key in self._client.scan_iter(text.ROOT_KEYS, count=1000)]
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
-        return sorted({text.root_of(str(key)) for key in keys})
+        return sorted({text.root_of(key) for key in keys if text.name_in_root(key) == "root"})
 
     async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return entries of a root; see `Store`."""
@@ -273,6 +273,8 @@ class RedisStore:
             )
         if self._keeper is not None:
             await self._keeper.look()
+        # Keeps the connection for signs of life open: to open one takes longer than a sign may.
+        await self.ping()
 
     async def confirm(self, mark: Path) -> None:
         """Begin the mark of a restored ledger anew. Raises StoreError."""

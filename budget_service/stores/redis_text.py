@@ -143,9 +143,18 @@ def _sums(text: str) -> dict[Microseconds, Cost]:
     return {int(start): Cost(int(information), int(calls)) for start, information, calls in parts}
 
 
-def root_of(root_key: str) -> str:
-    """Return the root that a key of ROOT_KEYS belongs to."""
-    return unquote(root_key.removeprefix("gris:{").removesuffix("}:root"))
+def name_in_root(key: str) -> str:
+    """Return what a key is called in its root.
+
+    A pattern with a star finds more than it says: an id at the end of a key may look like any other key. But a root is
+    percent-encoded, so that the first brace ends it.
+    """
+    return key.partition("}:")[2]
+
+
+def root_of(key: str) -> str:
+    """Return the root that a key belongs to."""
+    return unquote(key.partition("}:")[0].removeprefix("gris:{"))
 
 
 def request_keys(request: Request) -> list[str]:

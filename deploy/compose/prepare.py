@@ -1,4 +1,4 @@
-"""Makes the secrets and the folder that compose.yaml mounts, and `.env`, which says whose they are.
+"""Makes the secrets and the folders that compose.yaml mounts, and `.env`, which says whose they are.
 
     python3 deploy/compose/prepare.py
 
@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE_USER = 10001
 KEY_BYTES = 32
+# What containers write: the ledger, the gateway's history, and the certificates of the gateway and two callers.
+FOLDERS = ("redis", "history", "certificates")
 
 _REDIS = """\
 # Every charge is on the disk before it is answered, and nothing is ever evicted.
@@ -30,7 +32,7 @@ def prepare(root: Path) -> None:
     """Write what is missing below `root`, the folder of compose.yaml; raises OSError where that cannot be done."""
     folder = root / ".gris" / "compose"
     user, group = (os.getuid(), os.getgid()) if os.getuid() else (IMAGE_USER, IMAGE_USER)
-    for each in (folder, folder / "redis"):
+    for each in (folder, *(folder / name for name in FOLDERS)):
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.chown(each, user, group)
     password = secrets.token_hex(KEY_BYTES)

@@ -1,7 +1,7 @@
 """The process of the gateway.
 
-When it can serve it prints one line of JSON, `{"service": "gateway", "address": "127.0.0.1:PORT"}`; its log goes to
-stderr. It exits with 2 if it is told something it cannot do.
+When it can serve it prints one line of JSON, `{"service": "gateway", "address": "127.0.0.1:PORT"}`, with the
+`metrics_address` if there is one; its log goes to stderr. It exits with 2 if it is told something it cannot do.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import logging
 import signal
 import sys
 from pathlib import Path
@@ -18,8 +17,11 @@ from pinot_connector.errors import GrisError
 from pinot_connector.gateway.configuration import GatewayConfiguration
 from pinot_connector.gateway.history import HistoryError
 from pinot_connector.gateway.hosting import Gateway
+from serving import logs
 from serving.documents import read_document
 from serving.followed import SecurityError
+from serving.options import OperatingError, add_operating_options, operating_of
+from serving.watching import Watched, watched
 
 EXIT_MISCONFIGURED = 2
 
@@ -27,29 +29,29 @@ EXIT_MISCONFIGURED = 2
 def main(arguments: list[str] | None = None) -> int:
     """Run the gateway until it is told to stop; the result is the exit code."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+    operating = operating_of(options)
+    logs.configure(operating.log_format, operating.log_level)
     try:
         gateway = Gateway(read_document(options.config, GatewayConfiguration))
         try:
             if not options.validate:
-                asyncio.run(_run(gateway))
+                with watched("gateway", operating) as seen:
+                    asyncio.run(_run(gateway, seen, operating.drain_seconds))
         finally:
             gateway.close()
-    except (SecurityError, HistoryError, GrisError) as error:
+    except (SecurityError, HistoryError, OperatingError, GrisError) as error:
         sys.stderr.write(f"gateway: {error}\n")
         return EXIT_MISCONFIGURED
     return 0
 
 
-async def _run(gateway: Gateway) -> None:
+async def _run(gateway: Gateway, seen: Watched, drain_seconds: float) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with gateway.serving() as address:
+    async with gateway.serving(seen, drain_seconds) as address:
         # The promise to whoever started the process: this line, and only this, on stdout.
-        sys.stdout.write(json.dumps({"service": "gateway", "address": address}) + "\n")
+        sys.stdout.write(json.dumps({"service": "gateway", "address": address, **seen.addresses}) + "\n")
         sys.stdout.flush()
         await stop.wait()
 
@@ -60,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--config", type=Path, required=True, help="gateway.yaml")
     parser.add_argument("--validate", action="store_true", help="only check the configuration and its files")
+    add_operating_options(parser)
     return parser
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import grpc
 from gris.app.v1 import app_pb2_grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from pinot_connector import telemetry
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.base import Engine
@@ -21,9 +23,14 @@ from pinot_connector.gateway.callers import Callers
 from pinot_connector.gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
 from pinot_connector.gateway.history import History, Keeping
 from pinot_connector.gateway.limits import Limiter
-from pinot_connector.gateway.server import SERVICE_NAME, PrivateQueryServicer
+from pinot_connector.gateway.parts import SERVICE_NAME, Parts
+from pinot_connector.gateway.server import PrivateQueryServicer
+from serving import health
+from serving.admission import AdmittedServer
+from serving.draining import connection_options, drain_and_stop
 from serving.followed import SecurityError
 from serving.tls import server_credentials
+from serving.watching import Watched
 
 GRACE_SECONDS = 30.0
 # The client asks for one account unless it is told for whom; the gateway always tells.
@@ -33,6 +40,8 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.so_reuseport", 0),
+    # By default a client that asks more often than every five minutes whether this lives is sent away.
+    ("grpc.http2.min_ping_interval_without_data_ms", 4000),
 )
 
 
@@ -70,10 +79,11 @@ class Gateway:
         self._engine.close()
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[str]:
-        """Serve as the configuration says and give the address.
+    async def serving(self, watched: Watched, drain_seconds: float = 0.0) -> AsyncIterator[str]:
+        """Serve as the configuration says, and be looked at as `watched` says; give the address.
 
-        On leaving no new calls are taken, and those that have begun get GRACE_SECONDS.
+        On leaving, the gateway reports NOT_SERVING and goes on for `drain_seconds`; then no new calls are taken, and
+        those that have begun get GRACE_SECONDS.
 
         Raises:
             HistoryError: the history cannot be opened.
@@ -92,7 +102,7 @@ class Gateway:
         )
         servicer = PrivateQueryServicer(client, history)
         try:
-            async with self._served(servicer) as address:
+            async with self._served(servicer, watched, drain_seconds) as address:
                 yield address
         finally:
             await client.close()
@@ -100,23 +110,49 @@ class Gateway:
             await history.close()
 
     @asynccontextmanager
-    async def _served(self, servicer: PrivateQueryServicer) -> AsyncIterator[str]:
-        server = grpc.aio.server(interceptors=(self._admission,), options=_OPTIONS)
-        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, server)
-        told = health.aio.HealthServicer()
+    async def _served(
+        self, servicer: PrivateQueryServicer, watched: Watched, drain_seconds: float
+    ) -> AsyncIterator[str]:
+        sight, names = watched.sight, (SERVICE_NAME, health.OVERALL)
+        server = grpc.aio.server(options=(*_OPTIONS, *connection_options(drain_seconds)))
+        # Outside, so that whoever is not let in is counted and logged, too.
+        observed = AdmittedServer(sight.before(server), self._admission.admitted)
+        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, observed)  # type: ignore[arg-type]
+        told = health.Health()
         health_pb2_grpc.add_HealthServicer_to_server(told, server)
         if self._configuration.reflection:
-            names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
-            reflection.enable_server_reflection(names, server)
+            reflected = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(reflected, server)
         address = self._bind(server)
-        await server.start()
-        for name in (SERVICE_NAME, ""):
-            await told.set(name, health_pb2.HealthCheckResponse.SERVING)
-        try:
-            yield address
-        finally:
-            await told.enter_graceful_shutdown()
-            await server.stop(GRACE_SECONDS)
+        with self._parts_counted(told, watched) as parts:
+            await server.start()
+            told.report(names, serving=True)
+            sight.report("server", serving=True)
+            watching = asyncio.create_task(parts.watch())
+            try:
+                yield address
+            finally:
+                sight.report("server", serving=False)
+                await drain_and_stop(
+                    server, told, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
+                )
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
+
+    @contextmanager
+    def _parts_counted(self, told: health.Health, watched: Watched) -> Iterator[Parts]:
+        """Have questions and calls to the engine counted, and give what looks at the gateway's parts."""
+        configuration = self._configuration
+        dp, budget = configuration.dp.to_address(), configuration.budget.to_address()
+        parts = Parts(dp, budget, told, watched.sight)
+        with ExitStack() as stack:
+            stack.enter_context(telemetry.counted_by(parts))
+            if watched.registry is not None:
+                # Its library is loaded only where something is counted.
+                from pinot_connector.gateway.metrics import QuestionMetrics  # noqa: PLC0415
+
+                stack.enter_context(telemetry.counted_by(QuestionMetrics(watched.registry)))
+            yield parts
 
     def _bind(self, server: grpc.aio.Server) -> str:
         listen = self._configuration.listen

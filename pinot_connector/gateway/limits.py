@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 MAX_CALLERS = 10_000
+# Of all callers together: a question holds a true histogram, and those that wait for the engine longest.
+MAX_RUNNING = 256
 COME_BACK_SECONDS = 1.0
 # Beyond that nobody waits in line: most of those who were told a moment have gone.
 LONGEST_LINE_SECONDS = 5.0
@@ -34,20 +36,33 @@ class _Bucket:
 
 
 class Limiter:
-    """A token bucket and a count of running calls for each caller. Belongs to one event loop and never waits.
+    """A token bucket and a count of running calls for each caller, and a count of all that run.
+
+    Belongs to one event loop and never waits.
 
     Args:
         per_second: calls that become possible each second.
         burst: the most calls that are possible at once.
         concurrent: the most calls that may be under way.
         clock: seconds that never go back.
+        most: the most calls of all callers that may be under way.
     """
 
-    def __init__(self, *, per_second: float, burst: int, concurrent: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        *,
+        per_second: float,
+        burst: int,
+        concurrent: int,
+        clock: Callable[[], float],
+        most: int = MAX_RUNNING,
+    ) -> None:
         self._per_second = per_second
         self._burst = burst
         self._concurrent = concurrent
         self._clock = clock
+        self._most = most
+        self._running = 0
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     @contextmanager
@@ -55,8 +70,10 @@ class Limiter:
         """Count a call while the block runs.
 
         Raises:
-            TooManyError: the caller has had enough for now.
+            TooManyError: the caller has had enough for now, or the gateway has.
         """
+        if self._running >= self._most:
+            raise TooManyError("OVERLOADED", "too many calls at once; nothing was begun", COME_BACK_SECONDS)
         bucket = self._refilled(name)
         if bucket.running >= self._concurrent:
             message = f"expected at most {self._concurrent} calls at a time"
@@ -66,10 +83,12 @@ class Limiter:
             raise TooManyError("RATE_LIMITED", message, self._wait_in_line(bucket))
         bucket.tokens -= 1
         bucket.running += 1
+        self._running += 1
         try:
             yield
         finally:
             bucket.running -= 1
+            self._running -= 1
 
     def _wait_in_line(self, bucket: _Bucket) -> float:
         """Return in how many seconds a refused call may come again: each at a moment of its own."""

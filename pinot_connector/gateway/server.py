@@ -6,13 +6,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from gris.app.v1 import app_pb2, app_pb2_grpc
 from gris.budget.v1 import budget_pb2
 from gris.dp.v1 import dp_pb2, question_pb2
 
+from pinot_connector import telemetry
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.gateway import messages, statuses
 from pinot_connector.gateway.accounts import AccountError, OutOfReachError
@@ -20,9 +21,9 @@ from pinot_connector.gateway.callers import current_caller
 from pinot_connector.gateway.history import MAX_ELEMENT_BYTES, History
 from pinot_connector.gateway.statuses import RequestError
 from pinot_connector.results import PrivateResult
+from serving import logs
 from serving.identity import Context
 
-SERVICE_NAME = app_pb2.DESCRIPTOR.services_by_name["PrivateQueryService"].full_name
 MAX_REQUEST_ID = 128
 DEFAULT_PAGE = 20
 MAX_PAGE = 100
@@ -198,11 +199,21 @@ def _place(token: str) -> int | None:
     return int(token)
 
 
+@contextmanager
+def _named() -> Iterator[None]:
+    """Hand the id that the caller gave its request on to whatever is asked for it."""
+    with ExitStack() as stack:
+        if (given := logs.request_id()) is not None:
+            stack.enter_context(telemetry.request_id(given))
+        yield
+
+
 @asynccontextmanager
 async def _telling(context: Context) -> AsyncIterator[None]:
     """End the call with the status of whatever the block raises."""
     try:
-        yield
+        with _named():
+            yield
     except OutOfReachError:
         await context.abort_with_status(statuses.out_of_reach())
     except InProgressError:

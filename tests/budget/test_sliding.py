@@ -96,6 +96,18 @@ async def test_what_was_paid_for_is_free_while_it_counts(any_store: Store, clock
     assert not held.already_paid
 
 
+async def test_outcomes_are_kept_for_35_days_after_what_was_charged_has_left(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """A repeat in the last days of a long window is a repeat."""
+    asked = charge("id", on=levels(own=limit(10, 5, days=60)))
+    await any_store.apply(asked)
+    clock.step(days=94)
+    assert (await any_store.apply(asked)).replayed
+    clock.step(days=1)
+    assert not (await any_store.apply(asked)).replayed
+
+
 @pytest.mark.parametrize("first", RULES)
 @pytest.mark.parametrize("second", RULES)
 async def test_a_changed_window_gives_nothing_back_at_once(

@@ -75,9 +75,30 @@ def test_it_needs_nothing_but_pythons_standard_library(tmp_path: Path) -> None:
 def test_no_container_of_ours_keeps_rights_or_takes_secrets_from_the_environment() -> None:
     """Everything but Pinot, whose public image asks for more, can change no file and gain no right."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
-    assert set(services) == {"dp-service", "budget-service", "redis", "pinot", "load", "gris"}
+    assert set(services) == {
+        *(
+            "dp-service",
+            "budget-service",
+            "gateway",
+            "certificates",
+            "redis",
+            "pinot",
+            "load",
+            "gris",
+            "analyst",
+        )
+    }
     for name, service in services.items():
         if name != "pinot":
             assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
             assert service["security_opt"] == ["no-new-privileges:true"]
-        assert not any("KEY" in each or "PASSWORD" in each for each in service.get("environment", {}))
+        named = [each for each in service.get("environment", {}) if not each.endswith("_FILE")]
+        assert not any("KEY" in each or "PASSWORD" in each for each in named)
+
+
+def test_an_analyst_meets_nothing_but_the_gateway() -> None:
+    """One network, and on it the gateway alone."""
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    (network,) = services["analyst"]["networks"]
+    met = {name for name, service in services.items() if network in service.get("networks", ())}
+    assert met == {"analyst", "gateway"}

@@ -10,10 +10,16 @@ import pytest
 import yaml
 
 from budget_service.configuration import load_configuration
+from budget_service.hosting import GRACE_SECONDS as BUDGET_GRACE
 from budget_service.ledger.values import Account
 from deploy.kubernetes import validate
 from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer, written
 from dp_service.queries.policy import read_policy
+from dp_service.server.process import GRACE_SECONDS as DP_GRACE
+from pinot_connector.gateway.configuration import GatewayConfiguration
+from pinot_connector.gateway.hosting import GRACE_SECONDS as GATEWAY_GRACE
+from serving.documents import read_document
+from serving.draining import connection_options
 
 PRODUCTION = FOLDER / "overlays" / "production"
 WORKLOAD = """
@@ -109,8 +115,26 @@ def test_secrets_are_read_from_files_that_nobody_else_can_read() -> None:
         assert all(secret["defaultMode"] == 0o440 for secret in secrets)
 
 
+@pytest.mark.parametrize(
+    ("name", "grace"),
+    [("dp-service", DP_GRACE), ("budget-service", BUDGET_GRACE), ("gateway", GATEWAY_GRACE)],
+)
+def test_a_service_is_drained_before_it_is_killed(name: str, grace: float) -> None:
+    """A pod is given longer than it drains and its last calls may run, and its successor is found before it leaves."""
+    (found,) = (each.content for each in written(FOLDER) if each.title.endswith(f": Deployment {name}"))
+    pod = found["spec"]["template"]["spec"]
+    options = dict(each.split("=") for each in pod["containers"][0]["args"] if "=" in each)
+    drain = float(options["--drain-seconds"])
+    assert drain + grace < pod["terminationGracePeriodSeconds"]
+    assert found["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+    assert found["spec"]["minReadySeconds"] > 0
+    # Connections live about half as long, and a client that lost one asks for names once a second.
+    assert connection_options(drain)[0][1] < 1000 * drain - 5000
+
+
 def test_productions_example_configuration_can_be_served() -> None:
     """Whoever starts from it starts from something sound."""
     policy = read_policy((PRODUCTION / "policy.yaml").read_bytes(), "policy.yaml").policy
     assert [table.name for table in policy.tables] == ["engagement"]
     assert load_configuration(PRODUCTION / "budget.yaml").limit_of(Account(("acme", "ann"))) is not None
+    read_document(PRODUCTION / "gateway.yaml", GatewayConfiguration).require_protected()

@@ -47,6 +47,15 @@ def entered(limits: Limiter, name: str = "ana") -> str:
         return f"{error.reason} {error.wait_milliseconds}"
 
 
+def test_beyond_what_the_gateway_can_hold_everybody_is_told_to_come_back() -> None:
+    """Whoever it is, and nothing is taken from those who are refused."""
+    limits = Limiter(per_second=2, burst=3, concurrent=3, clock=Clock(), most=2)
+    with limits.entered("ana"), limits.entered("bob"):
+        assert "OVERLOADED 1000" == entered(limits, "ana")
+        assert ["OVERLOADED 1000"] * 4 == [entered(limits, "cleo") for _ in range(4)]
+    assert ["in"] * 3 == [entered(limits, "cleo") for _ in range(3)]
+
+
 def test_a_burst_is_let_in_and_then_so_many_a_second() -> None:
     """The wait that is told is when the next call is let in."""
     clock = Clock()

@@ -14,13 +14,13 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAY = ROOT / "deploy" / "kubernetes" / "overlays" / "local"
-APPLICATION = ROOT / "deploy" / "kubernetes" / "application.yaml"
+PODS = ROOT / "deploy" / "kubernetes"
 NAMESPACE = "gris-test"
 TIMEOUT_SECONDS = 300
 
 
 class KubectlError(AssertionError):
-    """A command of kubectl failed; the text is what it says."""
+    """A command of kubectl failed; the text is what it and its program say."""
 
 
 def kubectl(*arguments: str, given: str | None = None, seconds: float = TIMEOUT_SECONDS) -> str:
@@ -28,7 +28,7 @@ def kubectl(*arguments: str, given: str | None = None, seconds: float = TIMEOUT_
     command = [os.environ.get("KUBECTL", "kubectl"), *arguments]
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=seconds, check=False)
     if done.returncode != 0:
-        raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr[-2000:]}")
+        raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr[-2000:]}{done.stdout[-2000:]}")
     return done.stdout
 
 
@@ -81,7 +81,7 @@ def kustomization(folder: Path) -> Path:
     """Write a kustomization of the local overlay in the tests' namespace, with the tests' images."""
     images = [
         {"name": f"gris-{name}", "newName": image(name)[0], "newTag": image(name)[1]}
-        for name in ("dp-service", "budget-service", "pinot")
+        for name in ("dp-service", "budget-service", "gateway", "pinot")
     ]
     redis, _, tag = os.environ.get("GRIS_TEST_REDIS_IMAGE", "redis:7-bookworm").rpartition(":")
     images.append({"name": "redis", "newName": redis, "newTag": tag})
@@ -95,9 +95,15 @@ def kustomization(folder: Path) -> Path:
     return folder
 
 
-def pod(name: str, component: str, *command: str, folders: Mapping[str, str] | None = None) -> str:
-    """Return a pod like that of deploy/kubernetes which runs Python; `folders` are ConfigMaps and where they go."""
-    made: dict[str, Any] = yaml.safe_load(APPLICATION.read_text())
+def pod(
+    name: str,
+    component: str,
+    *command: str,
+    folders: Mapping[str, str] | None = None,
+    like: str = "application",
+) -> str:
+    """Return a pod `like` one of deploy/kubernetes which runs Python; `folders` are ConfigMaps and where they go."""
+    made: dict[str, Any] = yaml.safe_load((PODS / f"{like}.yaml").read_text())
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/component": component}
     made["metadata"] = {"name": name, "labels": labels}
     made["spec"]["restartPolicy"] = "Never"

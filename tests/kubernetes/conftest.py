@@ -1,4 +1,4 @@
-"""Both services, Redis and Pinot on the cluster of KUBECONFIG, in a namespace that is made for the tests and deleted.
+"""Both services, the gateway, Redis and Pinot on the cluster of KUBECONFIG, in a namespace for the tests alone.
 
 Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. The images must be where the cluster
 finds them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from deploy.compose.prepare import prepare
+from examples import certificates
 from tests.kubernetes.application import BUDGETS
 from tests.kubernetes.cluster import NAMESPACE, ROOT, Namespace, kubectl, kustomization, pod
 
@@ -29,6 +30,8 @@ def gris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
     prepare(folder)
     secrets = folder / ".gris" / "compose"
     (folder / "budget.yaml").write_text((ROOT / "examples" / "budget.yaml").read_text() + BUDGETS)
+    shown = secrets / "certificates"
+    certificates.make(shown)
     rendered = kubectl("kustomize", str(kustomization(folder)))
     made = Namespace(NAMESPACE)
     kubectl("create", "namespace", NAMESPACE)
@@ -36,10 +39,13 @@ def gris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
         made.put(SECRET, "gris-noise-key", **{"noise.key": secrets / "noise.key"})
         made.put(SECRET, "gris-store", address=secrets / "store.address")
         made.put(SECRET, "gris-redis", **{"redis.conf": secrets / "redis.conf"})
+        made.put(SECRET, "gris-gateway", **files(shown / "gateway", "gateway"))
+        made.put(SECRET, "gris-analyst", **files(shown / "ana", "ana") | files(shown / "eve", "eve"))
+        made.put(CONFIGURATION, "gris-gateway", **{"gateway.yaml": ROOT / "examples" / "gateway.yaml"})
         made.put(CONFIGURATION, "gris-policy", **{"policy.yaml": ROOT / "examples" / "policy.yaml"})
         made.put(CONFIGURATION, "gris-budget", **{"budget.yaml": folder / "budget.yaml"})
         kubectl("apply", "--filename", "-", given=rendered)
-        made.rolled_out("redis", "pinot", "dp-service", "budget-service")
+        made.rolled_out("redis", "pinot", "dp-service", "budget-service", "gateway")
         yield made
     finally:
         kubectl("delete", "namespace", NAMESPACE)
@@ -49,6 +55,12 @@ def gris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
 def application(gris: Namespace) -> str:
     """Start a pod that is an application and waits for what is asked of it; return its name."""
     return _waiting_pod(gris, "application", "application")
+
+
+@pytest.fixture(scope="session")
+def analyst(gris: Namespace) -> str:
+    """Start a pod that is an analyst, with Ana's certificate and Eve's, and return its name."""
+    return _waiting_pod(gris, "analyst", "analyst", like="analyst")
 
 
 @pytest.fixture(scope="session")
@@ -69,8 +81,13 @@ def outsider() -> Iterator[Namespace]:
         kubectl("delete", "namespace", elsewhere.name)
 
 
-def _waiting_pod(namespace: Namespace, name: str, component: str) -> str:
-    namespace.kubectl("apply", "--filename=-", given=pod(name, component, "-c", SLEEP))
+def files(folder: Path, name: str) -> dict[str, Path]:
+    """Return a certificate, its key and whom it trusts, by the names that they have in a pod."""
+    return {each: folder / each for each in (f"{name}.pem", f"{name}.key", "ca.pem")}
+
+
+def _waiting_pod(namespace: Namespace, name: str, component: str, *, like: str = "application") -> str:
+    namespace.kubectl("apply", "--filename=-", given=pod(name, component, "-c", SLEEP, like=like))
     namespace.wait_for("--for=condition=Ready", f"pod/{name}")
     return name
 

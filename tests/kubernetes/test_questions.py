@@ -15,12 +15,18 @@ PINOT = ("http://pinot:9000", "http://pinot:8000")
 CHANGED_SECONDS = 180
 
 
-def test_an_application_asks_a_private_question_of_pinot(gris: Namespace, application: str) -> None:
-    """The data are loaded into Pinot, ten articles are ranked and paid for, and asking again is free."""
+def loaded(gris: Namespace, application: str) -> None:
+    """Have the example tables in Pinot; twice is as good as once."""
     controller, broker = PINOT
     gris.python(
         application, "-m", "examples.load", "--controller", controller, "--broker", broker, "--wait", "120"
     )
+
+
+def test_an_application_asks_a_private_question_of_pinot(gris: Namespace, application: str) -> None:
+    """The data are loaded into Pinot, ten articles are ranked and paid for, and asking again is free."""
+    loaded(gris, application)
+    controller, broker = PINOT
     engine = ("--engine", "pinot", "--pinot-controller", controller, "--pinot-broker", broker)
     question = (
         "--table",

@@ -9,8 +9,9 @@ import pytest
 from tests.kubernetes.cluster import KubectlError, Namespace
 
 PORTS = {
-    "dp-service": (50051,),
-    "budget-service": (50052, 50053),
+    "dp-service": (50051, 9464),
+    "budget-service": (50052, 50053, 9464),
+    "gateway": (50054, 9464),
     "redis": (6379,),
     "pinot": (9000, 8000),
 }
@@ -48,6 +49,17 @@ def test_an_application_reaches_services_and_data_but_no_store(gris: Namespace, 
     assert reached(gris, gris, application) == APPLICATION
 
 
+def test_an_analyst_reaches_the_gateway_alone(gris: Namespace, analyst: str) -> None:
+    """No service, no data, and no metrics."""
+    assert reached(gris, gris, analyst) == {("gateway", 50054)}
+
+
+def test_a_gateway_reaches_what_an_application_reaches(gris: Namespace) -> None:
+    """Services and data, and neither the store nor the administrator's service."""
+    pod = gris.pods("gateway")[0]["metadata"]["name"]
+    assert reached(gris, gris, pod) - {("gateway", port) for port in PORTS["gateway"]} == APPLICATION
+
+
 def test_a_stranger_reaches_nothing(gris: Namespace, stranger: str, outsider: Namespace) -> None:
     """Neither a pod of the same namespace, nor one of another namespace that calls itself an application."""
     assert reached(gris, gris, stranger) == set()
@@ -63,7 +75,7 @@ def test_a_service_reaches_only_its_store(gris: Namespace, name: str) -> None:
     assert reached(gris, gris, pod) - own == store
 
 
-@pytest.mark.parametrize("name", ["dp-service", "budget-service"])
+@pytest.mark.parametrize("name", ["dp-service", "budget-service", "gateway"])
 def test_a_service_has_no_rights(gris: Namespace, name: str) -> None:
     """No user, no token for the API server, no file system to write to, nobody's addresses in its environment."""
     pod = gris.pods(name)[0]["metadata"]["name"]

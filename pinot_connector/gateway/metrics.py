@@ -1,0 +1,38 @@
+"""What the gateway counts beside its calls: its questions and calls to the engine, under the connector's own names.
+
+Labels are words of the connector, never something that a caller or an engine sent.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from serving.metrics import SECONDS
+
+
+class QuestionMetrics:
+    """Counts what `telemetry` tells; the names are those that OpenTelemetry's exporter gives the same numbers."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._questions = Counter(
+            "gris_questions", "Questions by how they ended.", ("outcome",), registry=registry
+        )
+        self._durations = Histogram(
+            "gris_question_duration_seconds",
+            "How long questions took.",
+            ("outcome",),
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self._engine_calls = Counter(
+            "gris_engine_calls", "Calls to the engine.", ("engine", "step", "outcome"), registry=registry
+        )
+
+    def question(self, outcome: str, seconds: float) -> None:
+        """Count a question."""
+        self._questions.labels(outcome).inc()
+        self._durations.labels(outcome).observe(seconds)
+
+    def engine_call(self, engine: str, step: str, outcome: str) -> None:
+        """Count a call to an engine."""
+        self._engine_calls.labels(engine, step, outcome).inc()
