@@ -7,8 +7,10 @@ it has changed since, and then they are asked for again.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from budget_service.configuration import AccountUnknownError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits
@@ -26,8 +28,7 @@ MAX_ATTEMPTS = 5
 BudgetRequestT = TypeVar("BudgetRequestT", Reserve, Charge, Release)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True, gc=False):
     """The limits of an account by a version of its root's stored ones."""
 
     levels: tuple[LevelLimit, ...]
