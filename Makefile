@@ -11,7 +11,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-stream protos rolling test
+.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-stream protos rolling test
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -21,10 +21,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.all: pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up $(VENV): a few minutes the first time"
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up $(VENV): a few minutes the first time"
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.all
 
@@ -129,6 +131,9 @@ bench-domains: $(VENV)/.dev ## pairs per second and memory of private domain dis
 
 bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo on the same server; BENCH="--store sqlite"
 	$(BIN)/python -m bench.budget $(BENCH)
+
+bench-noticing: $(VENV)/.dev ## how soon a dead Redis or PostgreSQL is noticed: killed, frozen, cut off; BENCH="--samples 50"
+	$(BIN)/python -m bench.noticing $(BENCH)
 
 go-client: node_modules/.bin/buf ## build examples/go/ask, the client in Go; needs Go 1.24 or newer
 	cd examples/go && ../../node_modules/.bin/buf generate ../../protos && go build -o ask .

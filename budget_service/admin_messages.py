@@ -6,12 +6,12 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from gris.budget.v1 import admin_pb2 as pb
 from gris.budget.v1 import budget_pb2
 
+from budget_service.configuration import ANY
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
 from budget_service.ledger.requests import ChangeCurrency, ResumeClock, SetLimits
@@ -26,6 +26,7 @@ from budget_service.ledger.windows import (
     Microseconds,
     Period,
     WindowRule,
+    zones,
 )
 from budget_service.messages import cost_message, parse_account, parse_id, parse_unit_id, timestamp
 from budget_service.settings import LiveSettings
@@ -197,7 +198,13 @@ def difference_message(found: Difference) -> pb.Difference:
 
 def _change(message: pb.LimitChange, field: str) -> tuple[Account, Limit | None]:
     level = Account.parse(tuple(message.path), f"{field}.path")
-    return level, _limit(message.limit, f"{field}.limit") if message.HasField("limit") else None
+    if not message.HasField("limit"):
+        return level, None
+    if ANY in level.path:
+        # Who writes one means every account, and would limit none.
+        problem = f"must name one level: {ANY} stands for others in budget.yaml only"
+        raise InvalidFieldError(f"{field}.path", problem)
+    return level, _limit(message.limit, f"{field}.limit")
 
 
 def _limit(message: pb.Limit, field: str) -> Limit:
@@ -219,10 +226,8 @@ def _rule(message: pb.Limit, field: str) -> WindowRule:
         problem = f"must be {MIN_SLIDING_DAYS} to {MAX_SLIDING_DAYS} if the period is PERIOD_SLIDING, else 0"
         raise InvalidFieldError(f"{field}.sliding_days", problem)
     zone = message.zone or "UTC"
-    try:
-        ZoneInfo(zone)
-    except (ValueError, OSError, KeyError):
-        raise InvalidFieldError(f"{field}.zone", "must be the name of an IANA time zone") from None
+    if zone not in zones():
+        raise InvalidFieldError(f"{field}.zone", "must be the name of an IANA time zone")
     return WindowRule(period, zone, days)
 
 

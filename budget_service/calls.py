@@ -75,14 +75,15 @@ class Calls:
         if pulse is None:
             return await work
         try:
-            pulse.demand()
-        except StoreError:
+            await pulse.admit()
+        except BaseException:
             work.close()
             raise
         pulse.began()
         try:
             result = await work
-        except StoreError:
+        except (StoreError, asyncio.CancelledError):
+            # Whoever leaves without an answer may have waited for a store that hangs.
             pulse.doubted()
             raise
         except statuses.RefusalError:

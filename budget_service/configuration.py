@@ -26,14 +26,13 @@ from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
-from zoneinfo import ZoneInfo
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from budget_service.faults import Fault, PlainError, faults_of
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError, LevelLimit, Limit, Mode
-from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule
+from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
 from serving.documents import UniqueKeyLoader
 
 ANY = "*"
@@ -94,10 +93,8 @@ class AccountEntry(_Strict):
     @field_validator("zone")
     @classmethod
     def _zone_is_known(cls, zone: str) -> str:
-        try:
-            ZoneInfo(zone)
-        except (ValueError, OSError, KeyError):
-            raise ValueError(f"{zone!r} is not the name of an IANA time zone") from None
+        if zone not in zones():
+            raise ValueError(f"{zone!r} is not the name of an IANA time zone")
         return zone
 
     @model_validator(mode="after")

@@ -10,13 +10,24 @@ from budget_service.pulse import Pulse
 log = logging.getLogger(__name__)
 
 
-async def watch(pulse: Pulse, report: Callable[[bool], None]) -> None:
-    """Report whether the store can serve whenever that changes; runs until it is cancelled."""
-    was_serving: bool | None = None
+async def watch(pulse: Pulse, report: Callable[[bool, bool], None]) -> None:
+    """Report whether the store answers, and whether the service can serve, whenever that changes.
+
+    Runs until it is cancelled.
+    """
+    reported: tuple[bool, bool] | None = None
     while True:
         await pulse.changed.wait()
         pulse.changed.clear()
-        if pulse.is_serving is not was_serving:
-            was_serving = pulse.is_serving
-            log.info("the store %s", "can serve" if was_serving else "cannot serve")
-            report(was_serving)
+        found = pulse.answers, pulse.is_serving
+        if found != reported:
+            reported = found
+            answers, is_serving = found
+            log.info("the store %s", _words(answers=answers, is_serving=is_serving))
+            report(answers, is_serving)
+
+
+def _words(*, answers: bool, is_serving: bool) -> str:
+    if answers:
+        return "can serve"
+    return "is silent" if is_serving else "cannot serve"

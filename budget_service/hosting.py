@@ -38,7 +38,7 @@ GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
 SERVICES = (SERVICE_NAME, health.OVERALL)
 STORE = f"{SERVICE_NAME}/store"
-"""The health check's name of the store, which says whether it is the store that keeps a service from serving."""
+"""The health check's name of the store: whether it answers at this moment."""
 ALIVE = f"{SERVICE_NAME}/alive"
 """The health check's name that serves as long as the process can answer, whatever its store does."""
 
@@ -138,11 +138,14 @@ async def serving(
         )
     address = _bind(server, listen, security)
 
-    def report(serving: bool) -> None:
-        health_service.report((*SERVICES, STORE), serving=serving)
-        sight.report("store", serving=serving)
+    def report(answers: bool, serving: bool) -> None:
+        # A store that was away may have been set back meanwhile.
+        service.forget_limits()
+        health_service.report((STORE,), serving=answers)
+        health_service.report(SERVICES, serving=serving)
+        sight.report("store", serving=answers)
 
-    report(False)
+    report(False, False)
     health_service.report((ALIVE,), serving=True)
     await server.start()
     sight.report("server", serving=True)

@@ -7,8 +7,10 @@ it has changed since, and then they are asked for again.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from budget_service.configuration import AccountUnknownError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits
@@ -26,8 +28,7 @@ MAX_ATTEMPTS = 5
 BudgetRequestT = TypeVar("BudgetRequestT", Reserve, Charge, Release)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True, gc=False):
     """The limits of an account by a version of its root's stored ones."""
 
     levels: tuple[LevelLimit, ...]
@@ -49,6 +50,10 @@ class LimitBook:
     def at_hand(self, account: Account) -> Found:
         """Return the limits of an account as they were found last; UNKNOWN if only the ledger can tell."""
         return self._kept(account) or UNKNOWN
+
+    def forget(self) -> None:
+        """Look up every account anew: in a ledger that was set back, versions are given again to other limits."""
+        self._found.clear()
 
     async def apply(self, request: BudgetRequestT) -> Answer:
         """Apply a request that was made with the limits `at_hand`; see `Store.apply`. Raises AccountUnknownError."""
@@ -87,7 +92,7 @@ class LimitBook:
     def _kept(self, account: Account) -> Found | None:
         if self._configuration is not self._settings.current.configuration:
             self._configuration = self._settings.current.configuration
-            self._found.clear()
+            self.forget()
         found = self._found.get(account)
         if found is not None:
             self._found.move_to_end(account)

@@ -1,33 +1,58 @@
 """Whether the store answers: noticed within a fraction of the time that a single call may take.
 
 A call that was sent to a store that hangs ends when its own time is over, with an unknown outcome. What can be known
-sooner is that the store says nothing at all: then nothing new is sent to it, and whoever asks is told at once.
+sooner is that the store says nothing at all:
+
+    a call waits, and nothing is answered for a moment ──▶ the store is asked for a sign of life
+    no sign for SIGN_STEPS ──▶ SILENT: new calls wait here, unsent
+    silent for PATIENCE_SECONDS, or it cannot be reached ──▶ AWAY: new calls are refused at once
+    a sign ──▶ ANSWERING
+
+Whoever asks for the store's health is told of a silence at once. That the service cannot serve is said only of a store
+that is away: one slow write to a disk would otherwise take every replica of the service from its callers together.
+
+Only time in which this process was punctual counts against the store: on a busy machine an answer may have come and not
+be read yet.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from enum import Enum, auto
 
 from budget_service.stores.interface import Store, StoreError, StoreUnavailableError, StoreUnusableError
 
 # The store is asked for a sign of life when calls have waited for a tick or two without any answer.
-TICK_SECONDS = 0.04
-SIGN_SECONDS = 0.06
+TICK_SECONDS = 0.02
+# Then the sign is waited for in steps. One that ends so much too late shows that this process was held up.
+SIGN_STEPS = 3
+STEP_SECONDS = 0.02
+LATE_SECONDS = 0.01
+PATIENCE_SECONDS = 0.5
 CHECK_EVERY_SECONDS = 1.0
 CHECK_SECONDS = 2.0
+
+
+class State(Enum):
+    """What is known of a store; see above."""
+
+    ANSWERING = auto()
+    SILENT = auto()
+    AWAY = auto()
 
 
 class Pulse:
     """Follows one store; `watch` and `check_again_and_again` do the work until they are cancelled.
 
-    `changed` is set whenever `is_serving` may have changed.
+    `changed` is set whenever `answers` or `is_serving` may have changed.
     """
 
     def __init__(self, store: Store) -> None:
         self.changed = asyncio.Event()
         self._store = store
-        self._is_silent = False
+        self._state = State.ANSWERING
+        self._turned = asyncio.Event()
         # Why the last check was not passed; it is not passed before the first one.
         self._fault: StoreError | None = StoreUnavailableError("the store was not checked yet")
         self._waiting = 0
@@ -36,13 +61,20 @@ class Pulse:
         self._sign: asyncio.Task[None] | None = None
 
     @property
-    def is_serving(self) -> bool:
-        """Whether the store answers and passed its last check."""
-        return not self._is_silent and self._fault is None
+    def answers(self) -> bool:
+        """Whether the store answers at this moment and passed its last check."""
+        return self._state is State.ANSWERING and self._fault is None
 
-    def demand(self) -> None:
-        """Return if a new call may be sent to the store, else raise StoreUnavailableError: nothing was sent."""
-        if self._is_silent:
+    @property
+    def is_serving(self) -> bool:
+        """Whether the store is there, though it may be silent for the moment, and passed its last check."""
+        return self._state is not State.AWAY and self._fault is None
+
+    async def admit(self) -> None:
+        """Return when a new call may be sent to the store, else raise StoreUnavailableError: nothing was sent."""
+        while self._state is State.SILENT:
+            await self._turned.wait()
+        if self._state is State.AWAY:
             raise StoreUnavailableError("the store does not answer")
         if isinstance(self._fault, StoreUnusableError):
             raise StoreUnavailableError(str(self._fault))
@@ -68,10 +100,7 @@ class Pulse:
         try:
             while True:
                 await self._reason_to_ask()
-                self._note(is_silent=not await self._gives_a_sign())
-                while self._is_silent:
-                    await asyncio.sleep(TICK_SECONDS)
-                    self._note(is_silent=not await self._gives_a_sign())
+                await self._ask_until_it_answers()
         finally:
             # More than once: redis-py loses a cancellation that comes while it takes a connection from its pool.
             while self._sign is not None and not self._sign.done():
@@ -100,21 +129,25 @@ class Pulse:
             waited = is_quiet
         self._doubt.clear()
 
-    async def _gives_a_sign(self) -> bool:
+    async def _ask_until_it_answers(self) -> None:
+        patience = PATIENCE_SECONDS
+        while not (sign := await self._sign_or_refusal()):
+            patience -= SIGN_STEPS * STEP_SECONDS + TICK_SECONDS
+            is_away = sign is False or patience <= 0 or self._state is State.AWAY
+            self._turn(State.AWAY if is_away else State.SILENT)
+            await asyncio.sleep(TICK_SECONDS)
+        self._turn(State.ANSWERING)
+
+    async def _sign_or_refusal(self) -> bool | None:
         signed = await self._signed()
         # A connection may break while the store lives; the next one tells.
-        return bool(await self._signed() if signed is False else signed)
+        return await self._signed() if signed is False else signed
 
     async def _signed(self) -> bool | None:
-        """Return whether the store answered; None: not yet."""
-        # One that is overdue is waited for again: it comes when a store that was held up goes on.
+        """Return whether the store can be reached; None: it says nothing."""
+        # A sign that is overdue is waited for again: it comes when a store that was held up goes on.
         self._sign = self._sign or asyncio.create_task(self._store.ping())
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        await asyncio.wait((self._sign,), timeout=SIGN_SECONDS)
-        if loop.time() - began > 2 * SIGN_SECONDS:
-            # This process was held up itself, and the answer may lie there unread.
-            await asyncio.wait((self._sign,), timeout=SIGN_SECONDS)
+        await _wait_fairly(self._sign, SIGN_STEPS)
         if not self._sign.done():
             return None
         sign, self._sign = self._sign, None
@@ -131,7 +164,20 @@ class Pulse:
             return StoreUnavailableError("the store does not answer")
         return None
 
-    def _note(self, *, is_silent: bool) -> None:
-        if is_silent != self._is_silent:
-            self._is_silent = is_silent
+    def _turn(self, state: State) -> None:
+        if state is not self._state:
+            self._state = state
             self.changed.set()
+            # Those who wait see the new state; whoever comes later waits for the next turn.
+            turned, self._turned = self._turned, asyncio.Event()
+            turned.set()
+
+
+async def _wait_fairly(task: asyncio.Task[None], steps: int) -> None:
+    """Wait until a task is done, or for so many steps; one that this process was late with does not count."""
+    clock = asyncio.get_running_loop().time
+    while steps and not task.done():
+        began = clock()
+        await asyncio.wait((task,), timeout=STEP_SECONDS)
+        if clock() - began < STEP_SECONDS + LATE_SECONDS:
+            steps -= 1

@@ -13,6 +13,8 @@ from budget_service.ledger.verification import Checkpoint
 from budget_service.stores.interface import Store
 
 DROPPED_AT_ONCE = 1000
+# Characters of the digest.
+NAMED_BY = 12
 
 
 class LedgerDiffersError(Exception):
@@ -32,8 +34,9 @@ async def seal(store: Store, root: str) -> Checkpoint:
 async def archive(store: Store, root: str, folder: Path) -> Path | None:
     """Write the sealed entries that are still in the store into a file of their own, then drop them from the store.
 
-    The file is on the disk before the first entry is dropped; after a crash in between, a second file repeats some.
-    Returns None if there are none. Raises OSError and StoreError.
+    The file is on the disk before the first entry is dropped; after a crash in between, a second file repeats some. Its
+    name says which entries it holds and begins their digest: a ledger that was restored may have others of the same
+    numbers. Returns None if there are none. Raises OSError and StoreError.
     """
     checkpoint = await store.checkpoint(root)
     if not checkpoint.position:
@@ -41,9 +44,8 @@ async def archive(store: Store, root: str, folder: Path) -> Path | None:
     entries = [entry async for _, entry in audit.entries(store, root, "", checkpoint.position)]
     if not entries:
         return None
-    path = (
-        folder / f"{quote(root, safe='')}.{checkpoint.entries - len(entries) + 1}-{checkpoint.entries}.jsonl"
-    )
+    numbers = f"{checkpoint.entries - len(entries) + 1}-{checkpoint.entries}"
+    path = folder / f"{quote(root, safe='')}.{numbers}.{checkpoint.digest[:NAMED_BY]}.jsonl"
     _write(path, checkpoint, entries)
     while await store.drop_sealed(root, DROPPED_AT_ONCE):
         pass
@@ -51,7 +53,8 @@ async def archive(store: Store, root: str, folder: Path) -> Path | None:
 
 
 def _write(path: Path, checkpoint: Checkpoint, entries: list[JournalEntry]) -> None:
-    fresh = path.with_name(path.name + ".new")
+    # Another worker may be writing the same one.
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     with os.fdopen(os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
         file.writelines(_line(entry) for entry in entries)
         # The digest is that of every entry since the first one, this file's last one included.

@@ -49,6 +49,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         self._limits = LimitBook(store, settings)
         self._calls = calls
 
+    def forget_limits(self) -> None:
+        """Look up the limits of every account anew; call it when the store may be another one than before."""
+        self._limits.forget()
+
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
         """Tell whether a cost fits now."""
         return await self._calls.answer(self._check(request), context)

@@ -146,6 +146,10 @@ class GatewayClient(BlockingClient[AsyncGatewayClient]):
     def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
         super().__init__(lambda: AsyncGatewayClient(gateway, account=account))
 
+    def ask(self, question: question_pb2.Question, *, request_id: str = "") -> PrivateResult:
+        """Answers a question, once it is paid for; see `AsyncGatewayClient.ask`."""
+        return self._wait(lambda: self._client.ask(question, request_id=request_id))
+
 
 class _LoopThread:
     """An event loop in a thread. The thread does not keep a program alive that forgot to close its client."""

@@ -43,6 +43,9 @@ _SERVICE = budget_pb2.DESCRIPTOR.services_by_name["BudgetService"].full_name
 _STORE = health_pb2.HealthCheckRequest(service=f"{_SERVICE}/store")
 _REPEATED_BY_GRPC = [f"{_SERVICE}/{method}" for method in ("CheckBudget", "GetBudget", "ReserveBudget")]
 
+# A dead service is noticed by its silence, so its calls need not fail for a moment in which no replica is connected.
+_SERVICES = (_SERVICE, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
+
 # Whatever else Health answers with, even that there is no such service, somebody is there.
 _DEAD = frozenset((grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED))
 
@@ -54,7 +57,7 @@ class BudgetCalls:
     """budget_service, as one account sees it."""
 
     def __init__(self, address: Address, account: Sequence[str], timeouts: Timeouts) -> None:
-        self._channel = open_channel(address, _REPEATED_BY_GRPC)
+        self._channel = open_channel(address, _REPEATED_BY_GRPC, waiting=_SERVICES)
         self._stub: budget_pb2_grpc.BudgetServiceAsyncStub = budget_pb2_grpc.BudgetServiceStub(self._channel)  # type: ignore[assignment]
         self._account = budget_pb2.Account(path=account)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio
@@ -199,9 +202,7 @@ class BudgetCalls:
             answer = await self._health.Check(_STORE, timeout=seconds)
         except grpc.aio.AioRpcError as error:
             return error.code() not in _DEAD
-        if answer.status == health_pb2.HealthCheckResponse.NOT_SERVING:
-            raise ServiceUnavailable(Service.BUDGET, "it says that it cannot serve")
-        return True
+        return bool(answer.status != health_pb2.HealthCheckResponse.NOT_SERVING)
 
 
 def _new_id() -> str:

@@ -25,6 +25,9 @@ _OPTIONS = (
     ("grpc.keepalive_timeout_ms", 5000),
     # The first question of the kind goes out with a call, and by default its answer is waited for a minute.
     ("grpc.http2.ping_timeout_ms", 5000),
+    # By default the channels of a process share connections. gRPC (1.74 to 1.85 were tried) crashes the whole process
+    # when a connection of which two channels watch the health is lost in the moment it is made.
+    ("grpc.use_local_subchannel_pool", 1),
     # By default a name is looked up again after half a minute at the earliest: long after its replicas were replaced.
     ("grpc.dns_min_time_between_resolutions_ms", 1000),
 )
@@ -49,7 +52,9 @@ class Timeouts:
     reservation: int = 60
 
 
-def open_channel(address: Address, repeated: Sequence[str] = ()) -> grpc.aio.Channel:
+def open_channel(
+    address: Address, repeated: Sequence[str] = (), *, waiting: Sequence[str] = ()
+) -> grpc.aio.Channel:
     """Opens a channel to a service; it belongs to the running event loop.
 
     An address in one of gRPC's own forms, "dns:///name:port" or "ipv4:host:port,host:port", is one of replicas, which
@@ -57,7 +62,8 @@ def open_channel(address: Address, repeated: Sequence[str] = ()) -> grpc.aio.Cha
     first. A plain "host:port" is one server, which says itself what it cannot do.
 
     Calls of the methods that are `repeated` ("package.Service/Method") are sent again by gRPC itself, as they are,
-    where they end in UNAVAILABLE.
+    where they end in UNAVAILABLE. Those of the services that are `waiting` are kept, unsent and within their deadline,
+    until a replica is there.
 
     Raises:
         InvalidQuestion: a file of the address's credentials cannot be used.
@@ -65,12 +71,21 @@ def open_channel(address: Address, repeated: Sequence[str] = ()) -> grpc.aio.Cha
     target = address if isinstance(address, str) else address.address
     config: dict[str, Any] = {"methodConfig": _repeating(repeated)}
     if target.startswith(_REPLICATED):
+        config["methodConfig"] = _waiting(config["methodConfig"], waiting)
         config["loadBalancingConfig"] = [{"round_robin": {}}]
         config["healthCheckConfig"] = {"serviceName": ""}
     options = (*_OPTIONS, ("grpc.service_config", json.dumps(config)))
     if isinstance(address, str):
         return grpc.aio.insecure_channel(target, options=options)
     return grpc.aio.secure_channel(target, address.credentials.for_channel(), options=options)
+
+
+def _waiting(methods: list[dict[str, Any]], services: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns the method config with these services' calls waiting for a replica, and those of `methods` with them."""
+    # gRPC takes one entry for a method: its own, if it has one.
+    names = [{"service": service} for service in services]
+    whole = [{"name": names}] if names else []
+    return [each | {"waitForReady": bool(services)} for each in methods + whole]
 
 
 def _repeating(methods: Sequence[str]) -> list[dict[str, Any]]:

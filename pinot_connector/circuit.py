@@ -20,9 +20,10 @@ from pinot_connector.errors import OutcomeUnknown, ServiceUnavailable
 
 REST_SECONDS = 0.5
 
-# Twice a part to wait, and a part for the service to say that it lives: a single message may be lost or late. The
-# fifth is for a service that dies just after it said something.
-PARTS = 5
+# Twice a part to wait, and a part for the service to say that it lives: a single message may be lost or late, and its
+# store may be slow once. The fifth is for a service that dies just after it said something, the sixth for the time that
+# it takes itself to notice that its store says nothing.
+PARTS = 6
 LOST_SIGNS_OF_LIFE = 2
 
 _Answer = TypeVar("_Answer")
@@ -32,8 +33,7 @@ class Circuit:
     """Guards the calls of one client to one service, within one event loop.
 
     Args:
-        lives: asks the service whether it lives, and waits so many seconds for the answer. It raises
-            ServiceUnavailable if the service says that it cannot serve.
+        lives: asks the service whether it and its store live, and waits so many seconds for the answer.
         silence_seconds: how long the service may say nothing, not even that it lives. A call that takes longer than
             that is no reason to give it up.
     """

@@ -69,6 +69,17 @@ class GrisError(Exception):
 
     code: ClassVar[ErrorCode] = ErrorCode.UNEXPECTED
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Lets errors be copied, and sent from one process to another."""
+        return made_again, (type(self), self.args, vars(self))
+
+
+def made_again(kind: type[Exception], args: tuple[object, ...], attributes: dict[str, object]) -> Exception:
+    """Returns an error as it was; by itself Python would make it of its message, which is not what it is made of."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
+
 
 class InvalidQuestion(GrisError):
     """The question is malformed in `field`, in the protos' words (empty: as a whole); `problem` says how."""

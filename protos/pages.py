@@ -30,11 +30,15 @@ GATEWAY = ".gris.app.v1.PrivateQueryService"
 
 @dataclass(frozen=True)
 class Contract:
-    """Everything that the protos declare, by full name with a leading dot, and what they say of it."""
+    """Everything that the protos declare, by full name with a leading dot, and what they say of it.
+
+    What the comment of a service says after its first paragraph is about its `errors`.
+    """
 
     services: dict[str, ServiceDescriptorProto]
     types: dict[str, DescriptorProto | EnumDescriptorProto]
     comments: dict[str, str]
+    errors: dict[str, str]
 
 
 def write_pages(target: Path) -> None:
@@ -59,7 +63,7 @@ def write_pages(target: Path) -> None:
 
 
 def _contract() -> Contract:
-    contract = Contract({}, {}, {})
+    contract = Contract({}, {}, {}, {})
     for file in _files():
         prefix = f".{file.package}"
         contract.services.update({f"{prefix}.{each.name}": each for each in file.service})
@@ -67,7 +71,9 @@ def _contract() -> Contract:
         contract.types.update({f"{prefix}.{each.name}": each for each in file.enum_type})
         for location in file.source_code_info.location:
             if (name := _declared(file, tuple(location.path))) is not None:
-                contract.comments[f"{prefix}.{name}"] = " ".join(location.leading_comments.split())
+                paragraphs = [" ".join(each.split()) for each in location.leading_comments.split("\n\n")]
+                contract.comments[f"{prefix}.{name}"] = " ".join(paragraphs)
+                contract.errors[f"{prefix}.{name}"] = " ".join(paragraphs[1:])
     return contract
 
 
@@ -108,7 +114,7 @@ def _page(contract: Contract, service: str, method: MethodDescriptorProto) -> st
         f"## Request\n\n{_table(contract, method.input_type)}",
         f"## Answer\n\n{_table(contract, method.output_type)}",
         *_inner(contract, method),
-        f"## Errors\n\n{_prose(contract.comments[service])}\n",
+        f"## Errors\n\n{_prose(contract.errors[service])}\n",
         f"## Example\n\n```python\n{_example(service, method.name)}```\n",
     ]
     return "\n".join(parts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from time import perf_counter
 from typing import Any, NoReturn, TypeAlias
 
 import grpc
@@ -15,6 +16,7 @@ from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
 from serving.identity import Context
+from serving.observing import Sight
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
@@ -23,7 +25,9 @@ OPEN_SERVICES = ("grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflect
 
 
 class Admission(ABC, grpc.aio.ServerInterceptor):
-    """Runs every method but the open ones inside `admitted`."""
+    """Runs every method but the open ones inside `admitted`; a `sight` looks at calls that are not let in."""
+
+    sight: Sight | None = None
 
     @abstractmethod
     def admitted(self, method: str, context: Context) -> AbstractAsyncContextManager[None]:
@@ -40,7 +44,19 @@ class Admission(ABC, grpc.aio.ServerInterceptor):
         # gRPC itself says of a method that nobody serves that there is none.
         if handler is None or method.split("/")[1] in OPEN_SERVICES:
             return handler
-        return _surrounded(handler, lambda context: self.admitted(method, context))
+        return _surrounded(handler, lambda context: self._looked_at(method, context))
+
+    @asynccontextmanager
+    async def _looked_at(self, method: str, context: Context) -> AsyncIterator[None]:
+        began = perf_counter()
+        async with AsyncExitStack() as surrounding:
+            try:
+                await surrounding.enter_async_context(self.admitted(method, context))
+            except BaseException as error:
+                if self.sight is not None:
+                    self.sight.not_admitted(method, error, context, perf_counter() - began)
+                raise
+            yield
 
 
 async def refuse(

@@ -31,6 +31,7 @@ from serving.admission import Admission, refuse
 from serving.documents import Strict, read_document
 from serving.followed import Followed
 from serving.identity import Context, bearer_token, certificate_names
+from serving.observing import Sight
 from serving.tokens import JwtSettings, TokenError, TokenVerifier
 
 
@@ -119,9 +120,10 @@ class _Opened:
 class Authorisation(Admission):
     """Lets a call in if its caller has the role that the method asks for."""
 
-    def __init__(self, methods: Methods, callers: Callers) -> None:
+    def __init__(self, methods: Methods, callers: Callers, sight: Sight) -> None:
         self._methods = methods
         self._callers = callers
+        self.sight = sight
 
     @asynccontextmanager
     async def admitted(self, method: str, context: Context) -> AsyncIterator[None]:

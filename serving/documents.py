@@ -40,7 +40,17 @@ def read_document(path: Path, schema: type[Document]) -> Document:
 
 
 class UniqueKeyLoader(yaml.SafeLoader):
-    """YAML lets the last of two equal keys win silently; here they are refused."""
+    """YAML lets the last of two equal keys win silently; here they are refused. Its other errors are YAMLError too."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Build a value as YAML does; raises MarkedYAMLError for a day or a number that Python cannot make."""
+        try:
+            return super().construct_object(node, deep)
+        except ValueError:
+            problem = "expected days that exist, and numbers of fewer digits"
+            mark = node.start_mark
+        # Raised here: the foreign error can repeat what stands there.
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Build a mapping as YAML does; raises MarkedYAMLError for a key that stands there twice."""

@@ -71,6 +71,11 @@ class Sight:
         """
         return ObservedServer(server, self, effects)
 
+    def not_admitted(self, method: str, error: BaseException, context: _Context, seconds: float) -> None:
+        """Look at a call of a method that is served ("/package.Service/Method") and that was not let in to it."""
+        _, service, name = method.split("/")
+        _Method(service, name, self, None).not_admitted(_ending(error, context, seconds), context)
+
     def report(self, component: str, *, serving: bool) -> None:
         """Say whether a component of the process can do its part."""
         if self.readiness is not None:
@@ -158,6 +163,10 @@ class _Method:
             self._answered(None, None, perf_counter() - began, span)
 
         return observed
+
+    def not_admitted(self, ending: Ending, context: _Context) -> None:
+        """Look at a call that does not come to either of these."""
+        self._failed(None, ending, self._begin(context))
 
     def _begin(self, context: _Context) -> Span | None:
         # gRPC serves each call in a task of its own, so nobody has to take this back.

@@ -7,6 +7,7 @@ network takes care of both.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import grpc
 
 from serving.authorisation import Authorisation, Callers, Methods
 from serving.followed import SecurityError
+from serving.observing import Sight
 from serving.tls import TlsFiles, is_loopback, server_credentials
 
 
@@ -69,10 +71,14 @@ class Security:
         self._options = options
         files = _tls_files(options)
         self._credentials = None if files is None else server_credentials(files)
-        callers = None if options.access is None else Callers(options.access)
-        if callers is not None and callers.wants_certificates and options.tls_client_ca is None:
+        self._methods = methods
+        self._callers = None if options.access is None else Callers(options.access)
+        if self._callers is not None and self._callers.wants_certificates and options.tls_client_ca is None:
             raise SecurityError("--access: roles of certificates need --tls-client-ca")
-        self.interceptors = () if callers is None else (Authorisation(methods, callers),)
+
+    def interceptors(self, sight: Sight) -> Sequence[grpc.aio.ServerInterceptor]:
+        """Return what a server is to be made with; calls that are refused there are looked at by `sight`."""
+        return () if self._callers is None else (Authorisation(self._methods, self._callers, sight),)
 
     def bind(self, server: grpc.aio.Server, listen: str) -> int:
         """Let a server listen on HOST:PORT and return the port.
@@ -81,7 +87,7 @@ class Security:
             SecurityError: others than this machine's programs could call, and nothing says that they may.
             RuntimeError: gRPC cannot listen there.
         """
-        protected = self._credentials is not None and bool(self.interceptors)
+        protected = self._credentials is not None and self._callers is not None
         if not (protected or self._options.insecure or is_loopback(listen)):
             raise SecurityError(
                 f"--listen {listen}: others can reach this address: give --tls-certificate, --tls-key and --access, or "

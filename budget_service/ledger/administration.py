@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from budget_service.ledger.limits import MAX_STORED_LIMITS
 from budget_service.ledger.outcomes import (

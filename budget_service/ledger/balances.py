@@ -6,14 +6,14 @@ level keeps a sum for each day in which something was charged, and each day leav
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from budget_service.ledger.values import NOTHING, Cost
 from budget_service.ledger.windows import Microseconds, Span, Window
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(Struct, frozen=True, gc=False):
     """What was charged in an earlier span that began at `start`; it counts at least until `leaves_at`."""
 
     start: Microseconds
@@ -25,8 +25,7 @@ class Day:
         return now < self.leaves_at or self.start >= span.counts_from
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(Struct, frozen=True, gc=False):
     """What counts against the limit of one level.
 
     `window` is the last span that charges were admitted in: the whole window of a calendar rule, or one day of a

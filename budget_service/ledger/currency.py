@@ -9,7 +9,9 @@ gives no budget back early, whatever moment is chosen; a good moment only makes 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from budget_service.ledger.windows import Microseconds, Period, Window, WindowRule
 
@@ -18,8 +20,7 @@ _COARSEST = (Period.MONTH, Period.WEEK, Period.DAY, Period.SLIDING)
 END_OF_TIME: Microseconds = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Currency:
+class Currency(Struct, frozen=True, gc=False):
     """A root counts in `unit_id` since `since`, and from `next_since` on in `next_unit_id`.
 
     An empty `unit_id`: nothing was charged yet. An empty `next_unit_id`: no other currency is planned.

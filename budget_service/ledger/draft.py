@@ -38,11 +38,14 @@ class Draft:
 
     def has_room(self, cost: Cost) -> bool:
         """Tell whether `cost` may be added to every level without going above a limit, whatever its mode."""
-        return all(self._has_room(self.balances[each.level], each, cost) for each in self._levels)
+        for each in self._levels:  # noqa: SIM110 - a generator takes twice as long
+            if not self._has_room(self.balances[each.level], each, cost):
+                return False
+        return True
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest."""
-        return tuple([self._status(level) for level in self._levels])
+        return tuple([self._status(each) for each in self._levels])
 
     def holds(self) -> tuple[Hold, ...]:
         """Return the open windows of the account's levels."""
@@ -107,7 +110,8 @@ class Draft:
         # A level that only records does not wait.
         if self._is_of_the_last_currency(found) and (found.is_empty or each.limit.mode is Mode.TRACK):
             found = Balance.opened(span, max(span.window.start, self.currency.since))
-        self.balances[each.level] = found
+        if found is not last:
+            self.balances[each.level] = found
 
     def _has_room(self, balance: Balance, each: LevelLimit, cost: Cost) -> bool:
         if self._is_of_the_last_currency(balance):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from budget_service.ledger.values import Account, Cost, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
@@ -17,8 +18,7 @@ class LimitsChangedError(Exception):
     """A request was made with limits that are no longer those of the ledger; ask for them and make it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredLimits:
+class StoredLimits(Struct, frozen=True, gc=False):
     """The limits that are set on the levels of one account; `version` counts the changes of its whole root."""
 
     version: int = 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from budget_service.ledger.values import Cost, Mode, Unit
 from budget_service.ledger.windows import Microseconds, Window
@@ -29,8 +30,7 @@ class Reason(Enum):
     CLOCK_NOT_BEHIND = "CLOCK_NOT_BEHIND"
 
 
-@dataclass(frozen=True, slots=True)
-class LevelStatus:
+class LevelStatus(Struct, frozen=True, gc=False):
     """A level with a limit at one moment; `depth` is how many segments of the account's path it has."""
 
     depth: int
@@ -66,8 +66,7 @@ class LevelStatus:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
+class Shortfall(Struct, frozen=True, gc=False):
     """A unit of a level that cannot pay; `refreshes_at` is None if it never can again."""
 
     depth: int
@@ -77,8 +76,7 @@ class Shortfall:
     refreshes_at: Microseconds | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reserved:
+class Reserved(Struct, frozen=True, gc=False):
     """A hold; it holds nothing if the question is `already_paid` for."""
 
     reservation_id: str
@@ -87,8 +85,7 @@ class Reserved:
     already_paid: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Charged:
+class Charged(Struct, frozen=True, gc=False):
     """A charge, and what is left after it; nothing is charged if the release is `already_paid` for."""
 
     charged: Cost
@@ -96,46 +93,40 @@ class Charged:
     levels: tuple[LevelStatus, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(Struct, frozen=True, gc=False):
     """A reservation that was given back."""
 
     returned: Cost
     unit_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exhausted:
+class Exhausted(Struct, frozen=True, gc=False):
     """A refusal: the cost does not fit. `decided_at` is the ledger's time."""
 
     decided_at: Microseconds
     shortfalls: tuple[Shortfall, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True, gc=False):
     """A refusal for any other reason."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsSet:
+class LimitsSet(Struct, frozen=True, gc=False):
     """Limits were changed; `version` counts the changes of the root's limits."""
 
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class CurrencyChanged:
+class CurrencyChanged(Struct, frozen=True, gc=False):
     """Another currency is planned from `begins_at` on, or none any more if `unit_id` is empty."""
 
     unit_id: str
     begins_at: Microseconds
 
 
-@dataclass(frozen=True, slots=True)
-class ClockResumed:
+class ClockResumed(Struct, frozen=True, gc=False):
     """The time of a root goes on, ahead of its store's clock by so much."""
 
     ahead: Microseconds
@@ -145,8 +136,7 @@ RootOutcome: TypeAlias = LimitsSet | CurrencyChanged | ClockResumed
 Outcome: TypeAlias = Reserved | Charged | Released | RootOutcome | Exhausted | Refused
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True, gc=False):
     """An outcome, and whether it was recalled from an earlier request with the same id and content."""
 
     outcome: Outcome

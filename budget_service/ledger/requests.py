@@ -8,8 +8,9 @@ same one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.digests import digest
@@ -18,8 +19,7 @@ from budget_service.ledger.values import Account, Cost, Fingerprint, LevelLimit,
 from budget_service.ledger.windows import Microseconds, Window, WindowRule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserve:
+class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     """Hold a worst case for `ttl`. The service draws `reservation_id`, which is no part of the content."""
 
     account: Account
@@ -39,8 +39,7 @@ class Reserve:
         return _fingerprint(self.account, said)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class Charge(Struct, frozen=True, gc=False, kw_only=True):
     """Settle a reservation, or deduct directly if `reservation_id` is empty; ids that are not known are empty."""
 
     account: Account
@@ -60,8 +59,7 @@ class Charge:
         return _fingerprint(self.account, ("charge", *_cost_parts(self.cost, self.unit_id), *ids))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Struct, frozen=True, gc=False, kw_only=True):
     """Give a reservation back."""
 
     account: Account
@@ -75,8 +73,7 @@ class Release:
         return _fingerprint(self.account, ("release", self.reservation_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOff:
+class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
     """Spend what is left of one level, the `account`, because charges were lost and nobody knows them."""
 
     account: Account
@@ -89,8 +86,7 @@ class WriteOff:
         return _fingerprint(self.account, ("write off",))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetLimits:
+class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
     """Set or remove (None) limits on levels of one root, which is the `account`; those levels need not be used yet."""
 
     account: Account
@@ -103,8 +99,7 @@ class SetLimits:
         return _fingerprint(self.account, ("set limits", *(part for pair in said for part in pair)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeCurrency:
+class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
     """Plan the currency that follows in a root, the `account`, or plan none any more if `unit_id` is empty.
 
     `rules` are the windows of all limits that the root has.
@@ -125,8 +120,7 @@ class ChangeCurrency:
         return _fingerprint(self.account, ("change currency", self.unit_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeClock:
+class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
     """Let the time of a root, the `account`, go on after its store's clock was wrong.
 
     `told_time` is what the time is, by another clock.

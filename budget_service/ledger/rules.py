@@ -6,7 +6,7 @@ window never goes above the limit by a request that was allowed, and a charge th
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from budget_service.ledger.administration import (
     REFUSAL_RETENTION,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import UNUSED, Currency
@@ -18,8 +19,7 @@ from budget_service.ledger.windows import Microseconds
 MAX_EXPIRED_AT_ONCE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class RootRecord:
+class RootRecord(Struct, frozen=True, gc=False):
     """What is kept once for a root account.
 
     Its currency, the last time recorded, how often its stored limits have changed, and how far its time is ahead of the
@@ -46,8 +46,7 @@ class Hold(NamedTuple):
     window_start: Microseconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
+class Reservation(Struct, frozen=True, gc=False, kw_only=True):
     """A worst case that is held; `paid_release_id` is not empty if the question was already paid for."""
 
     reservation_id: str
@@ -83,8 +82,7 @@ class EntryKind(Enum):
         return self not in (EntryKind.CURRENCY, EntryKind.CLOCK)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalEntry:
+class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     """A charge as it is written for good: adding up `cost` over the `holds` of all entries gives what was spent."""
 
     kind: EntryKind
@@ -98,8 +96,7 @@ class JournalEntry:
     holds: tuple[Hold, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(Struct, frozen=True, gc=False):
     """The outcome of an earlier request; it counts until `keep_until`."""
 
     fingerprint: Fingerprint
@@ -107,16 +104,14 @@ class Remembered:
     keep_until: Microseconds
 
 
-@dataclass(frozen=True, slots=True)
-class PaidQuery:
+class PaidQuery(Struct, frozen=True, gc=False):
     """The release that an account has paid for as the answer to a question, in the span that began then."""
 
     release_id: str
     window_start: Microseconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     """All that the rules need to know for one request.
 
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
@@ -138,8 +133,7 @@ class Snapshot:
     clock: Microseconds = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(Struct, frozen=True, gc=False):
     """A release that is now paid for; `query_id` may be empty. Kept for good if `keep_until` is None."""
 
     release_id: str
@@ -148,8 +142,7 @@ class Payment:
     keep_until: Microseconds | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, gc=False, kw_only=True):
     """What a store has to write for one request, all of it or nothing."""
 
     root: RootRecord
@@ -162,8 +155,7 @@ class Change:
     limits: tuple[tuple[Account, Limit | None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True, gc=False):
     """The answer to a request, and what has to be written before it is given; None: nothing."""
 
     answer: Answer

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from budget_service.ledger.windows import WindowRule
 
@@ -43,8 +44,7 @@ class Unit(Enum):
     CALLS = "calls"
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True, gc=False):
     """An amount of both units, each in [0, 2^63 - 1]; its currency (`unit_id`) stands beside it where it matters."""
 
     information: int
@@ -70,10 +70,6 @@ class Cost:
     def within(self, bound: Cost) -> bool:
         """Tell whether neither unit is above `bound`."""
         return self.information <= bound.information and self.calls <= bound.calls
-
-    def left_of(self, bound: Cost) -> Cost:
-        """Return what is missing to `bound`, never below 0 in either unit."""
-        return Cost(max(0, bound.information - self.information), max(0, bound.calls - self.calls))
 
     def fits_above(self, base: Cost) -> bool:
         """Tell whether `base + self` can be counted in 64 bits."""
@@ -122,8 +118,7 @@ class Account(NamedTuple):
         return Account(self.path[:depth])
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True, gc=False):
     """The most that may be spent in a window, and what happens when a cost does not fit."""
 
     maximum: Cost
@@ -131,8 +126,7 @@ class Limit:
     window: WindowRule
 
 
-@dataclass(frozen=True, slots=True)
-class LevelLimit:
+class LevelLimit(Struct, frozen=True, gc=False, cache_hash=True):
     """A level of an account that has a limit."""
 
     level: Account

@@ -5,12 +5,13 @@ Every time is a whole number of microseconds since 1970-01-01 UTC on the store's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple, TypeAlias
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
+
+from msgspec import Struct
 
 Microseconds: TypeAlias = int
 
@@ -20,6 +21,14 @@ DAY: Microseconds = 86_400 * SECOND
 MIN_SLIDING_DAYS = 2
 MAX_SLIDING_DAYS = 400
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What a machine calls its own zone is another one elsewhere.
+OF_THE_MACHINE = frozenset({"localtime", "Factory"})
+
+
+@cache
+def zones() -> frozenset[str]:
+    """Return the names of all IANA time zones; `ZoneInfo` also opens files that are none, such as `right/...`."""
+    return frozenset(available_timezones()) - OF_THE_MACHINE
 
 
 class Period(Enum):
@@ -54,8 +63,7 @@ class Window(NamedTuple):
         return Window(max(configured.start, self.end), configured.end)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True, gc=False):
     """What a rule says of one moment: the window that charges of it are admitted in, and what else counts then.
 
     For a calendar rule the window is all that counts. For a sliding one it is the day; the days that began at
@@ -67,17 +75,12 @@ class Span:
     leaves_at: Microseconds | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WindowRule:
+class WindowRule(Struct, frozen=True, gc=False, cache_hash=True):
     """A calendar period in an IANA zone, or the last `days` days there; weeks begin on Monday."""
 
     period: Period
     zone: str
     days: int = 0
-
-    def __hash__(self) -> int:
-        # Rules are looked up several times a request, and few share a zone.
-        return hash(self.zone)
 
     def around(self, now: Microseconds) -> Span:
         """Return the span that contains `now`."""

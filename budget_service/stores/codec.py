@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.json import Decoder
+
 from budget_service.ledger.balances import Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
@@ -30,6 +32,7 @@ from budget_service.ledger.values import Cost, Mode, Unit
 from budget_service.ledger.windows import Window
 
 NEVER = ""
+_DECODER = Decoder()
 _MODES = {mode.value: mode for mode in Mode}
 
 
@@ -42,7 +45,7 @@ def encode_outcome(outcome: Outcome) -> str:
 
 def decode_outcome(text: str | bytes) -> Outcome:
     """Return the outcome of a text made by `encode_outcome`."""
-    kind, *parts = json.loads(text)
+    kind, *parts = _DECODER.decode(text)
     if kind == "reserved":
         id_, information, calls, expires_at, already_paid = parts
         return Reserved(id_, _cost(information, calls), int(expires_at), already_paid == "1")

@@ -120,6 +120,7 @@ class PostgresStore:
         try:
             async with store._connections.session() as session:
                 await install(session)
+            await store.ping()
             if mark is not None:
                 keeper = Keeper(mark, store._count)
                 await keeper.begin()
@@ -205,13 +206,8 @@ class PostgresStore:
 
     async def check(self) -> None:
         """Return if PostgreSQL answers, takes writes and keeps what it is given, by what it says of itself."""
-        try:
-            async with self._connections.session() as session:
-                await self._prove(session)
-        except OutcomeUnknownError as error:
-            raise StoreUnavailableError(str(error)) from None
-        if self._keeper is not None:
-            await self._keeper.look()
+        # Cancelled in the middle, psycopg would ask the server to cancel the statement, and wait for that.
+        await asyncio.shield(self._begin(self._checked()))
 
     async def confirm(self, mark: Path) -> None:
         """Begin the mark of a restored ledger anew. Raises StoreError."""
@@ -231,6 +227,17 @@ class PostgresStore:
         await asyncio.gather(*self._begun, return_exceptions=True)
         await self._connections.close()
         await self._sign.close()
+
+    async def _checked(self) -> None:
+        try:
+            async with self._connections.session() as session:
+                await self._prove(session)
+            # Keeps the connection for signs of life open: to open one takes longer than a sign may.
+            await self.ping()
+        except OutcomeUnknownError as error:
+            raise StoreUnavailableError(str(error)) from None
+        if self._keeper is not None:
+            await self._keeper.look()
 
     async def _in_turn(self, root: str, told: str) -> tuple[str, str]:
         answered: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()

@@ -38,6 +38,15 @@ SETTINGS = (
 )
 
 
+# A checkpoint may take a minute. Who waits for one learns of a network that was cut in about ten seconds.
+ALIVE: dict[str, str | int | None] = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
     """What a connection is made with, for each host in turn; it is never shown, as it may hold a password."""
@@ -55,6 +64,7 @@ def parse_address(address: str) -> Address:
         seconds = float(parts.pop("connect_timeout", None) or CONNECT_TIMEOUT_SECONDS)
     except (psycopg.Error, ValueError):
         raise StoreUnusableError(UNREADABLE) from None
+    parts = ALIVE | parts
     parts["options"] = f"{parts.get('options') or ''} {SETTINGS}"
     parts |= {"fallback_application_name": "gris budget_service", "client_encoding": "UTF8"}
     hosts = str(parts.pop("host")).split(",")

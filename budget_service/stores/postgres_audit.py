@@ -5,7 +5,6 @@ Each reading is one statement, so that all of it is of one moment.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -145,9 +144,10 @@ async def write_checkpoint(session: Session, root: str, checkpoint: Checkpoint) 
 async def _at_length(session: Session) -> AsyncIterator[AsyncConnection[Any]]:
     """Give a transaction that may take its time."""
     try:
-        async with asyncio.timeout(CHECKPOINT_TIMEOUT_SECONDS), session.connection.transaction():
-            await session.connection.execute("SET LOCAL statement_timeout = 0")
-            yield session.connection
-    except (psycopg.Error, TimeoutError) as error:
+        with session.given(CHECKPOINT_TIMEOUT_SECONDS):
+            async with session.connection.transaction():
+                await session.connection.execute("SET LOCAL statement_timeout = 0")
+                yield session.connection
+    except psycopg.Error as error:
         # A checkpoint that was written without an answer does no harm: the next one takes its place.
         raise StoreUnavailableError(f"a checkpoint: {type(error).__name__}") from None

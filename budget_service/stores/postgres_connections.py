@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -25,6 +25,7 @@ MAX_CONNECTIONS = 16
 # Each one is a process of the server, and many that start at once are slower than one after the other.
 MAX_CONNECTING = 4
 BUSY_TIMEOUT_SECONDS = 2.0
+CANCEL_AGAIN_SECONDS = 0.05
 # Longer than the server's own statement_timeout.
 ANSWER_TIMEOUT_SECONDS = 1.5
 # A statement that breaks a rule of the tables is a fault of this program, not of the server.
@@ -62,23 +63,30 @@ class Session:
         OutcomeUnknownError.
         """
         self._warnings.clear()
-        # A cancelled wait would have psycopg ask the silent server to cancel, and wait for that.
-        timer = asyncio.get_running_loop().call_later(ANSWER_TIMEOUT_SECONDS, self._hang_up)
         try:
-            cursor = await self.connection.execute(query, parameters, prepare=True)
-            found = await cursor.fetchall()
+            with self.given(ANSWER_TIMEOUT_SECONDS):
+                cursor = await self.connection.execute(query, parameters, prepare=True)
+                found = await cursor.fetchall()
         except FAULTS:
             raise
         except psycopg.Error as error:
             raise self._failure(error) from None
-        finally:
-            timer.cancel()
         if self._warnings:
             # It has stopped waiting for a standby, and the commit is only its own: a fail-over would lose it.
             raise OutcomeUnknownError(
                 "PostgreSQL answered with a warning, so that a fail-over may lose the change"
             )
         return found
+
+    @contextmanager
+    def given(self, seconds: float) -> Iterator[None]:
+        """Hang up if the block takes longer, so that what waits in it raises psycopg.OperationalError."""
+        # A cancelled wait would have psycopg ask the silent server to cancel, and wait for that.
+        timer = asyncio.get_running_loop().call_later(seconds, self._hang_up)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     async def close(self) -> None:
         """Hang up."""
@@ -178,12 +186,24 @@ class Connections:
         return await self._connection_to(last)
 
     async def _connection_to(self, conninfo: str) -> AsyncConnection[Any]:
+        connecting = asyncio.create_task(AsyncConnection.connect(conninfo, autocommit=True))
         try:
-            async with asyncio.timeout(self._address.connect_timeout_seconds):
-                return await AsyncConnection.connect(conninfo, autocommit=True)
-        except TimeoutError:
+            await asyncio.wait((connecting,), timeout=self._address.connect_timeout_seconds)
+        finally:
+            await _end(connecting)
+        try:
+            return connecting.result()
+        except asyncio.CancelledError:
             raise StoreUnavailableError("PostgreSQL does not answer") from None
         except psycopg.Error as error:
             raise StoreUnavailableError(" ".join(str(error).split())) from None
         except OSError as error:
             raise StoreUnavailableError(f"PostgreSQL cannot be reached: {error.strerror}") from None
+
+
+async def _end(connecting: asyncio.Task[AsyncConnection[Any]]) -> None:
+    # More than once: psycopg before 3.3 loses a cancellation that comes together with a packet, and then waits for the
+    # next one as long as the system does.
+    while not connecting.done():
+        connecting.cancel()
+        await asyncio.wait((connecting,), timeout=CANCEL_AGAIN_SECONDS)

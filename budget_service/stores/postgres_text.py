@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance, Day

@@ -115,17 +115,22 @@ class RedisStore:
 
     def __init__(
         self,
-        pool: BlockingConnectionPool,
-        sign_pool: BlockingConnectionPool,
+        address: str,
         *,
         allow_volatile: bool,
         clock: Clock | None,
         committed: Committed,
     ) -> None:
-        self._pool = pool
-        self._client = Redis(connection_pool=pool)
-        self._line = Line(pool, committed)
-        self._sign = Redis(connection_pool=sign_pool)
+        self._client = Redis(connection_pool=_pool(address, MAX_CONNECTIONS))
+        # A connection that nothing else waits for.
+        self._sign = Redis(connection_pool=_pool(address, 1))
+        self._line_pool = _pool(address, 1, answer_seconds=None)
+        self._line = Line(
+            self._line_pool,
+            committed,
+            connect_seconds=CONNECT_TIMEOUT_SECONDS,
+            answer_seconds=ANSWER_TIMEOUT_SECONDS,
+        )
         self._allow_volatile = allow_volatile
         self._keeper: Keeper | None = None
         self._clock = clock
@@ -145,13 +150,7 @@ class RedisStore:
 
         Raises StoreUnavailableError or StoreUnusableError.
         """
-        store = RedisStore(
-            _pool(address, MAX_CONNECTIONS),
-            _pool(address, 1),
-            allow_volatile=allow_volatile,
-            clock=clock,
-            committed=committed,
-        )
+        store = RedisStore(address, allow_volatile=allow_volatile, clock=clock, committed=committed)
         try:
             await store.check()
             await bring_up(store._client)
@@ -206,10 +205,10 @@ class RedisStore:
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
         try:
-            keys = [key async for key in self._client.scan_iter(text.ROOT_KEYS, count=1000)]
+            keys = [str(key) async for key in self._client.scan_iter(text.ROOT_KEYS, count=1000)]
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
-        return sorted({text.root_of(str(key)) for key in keys})
+        return sorted({text.root_of(key) for key in keys if text.name_in_root(key) == "root"})
 
     async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return entries of a root; see `Store`."""
@@ -274,6 +273,8 @@ class RedisStore:
             )
         if self._keeper is not None:
             await self._keeper.look()
+        # Keeps the connection for signs of life open: to open one takes longer than a sign may.
+        await self.ping()
 
     async def confirm(self, mark: Path) -> None:
         """Begin the mark of a restored ledger anew. Raises StoreError."""
@@ -289,8 +290,8 @@ class RedisStore:
     async def close(self) -> None:
         """Finish what was sent and close every connection."""
         await self._line.close()
-        await self._sign.connection_pool.disconnect()
-        await self._pool.disconnect()
+        for pool in (self._line_pool, self._sign.connection_pool, self._client.connection_pool):
+            await pool.disconnect()
 
     async def _count(self, step: int) -> Count:
         ledger_id, count = await self._ask(COUNT, [text.LEDGER_KEY], secrets.token_hex(16), str(step))
@@ -318,7 +319,7 @@ class RedisStore:
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
 
-    async def _run(self, script: Script, keys: list[str], *arguments: str) -> Any:
+    async def _run(self, script: Script, keys: list[str], *arguments: str | bytes) -> Any:
         told = (str(len(keys)), *keys, *arguments)
         try:
             try:
@@ -351,7 +352,9 @@ async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
     return await asyncio.gather(*asked)
 
 
-def _pool(address: str, connections: int) -> BlockingConnectionPool:
+def _pool(
+    address: str, connections: int, *, answer_seconds: float | None = ANSWER_TIMEOUT_SECONDS
+) -> BlockingConnectionPool:
     try:
         parts = urlsplit(address)
         if "#" in address or "@" in parts.path + parts.query:
@@ -362,7 +365,7 @@ def _pool(address: str, connections: int) -> BlockingConnectionPool:
             max_connections=connections,
             timeout=ANSWER_TIMEOUT_SECONDS,
             socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
-            socket_timeout=ANSWER_TIMEOUT_SECONDS,
+            socket_timeout=answer_seconds,
             decode_responses=True,
             protocol=2,
             retry=Retry(NoBackoff(), 0),

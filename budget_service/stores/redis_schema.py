@@ -12,6 +12,7 @@ from redis.exceptions import RedisError
 from budget_service.ledger.currency import Currency
 from budget_service.stores.codec import encode_currency
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.redis_text import name_in_root
 
 SCHEMA_VERSION = 4
 PAYMENTS_HAVE_NAMES = 3
@@ -42,13 +43,17 @@ async def bring_up(client: Any) -> None:
 async def _give_each_checkpoint_its_currency(client: Any) -> None:
     """Up to schema 3 each root had one currency from the beginning."""
     async for key in client.scan_iter("gris:{*}:checkpoint"):
+        if name_in_root(key) != "checkpoint":
+            continue
         unit_id = await client.hget(key.removesuffix("checkpoint") + "root", "unit_id")
         await client.hset(key, "currency", encode_currency(Currency(unit_id or "")))
 
 
 async def _name_each_payment(client: Any) -> None:
     """Up to schema 2 a payer had one hash of payments, all of one window; now each payment has a key."""
-    async for key in client.scan_iter("gris:*:paid:*", _type="hash"):
+    async for key in client.scan_iter("gris:{*}:paid:*", _type="hash"):
+        if not name_in_root(key).startswith("paid:"):
+            continue
         payments: dict[str, str] = await client.hgetall(key)
         expires_in = await client.pttl(key)
         window = payments.pop("window")

@@ -27,6 +27,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
+from msgspec.json import Encoder
+
 from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency
@@ -56,7 +58,7 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.verification import Checkpoint
-from budget_service.ledger.windows import Microseconds, Window
+from budget_service.ledger.windows import Microseconds, Span, Window
 from budget_service.stores.codec import (
     decode_currency,
     decode_days,
@@ -71,7 +73,9 @@ LEDGER_KEY = "gris:ledger"
 ROOT_KEYS = "gris:{*}:root"
 _READ = ("root", "balances", "reservations", "ends")
 FIELDS_AT_ONCE = 1000
-_ENCODER = json.JSONEncoder(ensure_ascii=False)
+# About 10 MB.
+_KEPT_LEVELS = 10_000
+_ENCODER = Encoder()
 REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
@@ -139,9 +143,18 @@ def _sums(text: str) -> dict[Microseconds, Cost]:
     return {int(start): Cost(int(information), int(calls)) for start, information, calls in parts}
 
 
-def root_of(root_key: str) -> str:
-    """Return the root that a key of ROOT_KEYS belongs to."""
-    return unquote(root_key.removeprefix("gris:{").removesuffix("}:root"))
+def name_in_root(key: str) -> str:
+    """Return what a key is called in its root.
+
+    A pattern with a star finds more than it says: an id at the end of a key may look like any other key. But a root is
+    percent-encoded, so that the first brace ends it.
+    """
+    return key.partition("}:")[2]
+
+
+def root_of(key: str) -> str:
+    """Return the root that a key belongs to."""
+    return unquote(key.partition("}:")[0].removeprefix("gris:{"))
 
 
 def request_keys(request: Request) -> list[str]:
@@ -152,7 +165,7 @@ def request_keys(request: Request) -> list[str]:
     return [prefix + name for name in (*_READ, *named)]
 
 
-def argument(request: Request, guess: Microseconds, clock: str) -> str:
+def argument(request: Request, guess: Microseconds, clock: str) -> bytes:
     """Return what a changing script is told; the windows are those around `guess`."""
     told = {
         "clock": clock,
@@ -310,7 +323,7 @@ def _limit_fields(request: SetLimits) -> dict[str, Any]:
 
 def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any]:
     return {
-        "levels": [_level(each, guess) for each in request.levels],
+        "levels": [_level(each, each.limit.window.around(guess)) for each in request.levels],
         "limits_version": str(request.limits_version),
         "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
         "reservation_id": "" if isinstance(request, WriteOff) else request.reservation_id,
@@ -338,12 +351,13 @@ def _cost_fields(cost: Cost, unit_id: str) -> dict[str, str]:
     return {"information": str(cost.information), "calls": str(cost.calls), "unit_id": unit_id}
 
 
-def _level(each: LevelLimit, guess: Microseconds) -> list[str]:
-    limit, span = each.limit, each.limit.window.around(guess)
-    maximum = [str(limit.maximum.information), str(limit.maximum.calls)]
-    bounds = [str(span.window.start), encode_end(span.window.end)]
-    days = [str(span.counts_from), encode_end(span.leaves_at)]
-    return [each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds, *days]
+@lru_cache(maxsize=_KEPT_LEVELS)
+def _level(each: LevelLimit, span: Span) -> tuple[str, ...]:
+    limit = each.limit
+    maximum = (str(limit.maximum.information), str(limit.maximum.calls))
+    bounds = (str(span.window.start), encode_end(span.window.end))
+    days = (str(span.counts_from), encode_end(span.leaves_at))
+    return (each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds, *days)
 
 
 def _balance(text: str) -> Balance:

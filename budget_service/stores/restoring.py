@@ -1,31 +1,39 @@
-"""How a restored ledger is put into use again, in any store: what was left of every budget counts as spent."""
+"""How a restored ledger is put into use again, in any store: what was left of every budget counts as spent.
+
+What is held is left too. In the interval that was lost each reservation may have been settled, so that none of them may
+return anything later: they end first, and what they held is spent with the rest.
+"""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Charged
-from budget_service.ledger.requests import WriteOff
+from budget_service.ledger.requests import Release, WriteOff
+from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit
 from budget_service.stores.interface import Store
 
 PAGE = 1000
 
+# The configuration's limit of a level.
+LimitOf: TypeAlias = Callable[[Account], Limit | None]
 
-async def write_off(
-    store: Store, limit_of: Callable[[Account], Limit | None], named: Iterable[Account]
-) -> int:
+
+async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -> int:
     """Spend what is left on every level that was used, has a stored limit or is `named`; return on how many.
 
-    `limit_of` gives the configuration's limit of a level. Nobody knows what was charged in the interval that was lost.
-    Raises StoreError.
+    Nobody knows what was charged in the interval that was lost. Raises StoreError.
     """
     wanted = set(named)
     name = secrets.token_hex(8)
     count = 0
     for root in sorted({*await store.roots(), *(level.root for level in wanted)}):
         stored = await store.all_limits(root)
+        await _end_reservations(store, root, stored, limit_of, name)
         known = {*await _used(store, root), *stored.limits, *(each for each in wanted if each.root == root)}
         for level in sorted(known, key=lambda each: each.text):
             limit = stored.limits.get(level) or limit_of(level)
@@ -39,6 +47,32 @@ async def write_off(
                 outcome = (await store.apply(request)).outcome
                 count += isinstance(outcome, Charged) and outcome.charged != NOTHING
     return count
+
+
+async def _end_reservations(
+    store: Store, root: str, stored: StoredLimits, limit_of: LimitOf, name: str
+) -> None:
+    # Each page of balances comes with all of them.
+    for held in (await store.balances(root, "", 1)).reservations:
+        levels = _levels(held, stored, limit_of)
+        # Where nothing is limited any more, nothing can be spent twice.
+        if levels:
+            request = Release(
+                account=held.account,
+                levels=levels,
+                request_id=f"restored-{name}-{held.reservation_id}",
+                reservation_id=held.reservation_id,
+                limits_version=stored.version,
+            )
+            # One that has lapsed is refused, and has ended by that.
+            await store.apply(request)
+
+
+def _levels(held: Reservation, stored: StoredLimits, limit_of: LimitOf) -> tuple[LevelLimit, ...]:
+    account = held.account
+    every = [account.level(depth) for depth in range(1, account.depth + 1)]
+    limits = ((level, stored.limits.get(level) or limit_of(level)) for level in every)
+    return tuple(LevelLimit(level, limit) for level, limit in limits if limit is not None)
 
 
 async def _used(store: Store, root: str) -> set[Account]:

@@ -40,8 +40,9 @@ from budget_service.stores.interface import (
     system_clock,
     uncounted,
 )
+from budget_service.stores.sqlite_disk import HANGS, Disk
 from budget_service.stores.sqlite_file import check_settings, connect, secure
-from budget_service.stores.sqlite_mark import Mark, check_mark, save, state_of, write_mark
+from budget_service.stores.sqlite_mark import Mark, check_mark, mark_anew, save, state_of
 from budget_service.stores.sqlite_view import View
 
 VOLATILE = Path(":memory:")
@@ -76,6 +77,8 @@ class SqliteStore:
         # In the order in which they came.
         self._waiting: dict[asyncio.Future[Answer], Request] = {}
         self._worker: asyncio.Task[None] | None = None
+        self._committing: list[Waiting] = []
+        self._disk = Disk(self._give_up)
 
     @staticmethod
     def open(
@@ -104,6 +107,7 @@ class SqliteStore:
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
+        self._disk.demand()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
         self._waiting[answer] = request
@@ -177,7 +181,7 @@ class SqliteStore:
         """Begin the mark of a restored ledger anew. Raises StoreError."""
         async with self._turn:
             try:
-                write_mark(self._connection, self._path or VOLATILE)
+                mark_anew(self._connection, self._path or VOLATILE)
             except OSError as error:
                 raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
 
@@ -186,7 +190,8 @@ class SqliteStore:
         await self._save_mark(await self._reading(self._state))
 
     async def ping(self) -> None:
-        """Return at once: the store is this process, and a disk that is slow is waited for; see `Store`."""
+        """Return at once, for the store is this process, or when a disk that is too slow has answered; see `Store`."""
+        await self._disk.sign()
 
     async def close(self) -> None:
         """Finish what was begun and free the file."""
@@ -277,6 +282,8 @@ class SqliteStore:
             # The callers are told in the same turn of the loop that hears of it.
             loop.call_soon_threadsafe(self._finish, batch, results, self._commit(), told)
 
+        self._committing = batch
+        self._disk.begins()
         self._committer.submit(commit)
         if await told:
             self._committed(len(batch), perf_counter() - began)
@@ -292,8 +299,17 @@ class SqliteStore:
             self._view.forget()
             # A commit that failed may still be found on the disk after a crash.
             results = [OutcomeUnknownError(str(failure)) for _ in batch]
+        self._disk.ends()
+        self._committing = []
         _tell(batch, results)
         told.set_result(failure is None)
+
+    def _give_up(self) -> None:
+        """Tell everybody that the disk does not answer; those who still wait for their turn have had no effect."""
+        _tell(self._committing, [OutcomeUnknownError(HANGS) for _ in self._committing])
+        behind = list(self._waiting.items())
+        self._waiting.clear()
+        _tell(behind, [StoreUnavailableError(HANGS) for _ in behind])
 
     def _decide(self, batch: list[Waiting]) -> list[Answer | Exception]:
         self._connection.execute("BEGIN IMMEDIATE")

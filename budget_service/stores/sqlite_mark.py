@@ -73,15 +73,26 @@ def write_mark(connection: sqlite3.Connection, ledger: Path) -> None:
     save(ledger, found)
 
 
+def mark_anew(connection: sqlite3.Connection, ledger: Path) -> None:
+    """Name a ledger anew and mark it, so that none of its other pasts, however far it had come, passes for it."""
+    connection.execute("DELETE FROM ledger")
+    write_mark(connection, ledger)
+
+
 def save(ledger: Path, mark: Mark) -> None:
     """Replace the mark of a ledger as a whole, on the disk. Raises OSError."""
     state = {"ledger_id": mark.ledger_id, "last_entry": mark.last_entry}
     write_whole(mark_path(ledger), json.dumps(state))
 
 
+def fresh_path(path: Path) -> Path:
+    """Return where this process writes what is to take the place of a file: workers share the mark of their service."""
+    return path.with_name(f"{path.name}.{os.getpid()}.new")
+
+
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file as a whole, on the disk. Raises OSError."""
-    fresh = path.with_name(path.name + ".new")
+    """Replace a file as a whole, on the disk, whoever else is at it. Raises OSError."""
+    fresh = fresh_path(path)
     descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     try:
         os.write(descriptor, text.encode())

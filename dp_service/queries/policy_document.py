@@ -18,20 +18,23 @@ from dp_service.queries.errors import PolicyError, Problem
 KeyPath = tuple[str | int, ...]
 
 _PREFIX = "tag:yaml.org,2002:"
-_NULL, _BOOL, _INT, _STR = (_PREFIX + name for name in ("null", "bool", "int", "str"))
-_MAP, _SEQ = _PREFIX + "map", _PREFIX + "seq"
+_NULL, _BOOL, _INT = (_PREFIX + name for name in ("null", "bool", "int"))
+# As many as the longest of 64 bits has; Python refuses to convert very long ones.
+_MAXIMUM_INTEGER_CHARACTERS = len(str(-(2**63)))
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader with fewer implicit types and no aliases."""
+    """The safe loader with fewer implicit types, and neither aliases nor tags."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's interface
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose a node, refusing aliases: a policy that repeats itself through them is hard to audit."""
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="aliases are not allowed", problem_mark=mark)
+        """Compose a node, refusing aliases, which are hard to audit, and tags, which make `!!bool yes` false."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            raise _marked(event, "aliases are not allowed")
+        if getattr(event, "tag", None) is not None:
+            raise _marked(event, "explicit tags are not allowed")
         return super().compose_node(parent, index)
 
 
@@ -76,13 +79,11 @@ def read_document(text: str, source: str) -> Document:
 
 def _plain(document: Document, node: yaml.Node, path: KeyPath) -> Any:
     document.lines.setdefault(path, node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode) and node.tag == _MAP:
+    if isinstance(node, yaml.MappingNode):
         return _plain_mapping(document, node, path)
-    if isinstance(node, yaml.SequenceNode) and node.tag == _SEQ:
+    if isinstance(node, yaml.SequenceNode):
         return [_plain(document, item, (*path, i)) for i, item in enumerate(node.value)]
-    if isinstance(node, yaml.ScalarNode):
-        return _plain_scalar(node)
-    raise _marked(node, "explicit tags are not allowed")
+    return _plain_scalar(node)
 
 
 def _plain_mapping(document: Document, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
@@ -98,19 +99,21 @@ def _plain_mapping(document: Document, node: yaml.MappingNode, path: KeyPath) ->
     return mapping
 
 
-def _plain_scalar(node: yaml.ScalarNode) -> str | int | bool | None:
+def _plain_scalar(node: yaml.Node) -> str | int | bool | None:
     text: str = node.value
     match node.tag:
-        case t if t == _STR:
-            return text
         case t if t == _INT:
+            if len(text) > _MAXIMUM_INTEGER_CHARACTERS:
+                raise _marked(node, "expected an integer of 64 bits, or a text in quotes")
             return int(text)
         case t if t == _BOOL:
             return text == "true"
         case t if t == _NULL:
             return None
-    raise _marked(node, "explicit tags are not allowed")
+        case _:
+            return text
 
 
-def _marked(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+def _marked(place: yaml.Node | yaml.Event, problem: str) -> yaml.MarkedYAMLError:
+    mark: Any = place.start_mark
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)

@@ -67,6 +67,11 @@ def _of_table(table: Table) -> _Told:
             f"an assumed tau is a promise that nothing checks: no member has more than {table.events.tau} rows "
             "in one element; tau_is: clipped needs none",
         )
+    if table.member_column() is None:
+        yield (
+            (*path, "member"),
+            "not among the columns: Pinot then counts all rows without a member as one member; list it with its type",
+        )
     yield from _of_changes(table, path)
     for column in table.columns:
         yield from _of_column(column, table, (*path, "columns", column.name))

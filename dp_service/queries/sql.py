@@ -45,8 +45,9 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
     construct that is not accepted, and RefusedByPolicyError for names that the policy does not list.
     """
     select = _parse(check_words(text))
-    parts = {type(part): part for part in select.args.values() if isinstance(part, _PARTS)}
-    only(select, "expressions", *(key for key, part in select.args.items() if isinstance(part, _PARTS)))
+    # By exact type: to sqlglot SORT BY and DISTRIBUTE BY are kinds of ORDER BY.
+    parts = {type(part): part for part in select.args.values() if type(part) in _PARTS}
+    only(select, "expressions", *(key for key, part in select.args.items() if type(part) in _PARTS))
     table = _table(parts.get(exp.From), policy)
     selection = _selection(select, table)
     _check_grouping(parts.get(exp.Group), selection.names)

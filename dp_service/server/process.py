@@ -142,7 +142,7 @@ async def serve(
     """Serve until SIGTERM or SIGINT, then drain and let calls in progress finish."""
     drain_seconds = options.operating.drain_seconds
     server = grpc.aio.server(
-        interceptors=security.interceptors,
+        interceptors=security.interceptors(watched.sight),
         options=[
             ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
             ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),

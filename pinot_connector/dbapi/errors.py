@@ -56,6 +56,10 @@ class BudgetExhaustedError(OperationalError):
         super().__init__(str(error))
         self.shortfalls = error.shortfalls
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Lets the error be copied, and sent from one process to another."""
+        return errors.made_again, (type(self), self.args, vars(self))
+
 
 class IntegrityError(DatabaseError):
     """Never raised."""

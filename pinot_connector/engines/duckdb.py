@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,9 @@ def _create_view(connection: duckdb.DuckDBPyConnection, table: str, path: Path) 
     if path.suffix != ".parquet":
         kind = path.suffix or "without a suffix"
         raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
-    source = f"read_parquet({_literal(str(path))})"
+    # Exactly the file that the version is of, and as it is: DuckDB takes `[1]` in a name for a pattern, and puts what
+    # a folder called `country=FR` says in the place of the file's own column.
+    source = f"read_parquet({_literal(escape(str(path)))}, hive_partitioning = false)"
     _execute_all(connection, f"CREATE VIEW {_quoted(table)} AS SELECT * FROM {source}")  # noqa: S608
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from budget_service.ledger.requests import (
     ChangeCurrency,

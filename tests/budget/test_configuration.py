@@ -89,6 +89,7 @@ def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
         ("accounts:\n" + entry("[a]", "    window: sliding\n    days: 401\n"), "accounts.0.days"),
         ("accounts:\n" + entry("[a]", "    zone: Berlin\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a]", "    zone: ../etc/passwd\n"), "accounts.0.zone"),
+        ("accounts:\n" + entry("[a]", "    zone: localtime\n"), "accounts.0.zone"),
         ("accounts:\n" + entry("[a, 7]"), "accounts.0.path.1"),
         ("accounts:\n" + entry("[a/b]"), "accounts.0.path"),
         ("accounts:\n" + entry("[]"), "accounts.0.path"),
@@ -118,6 +119,11 @@ def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
         ("accounts:\n" + entry("[a]") + "create_at_first_use: 'yes'", "create_at_first_use"),
         ("accounts:\n" + entry("[a]") + "charge_tickets: {}", "charge_tickets.key_file"),
         ("accounts: [", "budget.yaml"),
+        (
+            "accounts:\n  - path: [a]\n    limit: {information: 1" + "0" * 5000 + ", calls: 1}",
+            "numbers of fewer digits",
+        ),
+        ("accounts:\n" + entry("[a]", "    zone: 2024-02-30\n"), "days that exist"),
     ],
 )
 def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(

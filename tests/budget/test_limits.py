@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from budget_service.configuration import AccountUnknownError, Configuration
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits, limit_text, parse_limit

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
+from copy import copy
 from typing import LiteralString
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
@@ -248,7 +249,7 @@ def counts(server: PostgresServer) -> tuple[int, ...]:
 
 async def test_the_journal_is_that_of_the_rules(shared_postgres: PostgresServer, clock: SteppedClock) -> None:
     """Entry by entry, with the spans each counts in."""
-    other = replace(clock)
+    other = copy(clock)
     rules = MemoryStore(other)
     await play_all_kinds_of_charges(rules, other)
     shared_postgres.forget()

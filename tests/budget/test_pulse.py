@@ -1,35 +1,42 @@
-"""When a store is taken for silent, and what is told meanwhile."""
+"""When a store is taken for silent and for gone, and what is told meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
 
-from budget_service.pulse import Pulse
+from budget_service.pulse import LATE_SECONDS, STEP_SECONDS, Pulse
 from budget_service.stores.interface import StoreError, StoreUnavailableError, StoreUnusableError
 from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import SteppedClock
 
 # Far more than it takes, for a machine that is busy.
 PATIENCE_SECONDS = 5.0
+# Each turn of the loop takes longer than a step may, and all of them longer than a sign may.
+TURN_SECONDS = STEP_SECONDS + 2 * LATE_SECONDS
+HELD_UP_SECONDS = 0.4
 
 
 @dataclass
 class Hanging(MemoryStore):
-    """A store that can be made to hang, and to fail its check."""
+    """A store that can be made to hang, to be out of reach, and to fail its check."""
 
-    answers: asyncio.Event = field(default_factory=asyncio.Event)
+    speaks: asyncio.Event = field(default_factory=asyncio.Event)
+    refuses: bool = False
     fault: StoreError | None = None
     pings: int = 0
 
     async def ping(self) -> None:
         """Answer when it may."""
         self.pings += 1
-        await self.answers.wait()
+        if self.refuses:
+            raise StoreUnavailableError("nobody listens")
+        await self.speaks.wait()
 
     async def check(self) -> None:
         """Say what is wrong."""
@@ -51,27 +58,69 @@ async def followed(store: Hanging) -> AsyncIterator[Pulse]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def becomes(pulse: Pulse, *, serving: bool) -> None:
+async def becomes(pulse: Pulse, *, answers: bool, serving: bool) -> None:
     """Wait until it is as wanted."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while pulse.is_serving is not serving:
+        while (pulse.answers, pulse.is_serving) != (answers, serving):
             pulse.changed.clear()
             await pulse.changed.wait()
 
 
-async def test_a_store_that_says_nothing_to_a_call_is_silent_until_it_answers() -> None:
-    """New calls are refused meanwhile, and an overdue sign of life is enough to go on."""
+async def test_a_store_that_is_silent_for_a_moment_keeps_new_calls_waiting() -> None:
+    """They go on with the sign that was overdue; the service as a whole has not said that it cannot serve."""
     store = Hanging(SteppedClock())
     async with followed(store) as pulse:
-        pulse.demand()
+        await pulse.admit()
         pulse.began()
-        await becomes(pulse, serving=False)
+        await becomes(pulse, answers=False, serving=True)
+        coming = asyncio.create_task(pulse.admit())
+        await asyncio.sleep(0)
+        assert not coming.done()
+        store.speaks.set()
+        await coming
+        assert (pulse.answers, pulse.is_serving, store.pings) == (True, True, 1)
+
+
+async def test_a_store_that_stays_silent_is_gone_until_it_answers() -> None:
+    """Whoever waits is refused, later ones at once, and an overdue sign of life is enough to go on."""
+    store = Hanging(SteppedClock())
+    async with followed(store) as pulse:
+        pulse.began()
+        await becomes(pulse, answers=False, serving=True)
+        waiting = asyncio.create_task(pulse.admit())
+        await becomes(pulse, answers=False, serving=False)
         with pytest.raises(StoreUnavailableError, match="does not answer"):
-            pulse.demand()
-        store.answers.set()
-        await becomes(pulse, serving=True)
-        pulse.demand()
+            await waiting
+        with pytest.raises(StoreUnavailableError, match="does not answer"):
+            await pulse.admit()
+        store.speaks.set()
+        await becomes(pulse, answers=True, serving=True)
+        await pulse.admit()
         assert store.pings == 1
+
+
+async def test_a_store_that_cannot_be_reached_is_gone_without_being_silent_first() -> None:
+    """Two attempts are refused, and nobody waits for a third."""
+    store = Hanging(SteppedClock(), refuses=True)
+    async with followed(store) as pulse:
+        pulse.doubted()
+        await pulse.changed.wait()
+        await becomes(pulse, answers=False, serving=False)
+        assert store.pings == 2
+
+
+async def test_a_loop_that_is_held_up_does_not_accuse_the_store() -> None:
+    """While something else keeps the loop, no silence counts, however long; then it does."""
+    store = Hanging(SteppedClock())
+    async with followed(store) as pulse:
+        pulse.doubted()
+        end = time.monotonic() + HELD_UP_SECONDS
+        while time.monotonic() < end:
+            time.sleep(TURN_SECONDS)  # noqa: ASYNC251 - that is what is tried
+            await asyncio.sleep(0)
+            assert pulse.answers
+        assert store.pings == 1
+        await becomes(pulse, answers=False, serving=True)
 
 
 async def test_a_store_that_is_not_asked_anything_is_not_asked_for_signs() -> None:
@@ -80,9 +129,10 @@ async def test_a_store_that_is_not_asked_anything_is_not_asked_for_signs() -> No
     async with followed(store) as pulse:
         await asyncio.sleep(0.2)
         pulse.began()
-        for _ in range(50):
+        end = time.monotonic() + 0.25
+        while time.monotonic() < end:
             pulse.heard()
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0)
         pulse.ended()
         assert store.pings == 0
         assert pulse.is_serving
@@ -93,7 +143,7 @@ async def test_a_failure_is_a_reason_to_ask_at_once() -> None:
     store = Hanging(SteppedClock())
     async with followed(store) as pulse:
         pulse.doubted()
-        await becomes(pulse, serving=False)
+        await becomes(pulse, answers=False, serving=True)
 
 
 async def test_a_store_that_must_not_be_used_gets_no_calls() -> None:
@@ -101,4 +151,4 @@ async def test_a_store_that_must_not_be_used_gets_no_calls() -> None:
     store = Hanging(SteppedClock(), fault=StoreUnusableError("it forgets"))
     async with followed(store) as pulse:
         with pytest.raises(StoreUnavailableError, match="it forgets"):
-            pulse.demand()
+            await pulse.admit()

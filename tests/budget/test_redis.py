@@ -18,7 +18,7 @@ from budget_service.audit import Verification, verify
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import Answer, Charged, Released, Reserved
 from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.values import Account, Cost, Limit
 from budget_service.ledger.windows import SECOND, Period, Window, microseconds_of
 from budget_service.stores import redis as redis_module
 from budget_service.stores.interface import (
@@ -236,6 +236,26 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
     await client.aclose()
 
 
+async def test_an_id_that_looks_like_a_key_is_no_root_and_stops_no_migration(
+    shared_redis: RedisServer, clock: SteppedClock
+) -> None:
+    """Callers choose their ids, and keys end with them."""
+    await empty(shared_redis.address)
+    client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
+    odd = ("}:root", "}:checkpoint", "x:paid:y", "}:paid:y")
+    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+        for id_ in odd:
+            await store.apply(charge(id_, Cost(1, 1), release_id=id_, query_id=id_))
+        assert await store.roots() == ["acme"]
+    before = {key: await client.dump(key) for key in await client.keys("gris:{acme}:*")}
+    for version in (3, 2):
+        await client.set("gris:schema", version)
+        async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+            assert await store.roots() == ["acme"]
+    assert before == {key: await client.dump(key) for key in await client.keys("gris:{acme}:*")}
+    await client.aclose()
+
+
 @pytest.mark.parametrize(
     "address",
     [
@@ -312,17 +332,18 @@ async def test_all_keys_of_a_root_share_a_slot_whatever_its_name(
     assert len(keys) == 10
 
 
+@pytest.mark.parametrize(("own", "days"), [(limit(10, 5), 17.5), (limit(10, 5, days=60), 59.5)])
 async def test_outcomes_and_payments_expire_and_balances_do_not(
-    shared_redis: RedisServer, clock: SteppedClock
+    shared_redis: RedisServer, clock: SteppedClock, own: Limit, days: float
 ) -> None:
-    """After the window and 35 days; a month has at most 31 of its own."""
+    """35 days after the window, or after the day on which what was charged leaves a sliding one."""
     await empty(shared_redis.address)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        await store.apply(charge("c", account=ANALYST, release_id="rel"))
+        await store.apply(charge("c", on=levels(own=own), release_id="rel"))
         client = Redis.from_url(shared_redis.address, decode_responses=True)
         kept = {key: await client.ttl(f"gris:{{acme}}:{key}") for key in KEYS}
         await client.aclose()
-    expected = 17.5 * 86_400 + 35 * 86_400
+    expected = days * 86_400 + 35 * 86_400
     assert [expected, expected, -1, -1] == [kept[key] for key in KEYS]
 
 

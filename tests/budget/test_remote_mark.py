@@ -5,25 +5,34 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
+from gris.budget.v1 import budget_pb2 as pb
 
 from budget_service.audit import Verification, verify
 from budget_service.configuration import Configuration
+from budget_service.hosting import serving
 from budget_service.ledger.outcomes import Charged, Exhausted
+from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Cost
 from budget_service.pulse import Pulse
+from budget_service.settings import LiveSettings, Settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.stores.postgres import PostgresStore
 from budget_service.stores.redis import RedisStore
+from budget_service.stores.sqlite_mark import fresh_path, write_whole
+from tests.budget.client import account, charging, connected, cost, failure
 from tests.budget.postgres_server import PostgresServer, postgres_server
 from tests.budget.redis_server import RedisServer, redis_server
-from tests.budget.samples import ANALYST, charge, levels, limit
+from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
 
 CONFIGURATION = Configuration.model_validate(
     {
@@ -156,6 +165,31 @@ async def test_data_that_is_put_back_under_a_running_service_is_noticed(remote: 
             await asyncio.gather(checking, return_exceptions=True)
 
 
+async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goes_on(remote: Remote) -> None:
+    """The ledger that was put back gives their version again, to a lower limit."""
+    lost, kept = ((ANALYST, limit(information, 50)) for information in (100, 5))
+    settings = LiveSettings(Settings(CONFIGURATION))
+    async with opened(remote) as store, serving(store, settings, "127.0.0.1:0") as address:
+        await store.apply(charge("a", Cost(3, 1)))
+        await until_checked(store)
+        backup = await asyncio.to_thread(remote.copied)
+        await until_checked(store)
+        version = (await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(lost,)))).outcome
+        async with connected(address) as stub:
+            await until_answered(lambda: stub.UpdateBudget(charging(cost(20, 1))))
+            await until_checked(store)
+            await asyncio.to_thread(remote.put_back, backup)
+            with pytest.raises(StoreUnusableError, match="set back"):
+                await until_checked(store)
+            theirs = pb.GetBudgetRequest(account=account(COLLEAGUE.path))
+            await until_unavailable(lambda: stub.GetBudget(theirs))
+            await confirm_restored(remote.address, CONFIGURATION.limit_of, [], mark=remote.mark)
+            asked = SetLimits(account=COMPANY, request_id="t", changes=(kept,))
+            assert version == (await store.apply(asked)).outcome
+            refused = await failure(until_answered(lambda: stub.UpdateBudget(charging(cost(20, 1)))))
+            assert refused.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
 async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remote: Remote) -> None:
     """It could not tell a backup; with a copy of the other's mark it can, and with that of another ledger not."""
     async with opened(remote) as store:
@@ -189,12 +223,31 @@ async def test_a_mark_that_cannot_be_written_is_noticed_and_an_idle_ledger_is_no
         await store.check()
         assert remote.mark.read_text() == before
         await store.apply(charge("b", Cost(3, 1)))
-        remote.mark.with_name("mark.new").mkdir()
+        fresh_path(remote.mark).mkdir()
         with pytest.raises(StoreUnavailableError):
             await store.check()
-        remote.mark.with_name("mark.new").rmdir()
+        fresh_path(remote.mark).rmdir()
         await store.check()
         assert remote.mark.read_text() != before
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from budget_service.stores.sqlite_mark import write_whole
+for _ in range(300):
+    write_whole(Path(sys.argv[1]), sys.argv[2])
+"""
+
+
+def test_workers_who_share_a_mark_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Each replaces it as a whole: nobody fails, and whoever reads it finds what one of them wrote."""
+    mark, texts = tmp_path / "mark", ["a" * 50, "b" * 50]
+    write_whole(mark, texts[0])
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(mark), text]) for text in texts]
+    while any(writer.poll() is None for writer in writers):
+        assert mark.read_text() in texts
+    assert [0, 0] == [writer.returncode for writer in writers]
 
 
 async def until_checked(store: RedisStore | PostgresStore) -> None:
@@ -209,9 +262,34 @@ async def until_checked(store: RedisStore | PostgresStore) -> None:
                 return
 
 
+async def until_answered(call: Callable[[], Awaitable[Any]]) -> Any:
+    """Call until the service is available."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await call()
+            except grpc.aio.AioRpcError as error:
+                if error.code() is not grpc.StatusCode.UNAVAILABLE:
+                    raise
+                await asyncio.sleep(0.05)
+
+
+async def until_unavailable(call: Callable[[], Awaitable[Any]]) -> None:
+    """Call until the service refuses."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await call()
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.UNAVAILABLE:
+                    return
+                raise
+            await asyncio.sleep(0.05)
+
+
 async def until_refused(pulse: Pulse) -> None:
     """Wait until a new call would be refused."""
     async with asyncio.timeout(20):
         while True:
-            pulse.demand()
+            await pulse.admit()
             await asyncio.sleep(0.05)

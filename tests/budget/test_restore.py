@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from budget_service.audit import Verification, verify
 from budget_service.configuration import Configuration
-from budget_service.ledger.outcomes import Charged, Exhausted
+from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
-from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.interface import Store, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
-from budget_service.stores.sqlite_mark import mark_path
+from budget_service.stores.sqlite_mark import fresh_path, mark_path
 from tests.budget.conftest import closing
 from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, levels, limit, reserve
 
@@ -126,6 +126,24 @@ async def test_after_confirmation_all_that_was_left_counts_as_spent(
         assert found.differences == []
 
 
+async def test_after_confirmation_the_file_that_was_replaced_is_no_longer_the_ledger(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """It is further than the mark, and knows nothing of what was charged since."""
+    path, replaced = tmp_path / "ledger.db", tmp_path / "replaced.db"
+    await SqliteStore.open(path, clock).close()
+    backup = path.read_bytes()
+    async with closing(SqliteStore.open(path, clock)) as store:
+        for id_ in "abc":
+            await store.apply(charge(id_, Cost(1, 1), on=on(ANALYST)))
+    shutil.copyfile(path, replaced)
+    path.write_bytes(backup)
+    await confirmed(path, CONFIGURATION.limit_of, [], clock)
+    shutil.copyfile(replaced, path)
+    with pytest.raises(StoreUnusableError, match="of another ledger"):
+        SqliteStore.open(path, clock)
+
+
 async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: SteppedClock) -> None:
     """The month on the first, and the sliding one after its days."""
     path = await restored(tmp_path, clock)
@@ -139,7 +157,7 @@ async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: Step
 
 
 async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: SteppedClock) -> None:
-    """And what a reservation holds is not spent twice."""
+    """And what a reservation holds is spent with the rest, but not twice."""
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path, clock)) as store:
         change = (COLLEAGUE, limit(4, 4))
@@ -147,10 +165,36 @@ async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: St
         asked = reserve("r", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE, own=limit(4, 4)))
         await store.apply(replace(asked, limits_version=1))
     mark_path(path).unlink()
-    assert await confirmed(path, CONFIGURATION.limit_of, [], clock) == 1
+    only_stored = Configuration.model_validate(
+        {"accounts": [{"path": ["other"], "limit": {"information": 1, "calls": 1}}]}
+    )
+    assert await confirmed(path, only_stored.limit_of, [], clock) == 1
     async with closing(SqliteStore.open(path, clock)) as store:
         status = (await store.read(COLLEAGUE, levels(COLLEAGUE, own=limit(4, 4)))).levels[-1]
-        assert (Cost(3, 3), Cost(1, 1)) == (status.spent, status.reserved)
+        assert (Cost(4, 4), NOTHING) == (status.spent, status.reserved)
+
+
+@pytest.mark.parametrize("forfeits", [False, True])
+async def test_what_was_held_in_a_restored_ledger_never_returns(
+    any_store: Store, clock: SteppedClock, *, forfeits: bool
+) -> None:
+    """It may have been settled in the lost interval; one that has lapsed since is no different."""
+    held = replace(reserve("open", Cost(6, 2), on=on(ANALYST), ttl_seconds=600), forfeits=forfeits)
+    await any_store.apply(held)
+    theirs = reserve("lapses", Cost(3, 1), account=COLLEAGUE, on=on(COLLEAGUE), ttl_seconds=1)
+    await any_store.apply(replace(theirs, forfeits=forfeits))
+    clock.step(seconds=5)
+    await write_off(any_store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
+    over = Refused(Reason.RESERVATION_OVER)
+    assert over == (await any_store.apply(charge("s", settles="open", on=on(ANALYST)))).outcome
+    clock.step(seconds=600)
+    for account in (ANALYST, COLLEAGUE):
+        statuses = (await any_store.read(account, on(account))).levels
+        assert [(NOTHING, NOTHING)] * 2 == [(each.remaining, each.reserved) for each in statuses]
+        assert [each.maximum for each in statuses] == [each.spent for each in statuses]
+    found = Verification()
+    await verify(any_store, "acme", found)
+    assert found.differences == []
 
 
 async def test_a_ledger_that_is_removed_while_it_is_used_is_noticed(
@@ -170,7 +214,7 @@ async def test_a_mark_that_cannot_be_written_is_noticed(tmp_path: Path, clock: S
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path, clock)) as store:
         await store.apply(charge("c"))
-        mark_path(path).with_name("ledger.db.mark.new").mkdir()
+        fresh_path(mark_path(path)).mkdir()
         with pytest.raises(StoreUnavailableError):
             await store.check()
 

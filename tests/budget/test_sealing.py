@@ -28,7 +28,7 @@ from tests.budget.client import failure
 from tests.budget.conftest import closing, empty
 from tests.budget.memory_store import MemoryStore
 from tests.budget.redis_server import RedisServer
-from tests.budget.samples import ANALYST, COLLEAGUE, UNIT, SteppedClock, charge, levels, limit, reserve
+from tests.budget.samples import ANALYST, COLLEAGUE, NOON, UNIT, SteppedClock, charge, levels, limit, reserve
 from tests.budget.test_limits import SETTINGS
 
 ON = levels(own=limit(100, 100, days=3), above=limit(1000, 1000))
@@ -104,7 +104,7 @@ async def test_archived_entries_are_in_a_file_and_nowhere_else(
         await play(any_store, clock, name)
         sealed = await seal(any_store, "acme")
         path = await archive(any_store, "acme", tmp_path)
-        assert path == tmp_path / f"acme.{first}-{last}.jsonl"
+        assert path == tmp_path / f"acme.{first}-{last}.{sealed.digest[:12]}.jsonl"
         *entries, end = [json.loads(line) for line in path.read_text().splitlines()]
         assert [f"{name}{day}" for day in range(4)] == [each["request_id"] for each in entries]
         assert (["acme", "ann"], 1, UNIT) == (
@@ -120,6 +120,23 @@ async def test_archived_entries_are_in_a_file_and_nowhere_else(
         assert await any_store.journal("acme", "", "", 10) == []
         assert path.stat().st_mode & 0o777 == 0o600
     assert (await verified(any_store)).differences == []
+
+
+async def test_an_archive_is_never_written_over_by_another_past_of_the_ledger(
+    clock: SteppedClock, tmp_path: Path
+) -> None:
+    """A ledger that was restored has other entries of the same numbers; the same ones make the same file."""
+    paths = []
+    for name in ("a", "b", "a"):
+        clock.now = NOON
+        store = MemoryStore(clock)
+        await play(store, clock, name)
+        await seal(store, "acme")
+        paths.append(await archive(store, "acme", tmp_path))
+    assert paths[0] == paths[2] != paths[1]
+    for name, path in zip(("a", "b"), paths, strict=False):
+        assert path is not None
+        assert f"{name}0" == json.loads(path.read_text().splitlines()[0])["request_id"]
 
 
 def parts(entry: dict[str, Any]) -> list[str]:
@@ -204,7 +221,7 @@ async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_pat
     ):
         stub = admin_pb2_grpc.BudgetAdminServiceStub(channel)
         answer = await stub.SealJournal(pb.SealJournalRequest(account=root, archive=True))
-        assert (4, "acme.1-4.jsonl") == (answer.entries, answer.archive)
+        assert (4, f"acme.1-4.{answer.digest[:12]}.jsonl") == (answer.entries, answer.archive)
         assert (tmp_path / answer.archive).exists()
         store.kept[ANALYST] = store.kept[COLLEAGUE.level(1)]
         error = await failure(stub.SealJournal(pb.SealJournalRequest(account=root)))

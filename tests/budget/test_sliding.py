@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import Charged, Exhausted, Reserved
@@ -95,6 +94,18 @@ async def test_what_was_paid_for_is_free_while_it_counts(any_store: Store, clock
     held = (await any_store.apply(reserve("r2", on=WEEK, query_id="q"))).outcome
     assert isinstance(held, Reserved)
     assert not held.already_paid
+
+
+async def test_outcomes_are_kept_for_35_days_after_what_was_charged_has_left(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """A repeat in the last days of a long window is a repeat."""
+    asked = charge("id", on=levels(own=limit(10, 5, days=60)))
+    await any_store.apply(asked)
+    clock.step(days=94)
+    assert (await any_store.apply(asked)).replayed
+    clock.step(days=1)
+    assert not (await any_store.apply(asked)).replayed
 
 
 @pytest.mark.parametrize("first", RULES)

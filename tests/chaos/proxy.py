@@ -34,6 +34,7 @@ class Proxy:
     address: str = ""
     lost_replies: int = 0
     _swallowing: bool = False
+    _packets_left: int | None = None
     _lines: set[_Line] = field(default_factory=set)
     _handlers: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -64,9 +65,29 @@ class Proxy:
             yield
         finally:
             self._swallowing = False
-            for line in self._lines:
-                if line.lost_bytes:
-                    line.cut()
+            self._cut_what_missed_something()
+
+    @asynccontextmanager
+    async def silent_after(self, packets: int) -> AsyncIterator[None]:
+        """Let so many packets through, either way, and none after them until the end of the block."""
+        self._packets_left = packets
+        try:
+            yield
+        finally:
+            self._packets_left = None
+            self._cut_what_missed_something()
+
+    def _cut_what_missed_something(self) -> None:
+        for line in self._lines:
+            if line.lost_bytes:
+                line.cut()
+
+    def _is_silent(self) -> bool:
+        """Tell whether the next packet is lost, whichever way it goes."""
+        if self._packets_left is None:
+            return False
+        self._packets_left -= 1
+        return self._packets_left < 0
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -101,13 +122,16 @@ class Proxy:
         with suppress(OSError):
             while data := await client.read(CHUNK_BYTES):
                 await asyncio.sleep(self.delay_seconds)
+                if self._is_silent():
+                    line.lost_bytes = True
+                    continue
                 line.upstream.write(data)
         line.cut()
 
     async def _back(self, line: _Line, upstream: asyncio.StreamReader) -> None:
         while data := await upstream.read(CHUNK_BYTES):
             await asyncio.sleep(self.delay_seconds)
-            if self._swallowing or line.lost_bytes:
+            if self._is_silent() or self._swallowing or line.lost_bytes:
                 line.lost_bytes = True
                 self.lost_replies += 1
                 continue

@@ -18,7 +18,6 @@ class _Ledger:
 
     def __init__(self) -> None:
         self.lives = True
-        self.cannot_serve = False
         self.error: GrisError | None = None
         self.silent = asyncio.Event()
         self.ends = asyncio.Event()
@@ -38,8 +37,6 @@ class _Ledger:
         return "answer"
 
     async def _is_alive(self, _: float) -> bool:
-        if self.cannot_serve:
-            raise ServiceUnavailable(Service.BUDGET, "it says that it cannot serve")
         return self.lives
 
 
@@ -93,17 +90,6 @@ async def test_silence_opens_the_circuit_and_ends_the_call() -> None:
     with pytest.raises(ServiceUnavailable, match="a moment ago"):
         await ledger.ask()
     assert ledger.calls == 1
-
-
-async def test_a_service_that_says_it_cannot_serve_opens_the_circuit_at_once() -> None:
-    """It lives, but its store does not: one word is enough."""
-    ledger = _Ledger()
-    ledger.cannot_serve = True
-    ledger.silent.set()
-    with pytest.raises(ServiceUnavailable, match="cannot serve"):
-        await ledger.ask()
-    with pytest.raises(ServiceUnavailable, match="a moment ago"):
-        await ledger.ask()
 
 
 async def test_a_slow_call_of_a_living_service_is_waited_for() -> None:

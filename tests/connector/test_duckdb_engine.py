@@ -21,7 +21,7 @@ from pinot_connector.errors import (
     IncompleteAnswer,
 )
 
-from .world import write_small
+from .world import copy, write_small
 
 SQL = "SELECT element, COUNT(DISTINCT member_id) AS gris_count FROM small GROUP BY element ORDER BY 2 DESC"
 ELEMENT = ExpectedColumn("element", ColumnType.STRING)
@@ -247,3 +247,18 @@ def test_a_closed_engine_is_unavailable(path: Path) -> None:
     engine.close()
     with pytest.raises(EngineUnavailable):
         _run(engine, _query())
+
+
+@pytest.mark.parametrize("name", ["data[1].parquet", "element=other/data.parquet"])
+def test_the_file_that_is_named_is_the_one_that_is_read(tmp_path: Path, name: str) -> None:
+    """A name that DuckDB would take for a pattern, or for a column, is a name."""
+    named, plain = tmp_path / name, tmp_path / "data1.parquet"
+    named.parent.mkdir(exist_ok=True)
+    copy("SELECT 'other' AS element", plain)
+    copy("SELECT 'own' AS element", tmp_path / "new.parquet")
+    (tmp_path / "new.parquet").rename(named)
+    engine = DuckDBEngine({"t": named})
+    sql = 'SELECT "element", COUNT(*) AS "gris_count" FROM "t" GROUP BY "element" LIMIT 2'
+    query = EngineQuery("t", sql, (ExpectedColumn("element", ColumnType.STRING),), row_limit=2)
+    assert (["own"],) == engine.run(query, engine.data_version("t")).elements
+    engine.close()

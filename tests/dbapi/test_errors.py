@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from contextlib import closing
 
 import pytest
@@ -70,6 +71,27 @@ def test_an_error_keeps_its_message_and_its_cause(ours: type[errors.GrisError]) 
         raise error
     assert MEANINGS[ours] is type(raised.value)
     assert raised.value.__cause__ is error
+
+
+SHORTFALL = errors.Shortfall(("t", "ana"), "calls", 2, 1, None)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.BudgetExhausted((SHORTFALL,)),
+        errors.InvalidQuestion("k", "expected less"),
+        errors.ServiceRefused("dp_service", "refused", "REASON"),
+        errors.DataChanged("changed"),
+        dbapi.BudgetExhaustedError(errors.BudgetExhausted((SHORTFALL,))),
+        dbapi.ProgrammingError("k: expected less"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_crosses_from_one_process_to_another(error: Exception) -> None:
+    """A worker that could not send its error back would leave the program waiting, or without its reason."""
+    sent = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert (type(error), str(error), vars(error)) == (type(sent), str(sent), vars(sent))
 
 
 @pytest.mark.parametrize("each", TREE, ids=lambda each: each.__name__)

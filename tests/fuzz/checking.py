@@ -84,7 +84,8 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     try:
         as_written = _engine().execute(_LIMIT.sub("", text)).fetchall()
     except duckdb.ParserException:
-        # A count may be called by a word that DuckDB keeps for itself, such as TRUE.
+        # A count may be called by a word that DuckDB keeps for itself, such as TRUE; nothing else has an excuse.
+        assert query.count_alias is not None, "accepted, but no engine would take it for SQL"
         return
     rendered = _engine().execute(render(resolution, "duckdb")).fetchall()
     width = len(query.dimensions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 from pathlib import Path
 
 import pytest
@@ -35,6 +34,9 @@ def test_the_program_of_a_page_runs(
     monkeypatch.setenv("GRIS_GATEWAY", gateway.address)
     for name, path in (("CA", ana.ca_file), ("CERTIFICATE", ana.certificate_file), ("KEY", ana.key_file)):
         monkeypatch.setenv(f"GRIS_{name}_FILE", str(path))
-    called = runpy.run_path(str(program(rpc)))
+    called: dict[str, object] = {}
+    # The programs ask the gateway of docs/gateway.md, whose table has another name than that of these tests.
+    source = program(rpc).read_text().replace("cofacts_feedback", "feedback")
+    exec(compile(source, program(rpc).name, "exec"), called)  # noqa: S102 - our own page
     assert capsys.readouterr().out.strip()
     assert hasattr(called["service"], rpc)

@@ -118,7 +118,7 @@ def test_every_type_comes_back_as_the_policy_says(
 def test_percent_signs_in_literals_reach_pinot(
     pinot_cluster: PinotCluster, engine: PinotEngine, tmp_path: Path
 ) -> None:
-    """pinotdb formats its text, and still each literal means itself."""
+    """Whatever stands in a literal, it means itself."""
     names = ["100%", "100%%", "%(x)s", "%s", "%(", "it''s"]
     values = ", ".join(f"('m{i}', '{name}')" for i, name in enumerate(names))
     rows = f"SELECT * FROM (VALUES {values}) AS t(member_id, name)"  # noqa: S608

@@ -45,7 +45,7 @@ def test_a_whole_answer_is_given(engine: PinotEngine) -> None:
     "literal", ["%", "%%", "%%%", "%(x)s", "%(", "%s", "%%(", "100%%(x)d%", "{}", "\\", "*", "é%"]
 )
 def test_text_reaches_the_broker_unchanged(pinot: FakePinot, engine: PinotEngine, literal: str) -> None:
-    """Whatever pinotdb's formatting would do, no query is asked but the one that was rendered."""
+    """Nothing formats a query once more: none is asked but the one that was rendered."""
     sql = f"SELECT '{literal}'"
     ask(engine, EngineQuery("t", sql, QUERY.columns, 3))
     assert pinot.queries == [sql]
@@ -75,8 +75,29 @@ def test_schemes_are_not_mixed(controller: str, broker: str) -> None:
         PinotEngine(controller=controller, broker=broker)
 
 
+def test_no_proxy_of_the_environment_sees_counts(
+    pinot: FakePinot, engine: PinotEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program's environment may name a proxy for the web; true counts do not pass through it."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "")
+    other = PinotEngine(controller=pinot.url, broker=pinot.url, authorization="Bearer token")
+    assert ask(other) == [5]
+    other.close()
+
+
+def test_a_path_before_pinot_is_kept(pinot: FakePinot) -> None:
+    """A cluster may stand behind one address with others; users in an address are not part of its name."""
+    pinot.replies = {f"/pinot{path}": reply for path, reply in pinot.replies.items()}
+    url = f"{pinot.url.replace('//', '//somebody@')}/pinot/"
+    engine = PinotEngine(controller=url, broker=url)
+    assert ask(engine) == [5]
+    engine.close()
+
+
 def test_a_slow_broker_is_unavailable(pinot: FakePinot, engine: PinotEngine) -> None:
-    """No question hangs: pinotdb alone would wait for ever."""
+    """No question hangs."""
     pinot.delay_seconds = 6
     started = time.monotonic()
     with pytest.raises(EngineUnavailable, match="in time"):
@@ -234,7 +255,9 @@ def test_a_broker_that_fails_says_nothing_through_us(
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("reply", [b"[]", b"null", b"7", b"{}", b'{"resultTable": {"rows": [[1]]}}'])
+@pytest.mark.parametrize(
+    "reply", [b"[]", b"null", b"7", b"{}", b'{"resultTable": {"rows": [[1]]}}', b"[" * 10**5]
+)
 def test_a_broker_that_talks_nonsense_is_refused(pinot: FakePinot, engine: PinotEngine, reply: bytes) -> None:
     """Only an answer in Pinot's own form is looked at."""
     pinot.replies["/query/sql"] = reply

@@ -99,6 +99,10 @@ FAULTS = {
     "duplicate key": (with_column("{type: string, type: string}"), "policy:8: the key 'type' is repeated"),
     "alias": ("a: &x 1\nb: *x", "policy:2: aliases are not allowed"),
     "tag": ("a: !!float 1.0", "policy:1: explicit tags are not allowed"),
+    "tag of a truth value": ("a: !!bool yes", "policy:1: explicit tags are not allowed"),
+    "tag of an integer": ('a: !!int "0x1F"', "policy:1: explicit tags are not allowed"),
+    "tag that says nothing": ("a: ! b", "policy:1: explicit tags are not allowed"),
+    "tagged list": ("a:\n- !!seq [b]", "policy:2: explicit tags are not allowed"),
     "tagged mapping": ("a: !!python/object:os.system {}", "policy:1: explicit tags are not allowed"),
     "key that is no text": ("1: 2", "policy:1: expected a text as key"),
     "float type": (
@@ -127,6 +131,10 @@ FAULTS = {
     "too large an integer": (
         with_column("{type: int64, domain: [9223372036854775808]}"),
         "integer of 64 bits",
+    ),
+    "an integer of thousands of digits": (
+        with_column("{type: int64, delta: 1" + "0" * 5000 + "}"),
+        "policy:8: expected an integer of 64 bits",
     ),
     "text too long": (with_column(f"{{type: string, domain: [{'x' * 1025}]}}"), "at most 1024 characters"),
     "delta of zero": (with_column("{type: string, delta: 0}"), "c.delta: Input should be greater than 0"),

@@ -17,6 +17,7 @@ tables:
     measures: {distinct_members: true}
     columns:
       c: {type: string, group_by: true}
+      m: {type: string}
 """
 
 
@@ -44,6 +45,7 @@ def test_a_policy_without_promises_and_risks_has_no_warnings() -> None:
             "tables.t.measures.events",
             "more than 7 rows",
         ),
+        ("      m: {type: string}\n", "", 5, "tables.t.member", "without a member"),
         ("    data_version: v1\n", "", 4, "tables.t", "every change of the data"),
         (
             "data_version: v1",
@@ -79,7 +81,7 @@ def test_a_risk_is_told_with_its_line(old: str, new: str, line: int, key: str, m
         ("data_version: v1", "time: {column: d, type: date, refresh: day}"),
         # Nobody has more of three values than three.
         ("group_by: true}", "group_by: true, domain: [x, y, z], delta: 3}"),
-        ("    columns:\n", "    columns:\n      m: {type: string}\n"),
+        ("      m: {type: string}\n", "      m: {type: int64}\n"),
     ],
 )
 def test_what_is_ensured_is_not_warned_of(old: str, new: str) -> None:
@@ -99,13 +101,15 @@ def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> No
         "tables.t.columns.c.delta": "any number",
         "tables.t.columns.c.nulls": "drop",
         "tables.t.columns.c.null_value": "'null'",
+        "tables.t.columns.m.nulls": "drop",
+        "tables.t.columns.m.null_value": "'null'",
     }
     stated = SOUND.replace("tables:", "count_noise: laplace\ntables:").replace(
         "    measures", "    d_bar: 1000\n    reserve_first: false\n    consistency: keyed\n    measures"
     )
     stated = stated.replace(
         "group_by: true", "group_by: true, domain: [a], delta: 1, nulls: keep, null_value: a"
-    )
+    ).replace("m: {type: string", "m: {type: string, nulls: drop, null_value: ''")
     assert reviewed(stated).defaults == ()
 
 

@@ -79,6 +79,8 @@ MALFORMED = {
     "qualified table": (PLAIN.replace("engagement", "db.engagement"), "a qualified name"),
     "qualified column": (where("engagement.article_id = 'x'"), "a qualified name"),
     "sample": (PLAIN.replace("engagement", "engagement TABLESAMPLE (10)"), A_FUNCTION),
+    "SORT BY": (PLAIN.replace("ORDER BY 2 DESC", "SORT BY secret"), "SORT in SELECT"),
+    "DISTRIBUTE BY": (PLAIN.replace(" LIMIT", " DISTRIBUTE BY member_id LIMIT"), "DISTRIBUTE in SELECT"),
     "HAVING": (PLAIN.replace("ORDER", "HAVING COUNT(*) > 3 ORDER"), "HAVING in SELECT"),
     "QUALIFY": (PLAIN.replace("ORDER", "QUALIFY article_id = 'x' ORDER"), "QUALIFY in SELECT"),
     "DISTINCT": (f"SELECT DISTINCT {PLAIN[7:]}", "DISTINCT in SELECT"),

@@ -26,6 +26,8 @@ def main() -> int:
         running_replicas(Path(folder), options.drain_seconds) as replicas,
     ):
         totals = asyncio.run(restart_under_load(replicas, options.rounds))
+        if totals.lost:
+            sys.stderr.write((Path(folder) / "log").read_text())
     print(f"{'restarts':34}{len(totals.exit_codes):>10,}")
     for kind, count in sorted(totals.answered.items()):
         print(f"{'answered: ' + kind:34}{count:>10,}")

@@ -18,7 +18,7 @@ from gris.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc
 
 from pinot_connector import AsyncPrivateClient, structured_question
-from pinot_connector.channels import open_channel
+from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError
 from tests.budget.client import charging, cost
@@ -28,6 +28,9 @@ ASKING = 2
 CALLING = 4
 # As `minReadySeconds` of a Deployment: clients look for a replica that was away at least twice in this time.
 SETTLED_SECONDS = 1.5
+# What is tried here is not how soon a dead ledger is noticed; a machine that is busy must not look like one.
+SILENCE_SECONDS = 2.0
+BUDGET = budget_pb2.DESCRIPTOR.services_by_name["BudgetService"].full_name
 
 Call = Callable[[], Awaitable[object]]
 
@@ -45,9 +48,9 @@ class Totals:
         try:
             await call()
         except grpc.aio.AioRpcError as error:
-            self.lost[f"{kind}: {error.code().name}"] += 1
+            self.lost[f"{kind}: {error.code().name}: {error.details()}"] += 1
         except GrisError as error:
-            self.lost[f"{kind}: {type(error).__name__}"] += 1
+            self.lost[f"{kind}: {type(error).__name__}: {error}"] += 1
         else:
             self.answered[kind] += 1
 
@@ -71,7 +74,11 @@ async def _asked(replicas: Replicas, totals: Totals, over: asyncio.Event) -> Non
     engine = DuckDBEngine({"small": replicas.table})
     question = structured_question("small", "element", k=None)
     client = AsyncPrivateClient(
-        dp=target(replicas.dp), budget=target(replicas.budget), account="asking/one", engine=engine
+        dp=target(replicas.dp),
+        budget=target(replicas.budget),
+        account="asking/one",
+        engine=engine,
+        timeouts=Timeouts(budget_silence=SILENCE_SECONDS),
     )
     async with client:
         await _repeatedly(ASKING, over, totals, {"question": lambda: client.ask(question)})
@@ -80,7 +87,7 @@ async def _asked(replicas: Replicas, totals: Totals, over: asyncio.Event) -> Non
 
 async def _called(replicas: Replicas, totals: Totals, over: asyncio.Event) -> None:
     dp_channel = open_channel(target(replicas.dp))
-    budget_channel = open_channel(target(replicas.budget))
+    budget_channel = open_channel(target(replicas.budget), waiting=[BUDGET])
     async with dp_channel, budget_channel:
         dp: Any = dp_pb2_grpc.DpServiceStub(dp_channel)
         budget: Any = budget_pb2_grpc.BudgetServiceStub(budget_channel)

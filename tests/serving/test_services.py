@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 from gris.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from prometheus_client import CollectorRegistry
 
 from budget_service.__main__ import main as budget_main
 from budget_service.hosting import METHODS as BUDGET_METHODS
@@ -21,6 +23,8 @@ from pinot_connector import AsyncPrivateClient, Credentials, Endpoint
 from pinot_connector.channels import open_channel
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused
+from serving.metrics import CallMetrics
+from serving.observing import NOTHING, Sight
 from serving.security import Security, SecurityOptions
 from tests.connector.world import COFACTS, POLICY, new_account
 from tests.dp.serving import servicer_of
@@ -203,30 +207,65 @@ async def test_a_token_gives_the_roles_that_it_lists(
     assert expected is code
 
 
-async def test_tokens_alone_open_a_service_that_asks_for_no_certificates(tmp_path: Path) -> None:
-    """TLS of the server's side only: a token with the role is let in, and a call without one is nobody's."""
-    authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
+@asynccontextmanager
+async def open_to_tokens(
+    folder: Path, authority: Authority, issuer: Issuer, sight: Sight
+) -> AsyncIterator[str]:
+    """Serve with TLS of the server's side only, to whom a token gives the role."""
     certificate, key = authority.server()
-    access = tmp_path / "access.yaml"
+    access = folder / "access.yaml"
     access.write_text(
         f"jwt: {{key_file: {issuer.key_file}, algorithms: [ES256], issuer: {ISSUER}, audience: {AUDIENCE}}}"
     )
     options = SecurityOptions(tls_certificate=certificate, tls_key=key, access=access)
     security = Security(options, DP_METHODS)
-    server = grpc.aio.server(interceptors=security.interceptors)
-    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer_of(POLICY), server)
+    server = grpc.aio.server(interceptors=security.interceptors(sight))
+    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer_of(POLICY), sight.before(server))
     address = f"127.0.0.1:{security.bind(server, '127.0.0.1:0')}"
     await server.start()
+    try:
+        yield address
+    finally:
+        await server.stop(None)
+
+
+async def test_tokens_alone_open_a_service_that_asks_for_no_certificates(tmp_path: Path) -> None:
+    """A token with the role is let in, and a call without one is nobody's."""
+    authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
     method = "/gris.dp.v1.DpService/GetCatalog"
     token = issuer.token_file(AUDIENCE, gris_roles=["read"])
-    with_token = await outcome(address, Credentials(authority.ca_file, token_file=token), method)
-    without = await outcome(address, Credentials(authority.ca_file), method)
-    await server.stop(None)
+    async with open_to_tokens(tmp_path, authority, issuer, NOTHING) as address:
+        with_token = await outcome(address, Credentials(authority.ca_file, token_file=token), method)
+        without = await outcome(address, Credentials(authority.ca_file), method)
     assert grpc.StatusCode.OK is with_token[0]
     assert (
         grpc.StatusCode.UNAUTHENTICATED,
         "expected a certificate or a token that says who calls",
     ) == without
+
+
+async def test_callers_who_are_not_let_in_are_counted_by_method_and_reason(tmp_path: Path) -> None:
+    """Each of them once; a method that nobody serves has no line, for its name is the caller's own."""
+    authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
+    reader = Credentials(authority.ca_file, token_file=issuer.token_file(AUDIENCE, gris_roles=["read"]))
+    registry = CollectorRegistry()
+    sight = Sight(metrics=CallMetrics(registry))
+    async with open_to_tokens(tmp_path, authority, issuer, sight) as address:
+        await outcome(address, Credentials(authority.ca_file), "/gris.dp.v1.DpService/GetCatalog")
+        await outcome(address, reader, "/gris.dp.v1.DpService/AddNoise")
+        await outcome(address, reader, "/gris.dp.v1.DpService/AddNoise")
+        await outcome(address, reader, "/gris.dp.v1.DpService/GetCatalog")
+        await outcome(address, reader, "/gris.dp.v1.DpService/Invented")
+    (failures,) = [each for each in registry.collect() if each.name == "gris_rpc_failures"]
+    counted = {
+        (each.labels["grpc_method"], each.labels["code"], each.labels["reason"]): each.value
+        for each in failures.samples
+        if each.name == "gris_rpc_failures_total"
+    }
+    assert counted == {
+        ("GetCatalog", "UNAUTHENTICATED", "CALLER_UNKNOWN"): 1,
+        ("AddNoise", "PERMISSION_DENIED", "ROLE_MISSING"): 2,
+    }
 
 
 async def test_the_application_asks_its_questions(guarded: Guarded) -> None:
@@ -320,6 +359,7 @@ def test_plain_text_beyond_this_machine_can_be_asked_for_by_name(tmp_path: Path)
         ("jwt: {key_file: x, algorithms: [ES256], issuer: '', audience: a}", "jwt.issuer"),
         ("jwt: {key_file: /absent, algorithms: [ES256], issuer: i, audience: a}", "/absent"),
         ("unknown: 1\ncertificates: {'dns:a': [read]}", "unknown"),
+        ("certificates: {'dns:a': [2024-02-30]}", "days that exist"),
     ],
 )
 def test_a_wrong_access_file_is_named(

@@ -18,7 +18,7 @@ end
 local function charged(query_id, span)
   local payment = span and request.release_id ~= ''
     and {release_id = request.release_id, query_id = query_id, span = span} or nil
-  return finish({'charged', request.information, request.calls, '0', statuses()}, payment)
+  return finish(charged_text(request.information, request.calls, '0'), payment)
 end
 
 -- Draft.payment_span
@@ -29,7 +29,7 @@ local function payment_span(hold)
 end
 
 local function already_paid()
-  return finish({'charged', '0', '0', '1', statuses()})
+  return finish(charged_text('0', '0', '1'))
 end
 
 local function settle()

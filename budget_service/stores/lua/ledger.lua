@@ -13,20 +13,26 @@
 local root_key, balances_key, reservations_key, ends_key, journal_key, paid_key, outcome_key, limits_key = unpack(KEYS)
 local request = cjson.decode(ARGV[1])
 
--- Amounts are 64-bit integers, which a double cannot hold: {high, low} stands for high * 10^9 + low.
+-- Amounts are 64-bit integers, which a double cannot hold: {high, low} stands for high * 10^9 + low. Whichever has been
+-- a text keeps it in third place: writing numbers is most of what a script does.
 
 local BASE = 1000000000
 local LARGEST = {9223372036, 854775807}
 
 local function amount(text)
   local cut = #text - 9
-  if cut <= 0 then return {0, tonumber(text)} end
-  return {tonumber(string.sub(text, 1, cut)), tonumber(string.sub(text, cut + 1))}
+  if cut <= 0 then return {0, tonumber(text), text} end
+  return {tonumber(string.sub(text, 1, cut)), tonumber(string.sub(text, cut + 1)), text}
 end
 
 local function amount_text(value)
-  if value[1] == 0 then return string.format('%.0f', value[2]) end
-  return string.format('%.0f%09.0f', value[1], value[2])
+  if value[3] then return value[3] end
+  if value[1] == 0 then
+    value[3] = string.format('%.0f', value[2])
+  else
+    value[3] = string.format('%.0f%09.0f', value[1], value[2])
+  end
+  return value[3]
 end
 
 local function plus(a, b)
@@ -54,7 +60,26 @@ local function cost(information, calls) return {amount(information), amount(call
 local function added(a, b) return {plus(a[1], b[1]), plus(a[2], b[2])} end
 local function taken(a, b) return {minus(a[1], b[1]), minus(a[2], b[2])} end
 local function is_within(a, b) return not above(a[1], b[1]) and not above(a[2], b[2]) end
-local function time_text(time) return time and string.format('%.0f', time) or '' end
+
+-- Times are numbers, and `nil` for those that never come, which are written as ''.
+
+local time_texts = {}
+
+local function time_of(text)
+  local time = tonumber(text)
+  if time then time_texts[time] = text end
+  return time
+end
+
+local function time_text(time)
+  if not time then return '' end
+  local text = time_texts[time]
+  if not text then
+    text = string.format('%.0f', time)
+    time_texts[time] = text
+  end
+  return text
+end
 
 -- The ledger's time: Redis' clock, never lower than the last time recorded in this root.
 
@@ -88,7 +113,7 @@ local levels = {}
 for index, each in ipairs(request.levels) do
   levels[index] = {
     level = each[1], depth = each[2], maximum = cost(each[3], each[4]), mode = each[5],
-    first = tonumber(each[6]), last = tonumber(each[7]), counts_from = tonumber(each[8]), leaves = tonumber(each[9]),
+    first = time_of(each[6]), last = time_of(each[7]), counts_from = time_of(each[8]), leaves = time_of(each[9]),
   }
   -- Python guessed the time to find the windows. Where it guessed wrong it is told the time and asks again.
   if now < levels[index].first or (levels[index].last and now >= levels[index].last) then
@@ -105,13 +130,15 @@ local opened = nil
 
 local function parse_days(text)
   local days = {}
+  if text == '' then return days end
   for first, leaves, information, calls in string.gmatch(text, '(%d+),(%d+),(%d+),(%d+);') do
-    table.insert(days, {first = tonumber(first), leaves = tonumber(leaves), spent = cost(information, calls)})
+    table.insert(days, {first = time_of(first), leaves = time_of(leaves), spent = cost(information, calls)})
   end
   return days
 end
 
 local function days_text(days)
+  if #days == 0 then return '' end
   local parts = {}
   for index, day in ipairs(days) do
     parts[index] = table.concat({
@@ -122,12 +149,16 @@ local function days_text(days)
 end
 
 local function parse_balance(text)
-  local first, last, si, sc, ri, rc, more = string.match(text, '^(%d+):(%d*):(%d+):(%d+):(%d+):(%d+)(.*)$')
-  -- Up to schema 2 only calendar windows were known.
-  local since, leaves, days = string.match(more, '^:(%d+):(%d*):(.*)$')
+  local first, last, si, sc, ri, rc, since, leaves, days = string.match(text,
+    '^(%d+):(%d*):(%d+):(%d+):(%d+):(%d+):(%d+):(%d*):(.*)$')
+  if not first then
+    -- Up to schema 2 only calendar windows were known.
+    first, last, si, sc, ri, rc = string.match(text, '^(%d+):(%d*):(%d+):(%d+):(%d+):(%d+)$')
+    since, leaves, days = first, '', ''
+  end
   return {
-    first = tonumber(first), last = tonumber(last), spent = cost(si, sc), reserved = cost(ri, rc),
-    since = tonumber(since or first), leaves = tonumber(leaves or ''), days = parse_days(days or ''),
+    first = time_of(first), last = time_of(last), spent = cost(si, sc), reserved = cost(ri, rc),
+    since = time_of(since), leaves = time_of(leaves), days = parse_days(days),
   }
 end
 
@@ -171,6 +202,7 @@ end
 -- From the oldest charge that counts to the next moment at which budget returns; `as_one`: that is when all is gone.
 local function counted_window(balance, as_one)
   local first = balance.first
+  if not balance.leaves and #balance.days == 0 then return first, balance.last end
   for _, day in ipairs(balance.days) do first = math.min(first, day.first) end
   if not balance.leaves or not balance.last then return first, balance.last end
   local pick, leaves = as_one and math.max or math.min, nil
@@ -187,6 +219,15 @@ local function balance_of(level)
     balances[level] = text and parse_balance(text) or false
   end
   return balances[level]
+end
+
+local function load_balances()
+  if #levels == 0 then return end
+  local names = {}
+  for index, each in ipairs(levels) do names[index] = each.level end
+  for index, text in ipairs(redis.call('HMGET', balances_key, unpack(names))) do
+    balances[names[index]] = text and parse_balance(text) or false
+  end
 end
 
 -- A hold is {level, span start}.
@@ -295,6 +336,7 @@ local function refresh(each)
   end
 end
 
+load_balances()
 local due = redis.call('ZRANGEBYSCORE', ends_key, '-inf', time_text(now), 'LIMIT', 0, request.expired_at_once)
 for _, id in ipairs(due) do expire(id) end
 for _, each in ipairs(levels) do refresh(each) end
@@ -315,6 +357,16 @@ local function remaining(each, unit)
   return minus(each.maximum[unit], sum)
 end
 
+-- Draft.has_room
+local function has_room(asked)
+  for _, each in ipairs(levels) do
+    local balance = balances[each.level]
+    if is_of_the_last_currency(balance) then return false end
+    if not is_within(added(added(balance.spent, balance.reserved), asked), each.maximum) then return false end
+  end
+  return true
+end
+
 local function shortfalls(asked)
   local missing = {}
   for _, each in ipairs(levels) do
@@ -332,6 +384,7 @@ local function shortfalls(asked)
 end
 
 local function admission(asked)
+  if has_room(asked) then return nil end
   local missing = shortfalls(asked)
   if #missing > 0 then return {'exhausted', time_text(now), missing} end
   for _, each in ipairs(levels) do
@@ -341,7 +394,9 @@ local function admission(asked)
   return nil
 end
 
-local function statuses()
+-- Every charge writes this: it is put together without the JSON library, which takes three times as long, and nothing
+-- in it is a text that comes from outside.
+local function charged_text(information, calls, already_paid)
   local found = {}
   for index, each in ipairs(levels) do
     local balance = balances[each.level]
@@ -349,13 +404,14 @@ local function statuses()
     local first, last = counted_window(balance, is_old)
     local spent, reserved = balance.spent, balance.reserved
     if is_old then spent, reserved = each.maximum, NOTHING end
-    found[index] = {
+    found[index] = '["' .. table.concat({
       each.depth, amount_text(each.maximum[1]), amount_text(each.maximum[2]), each.mode,
       time_text(first), time_text(last), amount_text(spent[1]), amount_text(spent[2]),
       amount_text(reserved[1]), amount_text(reserved[2]),
-    }
+    }, '","') .. '"]'
   end
-  return found
+  local charged = table.concat({'charged', information, calls, already_paid}, '","')
+  return '["' .. charged .. '",[' .. table.concat(found, ',') .. ']]'
 end
 
 local function holds()
@@ -452,9 +508,11 @@ local function write_journal()
   end
 end
 
+-- `outcome` is a list, or the text of one that is no refusal.
 local function finish(outcome, payment)
-  local text = cjson.encode(outcome)
-  local is_refusal = outcome[1] == 'refused' or outcome[1] == 'exhausted'
+  local is_text = type(outcome) == 'string'
+  local text = is_text and outcome or cjson.encode(outcome)
+  local is_refusal = not is_text and (outcome[1] == 'refused' or outcome[1] == 'exhausted')
   local ends = leaf.leaves or leaf.last
   local keep_paid = (ends or now) + tonumber(request.retention)
   local keep_until = is_refusal and now + tonumber(request.refusal_retention) or keep_paid

@@ -9,4 +9,4 @@ if not is_nothing(rest) then
     request_id = request.request_id, release_id = '', query_id = '', time = time_text(now),
   }, holds())
 end
-return finish({'charged', information, calls, '0', statuses()})
+return finish(charged_text(information, calls, '0'))

@@ -11,9 +11,11 @@ ca, key, certificate = (
     Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")
 )
 line = grpc.ssl_channel_credentials(ca, key, certificate)
-service = app_pb2_grpc.PrivateQueryServiceStub(grpc.secure_channel(os.environ["GRIS_GATEWAY"], line))
+service = app_pb2_grpc.PrivateQueryServiceStub(
+    grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), line)
+)
 query = question_pb2.HistogramQuery(
-    table="feedback", dimensions=["article_id"], measure=question_pb2.MEASURE_DISTINCT_MEMBERS, k=3
+    table="cofacts_feedback", dimensions=["article_id"], measure=question_pb2.MEASURE_DISTINCT_MEMBERS, k=3
 )
 question = question_pb2.Question(structured=query)
 explained = service.Explain(app_pb2.ExplainRequest(question=question))

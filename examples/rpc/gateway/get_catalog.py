@@ -10,7 +10,9 @@ ca, key, certificate = (
     Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")
 )
 line = grpc.ssl_channel_credentials(ca, key, certificate)
-service = app_pb2_grpc.PrivateQueryServiceStub(grpc.secure_channel(os.environ["GRIS_GATEWAY"], line))
+service = app_pb2_grpc.PrivateQueryServiceStub(
+    grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), line)
+)
 request = app_pb2.GetCatalogRequest()
 while True:
     page = service.GetCatalog(request).page

@@ -10,7 +10,9 @@ ca, key, certificate = (
     Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")
 )
 line = grpc.ssl_channel_credentials(ca, key, certificate)
-service = app_pb2_grpc.PrivateQueryServiceStub(grpc.secure_channel(os.environ["GRIS_GATEWAY"], line))
+service = app_pb2_grpc.PrivateQueryServiceStub(
+    grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), line)
+)
 remaining = service.GetRemaining(app_pb2.GetRemainingRequest())
 for level in remaining.levels:
     print("/".join(level.path), level.remaining.information, level.remaining.calls)

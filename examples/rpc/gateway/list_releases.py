@@ -10,6 +10,8 @@ ca, key, certificate = (
     Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")
 )
 line = grpc.ssl_channel_credentials(ca, key, certificate)
-service = app_pb2_grpc.PrivateQueryServiceStub(grpc.secure_channel(os.environ["GRIS_GATEWAY"], line))
+service = app_pb2_grpc.PrivateQueryServiceStub(
+    grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), line)
+)
 for release in service.ListReleases(app_pb2.ListReleasesRequest(page_size=5)).releases:
     print(release.released_at.ToDatetime(), release.question.structured.table, release.result.element_count)

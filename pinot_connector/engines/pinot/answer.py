@@ -71,9 +71,10 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
     rows = _rows(response, query)
     elements = tuple(_values(rows, i, column) for i, column in enumerate(query.columns))
     counts = [row[-1] for row in rows]
-    if any(type(count) is not int or count < 0 for count in counts):
+    # A Boolean is an integer to Python, but no count.
+    if not set(map(type, counts)) <= {int} or min(counts, default=0) < 0:
         raise IncompleteAnswer("Pinot's answer holds something else than counts")
-    if len(set(zip(*elements, strict=True))) != len(rows) and query.columns:
+    if query.columns and _distinct(elements) != len(rows):
         raise IncompleteAnswer("Pinot's answer names an element twice")
     return EngineAnswer(elements, counts, data_version, coverage)
 
@@ -139,7 +140,7 @@ def _rows(response: Mapping[str, Any], query: EngineQuery) -> list[list[Any]]:
         raise IncompleteAnswer("Pinot's answer has other columns than were asked for")
     if len(rows) > query.row_limit:
         raise IncompleteAnswer("Pinot's answer has more rows than were asked for")
-    if any(len(row) != len(expected) for row in rows):
+    if not set(map(len, rows)) <= {len(expected)}:
         raise IncompleteAnswer("Pinot's answer is malformed")
     # An answer without rows calls every column a string.
     if rows:
@@ -155,9 +156,14 @@ def _require_types(types: Sequence[str], columns: Sequence[ExpectedColumn]) -> N
         raise IncompleteAnswer("Pinot's answer has other types than the policy says")
 
 
+def _distinct(elements: tuple[list[Element], ...]) -> int:
+    """Return how many different elements these columns hold; one column needs no tuples."""
+    return len(set(elements[0] if len(elements) == 1 else zip(*elements, strict=True)))
+
+
 def _values(rows: list[list[Any]], index: int, column: ExpectedColumn) -> list[Element]:
     values: list[Element] = [row[index] for row in rows]
     # A Boolean is an integer to Python, but not to a policy.
-    if any(type(value) is not _VALUE_TYPES[column.type] for value in values):
+    if not set(map(type, values)) <= {_VALUE_TYPES[column.type]}:
         raise IncompleteAnswer("Pinot's answer has other types than the policy says")
     return values

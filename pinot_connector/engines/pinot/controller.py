@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
-
-import httpx
 
 from pinot_connector.engines.pinot.configuration import (
     require_exact_cluster,
@@ -24,6 +23,7 @@ from pinot_connector.engines.pinot.configuration import (
     require_multistage_version,
     require_short_texts,
 )
+from pinot_connector.engines.pinot.http import PinotHttp
 from pinot_connector.engines.pinot.sharing import SharedReading
 from pinot_connector.engines.pinot.state import Segment, TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
@@ -41,6 +41,8 @@ YOUNG_SECONDS = 60.0
 RECENT_SECONDS = 60.0
 """How long a reading of a table's segments may serve as the version that a question begins with."""
 
+_UNUSABLE = "Pinot's controller gave an answer that cannot be used"
+
 _SETTLE_ATTEMPTS = 4
 _READS_AT_ONCE = 8
 
@@ -57,9 +59,8 @@ class _Reading:
 class Controller:
     """Reads a controller. Thread-safe."""
 
-    def __init__(self, http: httpx.Client, url: str) -> None:
+    def __init__(self, http: PinotHttp) -> None:
         self._http = http
-        self._url = url.rstrip("/")
         self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-controller")
         self._lock = Lock()
         self._latest: dict[str, _Reading] = {}
@@ -183,17 +184,12 @@ class Controller:
         return self._threads.map(self._read, paths)
 
     def _read(self, path: str) -> Any:
-        problem, answer = "cannot be reached", None
-        try:
-            answer = self._http.get(self._url + path)
-            if answer.is_success:
-                return answer.json()
-        except httpx.TimeoutException:
-            problem = "did not answer in time"
-        except (httpx.HTTPError, ValueError):
-            pass
-        # Raised here and not where it was caught: the foreign errors hold the request.
-        raise _read_error(answer, problem)
+        reply = self._http.get(path)
+        if reply.status == HTTPStatus.NOT_FOUND:
+            raise EngineRefused("Pinot has no such table")
+        if not reply.is_success:
+            raise EngineUnavailable(_UNUSABLE)
+        return reply.json()
 
 
 def _checksums(table: str) -> str:
@@ -206,7 +202,7 @@ def _only_our_errors() -> Iterator[None]:
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise EngineUnavailable("Pinot's controller gave an answer that cannot be used") from None
+        raise EngineUnavailable(_UNUSABLE) from None
 
 
 def _online(ideal: Any) -> set[str]:
@@ -222,13 +218,3 @@ def _online(ideal: Any) -> set[str]:
 def _kept(listed: Any) -> set[str]:
     """Return the segments that no other segment has replaced."""
     return {name for tables in listed for name in tables.get("OFFLINE", ())}
-
-
-def _read_error(answer: httpx.Response | None, problem: str) -> Exception:
-    if answer is None:
-        return EngineUnavailable(f"Pinot's controller {problem}")
-    if answer.status_code == httpx.codes.NOT_FOUND:
-        return EngineRefused("Pinot has no such table")
-    if answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-        return EngineRefused("Pinot's controller does not accept our credentials")
-    return EngineUnavailable("Pinot's controller gave an answer that cannot be used")

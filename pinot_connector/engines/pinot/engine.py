@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import ssl
 from collections.abc import Mapping
-from threading import Lock
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
-
-import httpx
-import pinotdb
 
 from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
 from pinot_connector.engines.pinot.answer import Coverage, judge, require_whole
 from pinot_connector.engines.pinot.controller import Controller
+from pinot_connector.engines.pinot.http import PinotHttp, Reply
 from pinot_connector.engines.pinot.state import TableState
-from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
-
-# At its finest level, pinotdb writes whole answers to the log; they are true counts.
-logging.getLogger("pinotdb").setLevel(logging.INFO)
-
-_CONNECT_SECONDS = 5.0
-
-
-class _Percent:
-    """Becomes a percent sign where pinotdb formats a query."""
-
-    def __str__(self) -> str:
-        return "%"
+from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
 
 
 class PinotEngine:
@@ -56,25 +41,24 @@ class PinotEngine:
             broker: the broker's URL, such as `http://localhost:8099`.
             authorization: the value of the header `Authorization` for both, if they ask for one.
             tls: whom to trust behind https:// URLs and which certificate to show, as `ssl.create_default_context` makes
-                it; None: the authorities that httpx trusts, and no certificate.
+                it; None: the authorities that this machine trusts, and no certificate.
             timeout_seconds: how long one request may take.
 
         Raises:
             ValueError: the URLs are not both http:// or both https://, or `tls` is given for http:// URLs.
         """
-        self._broker = urlsplit(broker)
-        if tls is not None and self._broker.scheme != "https":
+        roles = {"controller": urlsplit(controller), "broker": urlsplit(broker)}
+        schemes = {url.scheme for url in roles.values()}
+        if tls is not None and schemes != {"https"}:
             raise ValueError("tls is given, so controller and broker must be https:// URLs")
-        if urlsplit(controller).scheme != self._broker.scheme or self._broker.hostname is None:
+        if schemes not in ({"http"}, {"https"}) or not all(url.hostname for url in roles.values()):
             # One of them in the clear would give away what the other protects, the token first.
             raise ValueError("controller and broker must both be http:// or both be https:// URLs")
-        headers = {} if authorization is None else {"Authorization": authorization}
-        timeout = httpx.Timeout(timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
-        # pinotdb has no time-out of its own and changes the headers of the client that it is given.
-        self._broker_http = httpx.Client(headers=headers, timeout=timeout, verify=tls or True)
-        self._controller_http = httpx.Client(headers=headers, timeout=timeout, verify=tls or True)
-        self._lock = Lock()
-        self._controller = Controller(self._controller_http, controller)
+        self._http = {
+            role: PinotHttp(role, url, authorization=authorization, tls=tls, timeout_seconds=timeout_seconds)
+            for role, url in roles.items()
+        }
+        self._controller = Controller(self._http["controller"])
 
     def data_version(self, table: str) -> str:
         """Return the version of a table: a hash over the names and checksums of its segments.
@@ -135,44 +119,11 @@ class PinotEngine:
     def close(self) -> None:
         """Give back connections and threads."""
         self._controller.close()
-        self._controller_http.close()
-        self._broker_http.close()
+        for http in self._http.values():
+            http.close()
 
     def _ask(self, sql: str) -> Mapping[str, Any]:
-        """Return the broker's response, whatever pinotdb makes of it."""
-        cursor = self._cursor()
-        problem = ""
-        try:
-            # pinotdb formats the text: a `%%` in a literal would become `%` and ask something else.
-            cursor.execute(sql.replace("%", "%(percent)s"), {"percent": _Percent()})
-        except httpx.TimeoutException:
-            problem = "did not answer in time"
-        except Exception:
-            # What pinotdb raises holds the query and the data. The response is judged below, whether it raises or not.
-            problem = "cannot be reached"
-        received = cursor.raw_query_response
-        if received is None:
-            raise EngineUnavailable(f"Pinot's broker {problem}")
-        return _payload(received["status_code"], received["response"])
-
-    def _cursor(self) -> pinotdb.db.Cursor:
-        """Return a new cursor on the shared client.
-
-        Neither it nor its connection is closed: old releases of pinotdb would close the client with them.
-        """
-        # pinotdb changes the headers of the client, which is not safe in two threads at once.
-        with self._lock:
-            return pinotdb.connect(
-                host=self._host(),
-                port=self._broker.port or {"http": 80, "https": 443}[self._broker.scheme],
-                scheme=self._broker.scheme,
-                path=f"{self._broker.path.rstrip('/')}/query/sql",
-                session=self._broker_http,
-            ).cursor()
-
-    def _host(self) -> str:
-        host = self._broker.hostname or ""
-        return f"[{host}]" if ":" in host else host
+        return _payload(self._http["broker"].post("/query/sql", {"sql": sql}))
 
 
 def _require_version(state: TableState, answer: EngineAnswer) -> None:
@@ -180,12 +131,15 @@ def _require_version(state: TableState, answer: EngineAnswer) -> None:
         raise DataChanged("the table changed while the question ran")
 
 
-def _payload(status: int, content: object) -> Mapping[str, Any]:
+def _payload(reply: Reply) -> Mapping[str, Any]:
     """Return what the broker said, if it said it in its own words."""
-    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-        raise EngineRefused("Pinot's broker does not accept our credentials")
-    if status != httpx.codes.OK:
+    if reply.status != HTTPStatus.OK:
         raise EngineUnavailable("Pinot's broker gave an answer that cannot be used")
+    try:
+        content = reply.json()
+    except ValueError:
+        content = None
     if not isinstance(content, dict):
+        # Not where it was caught: the foreign error holds the answer.
         raise IncompleteAnswer("Pinot's answer is malformed")
     return content

@@ -27,7 +27,11 @@ if _version_not_supported:
 
 class BudgetAdminServiceStub(object):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Errors are those of BudgetService; nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent.
+
+    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
     """
 
     def __init__(self, channel):
@@ -85,7 +89,11 @@ class BudgetAdminServiceStub(object):
 
 class BudgetAdminServiceServicer(object):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Errors are those of BudgetService; nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent.
+
+    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
     """
 
     def SetLimits(self, request, context):
@@ -215,7 +223,11 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class BudgetAdminService(object):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Errors are those of BudgetService; nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent.
+
+    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
     """
 
     @staticmethod

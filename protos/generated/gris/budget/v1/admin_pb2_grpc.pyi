@@ -19,7 +19,11 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
 
 class BudgetAdminServiceStub:
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Errors are those of BudgetService; nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent.
+
+    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -89,7 +93,11 @@ class BudgetAdminServiceStub:
 
 class BudgetAdminServiceAsyncStub:
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Errors are those of BudgetService; nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent.
+
+    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
     """
 
     SetLimits: grpc.aio.UnaryUnaryMultiCallable[
@@ -158,7 +166,11 @@ class BudgetAdminServiceAsyncStub:
 
 class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Errors are those of BudgetService; nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent.
+
+    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
     """
 
     @abc.abstractmethod

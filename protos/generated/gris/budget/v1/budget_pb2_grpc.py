@@ -32,7 +32,11 @@ class BudgetServiceStub(object):
     google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
     OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
     change carries a request_id made by the client: a repeat with the same content returns the first answer with
-    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT.
+    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
+    reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before),
+    UNIT_MISMATCH (another currency than the ledger's) or RELEASE_MISMATCH (this question was paid for with another
+    release); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
     """
 
     def __init__(self, channel):
@@ -75,7 +79,11 @@ class BudgetServiceServicer(object):
     google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
     OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
     change carries a request_id made by the client: a repeat with the same content returns the first answer with
-    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT.
+    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
+    reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before),
+    UNIT_MISMATCH (another currency than the ledger's) or RELEASE_MISMATCH (this question was paid for with another
+    release); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
     """
 
     def CheckBudget(self, request, context):
@@ -156,7 +164,11 @@ class BudgetService(object):
     google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
     OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
     change carries a request_id made by the client: a repeat with the same content returns the first answer with
-    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT.
+    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
+    reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before),
+    UNIT_MISMATCH (another currency than the ledger's) or RELEASE_MISMATCH (this question was paid for with another
+    release); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
     """
 
     @staticmethod

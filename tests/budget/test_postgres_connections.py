@@ -1,0 +1,126 @@
+"""The line to PostgreSQL is cut at every step: each call has an answer soon, and what it says is true."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import pytest
+
+from budget_service.ledger.values import Account, Cost
+from budget_service.stores import postgres_connections
+from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
+from budget_service.stores.postgres import PostgresStore
+from tests.budget.conftest import closing
+from tests.budget.postgres_server import PostgresServer
+from tests.budget.samples import charge, levels, limit
+from tests.chaos.proxy import Proxy
+
+ACCOUNTS = [Account((f"root-{index}", "ann")) for index in range(2)]
+ON = {account: levels(account, own=limit(10**6, 10**6)) for account in ACCOUNTS}
+# Three for each: one is sent, and the others wait for their turn.
+ASKING = 3 * ACCOUNTS
+# The last ones are beyond all packets of the connections that are opened, proved and used.
+STEPS = range(0, 66, 2)
+SHORT_SECONDS = 0.2
+
+# libpq is told that there is no TLS, and goes on to what comes next.
+NO_TLS = b"N"
+SPEAKS_AFTER_SECONDS = 0.1
+HELD_UP_FROM_SECONDS = 0.05
+HELD_UP_SECONDS = 0.3
+# psycopg itself would wait for more than two minutes.
+ANSWERED_SECONDS = 20
+
+
+@contextmanager
+def half_a_greeting() -> Iterator[str]:
+    """Listen as a server that says one thing, and then nothing any more; gives HOST:PORT."""
+    over = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        line, _ = listener.accept()
+        with line:
+            line.recv(100)
+            time.sleep(SPEAKS_AFTER_SECONDS)
+            line.sendall(NO_TLS)
+            over.wait()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=serve, args=(listener,))
+        server.start()
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            server.join()
+
+
+async def test_a_connection_is_given_up_even_if_a_packet_comes_together_with_the_end_of_its_time() -> None:
+    """The loop is held up over both, so that it hears of them in one turn; a cancellation was lost there."""
+    with half_a_greeting() as address:
+        asyncio.get_running_loop().call_later(HELD_UP_FROM_SECONDS, time.sleep, HELD_UP_SECONDS)
+        async with asyncio.timeout(ANSWERED_SECONDS):
+            with pytest.raises(StoreUnavailableError, match="does not answer"):
+                await PostgresStore.open(f"postgresql://gris@{address}/gris?gssencmode=disable")
+
+
+@dataclass
+class Tally:
+    """Charges one call of an account at a time, and counts how it ends."""
+
+    store: Store
+    acknowledged: int = 0
+    unknown: int = 0
+    refused: int = 0
+
+    async def charge(self, account: Account, request_id: str) -> None:
+        """Make a charge; no answer within the time of this test is a failure."""
+        try:
+            async with asyncio.timeout(ANSWERED_SECONDS):
+                await self.store.apply(charge(request_id, Cost(1, 1), account=account, on=ON[account]))
+            self.acknowledged += 1
+        except OutcomeUnknownError:
+            self.unknown += 1
+        except StoreUnavailableError:
+            self.refused += 1
+
+    async def spent(self) -> int:
+        """Return how many calls all accounts have spent."""
+        found = [await self.store.read(account, ON[account]) for account in ACCOUNTS]
+        return sum(each.levels[-1].spent.calls for each in found)
+
+
+async def test_a_network_that_falls_silent_at_any_step_leaves_no_call_without_an_answer(
+    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While connections are opened, proved or used: acknowledged <= spent <= acknowledged + unknown."""
+    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", SHORT_SECONDS)
+    parts = urlsplit(own_postgres.address)
+    async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
+        address = f"postgresql://gris@{line.address}/postgres?connect_timeout={SHORT_SECONDS}"
+        async with closing(await PostgresStore.open(own_postgres.address)) as direct:
+            tally = Tally(direct)
+            for packets in STEPS:
+                async with closing(await opened(address)) as tally.store, line.silent_after(packets):
+                    charges = [tally.charge(each, f"{packets}-{n}") for n, each in enumerate(ASKING)]
+                    checks = asyncio.gather(tally.store.check(), tally.store.ping(), return_exceptions=True)
+                    async with asyncio.timeout(ANSWERED_SECONDS):
+                        await asyncio.gather(*charges, checks)
+                tally.store = direct
+                assert tally.acknowledged <= await tally.spent() <= tally.acknowledged + tally.unknown
+    assert min(tally.acknowledged, tally.unknown, tally.refused) > 0
+
+
+async def opened(address: str) -> PostgresStore:
+    """Open a store as soon as the server takes that little time for it."""
+    async with asyncio.timeout(ANSWERED_SECONDS):
+        while True:
+            with suppress(StoreUnavailableError):
+                return await PostgresStore.open(address)

@@ -1,0 +1,103 @@
+"""A disk that is slow is waited for; one that hangs is noticed, and everybody is told."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from budget_service.hosting import STORE, serving
+from budget_service.stores import sqlite_disk
+from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
+from budget_service.stores.sqlite import SqliteStore
+from tests.budget.client import charging, connected, cost, failure
+from tests.budget.conftest import closing
+from tests.budget.samples import SteppedClock, charge
+from tests.budget.test_process import NOT_SERVING, SERVING, health_becomes
+from tests.budget.test_service import SETTINGS
+
+SHORT_SECONDS = 0.2
+
+
+class HangingConnection(sqlite3.Connection):
+    """A connection whose commits do not come back until the gate is open."""
+
+    begun = threading.Event()
+    gate = threading.Event()
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        """Wait before a commit of the ledger, on the thread that makes it."""
+        if sql == "COMMIT" and threading.current_thread() is not threading.main_thread():
+            self.begun.set()
+            self.gate.wait()
+        return super().execute(sql, *parameters)
+
+
+@pytest.fixture(autouse=True)
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have every ledger on such connections, and the disk given up soon."""
+    HangingConnection.begun.clear()
+    HangingConnection.gate.clear()
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=HangingConnection))
+    monkeypatch.setattr(sqlite_disk, "SLOW_SECONDS", SHORT_SECONDS)
+    monkeypatch.setattr(sqlite_disk, "ANSWER_SECONDS", 2 * SHORT_SECONDS)
+    yield
+    HangingConnection.gate.set()
+
+
+async def test_a_slow_disk_gives_signs_of_life_until_it_is_too_slow(tmp_path: Path) -> None:
+    """A sign that is asked for after that comes when the commit is done."""
+    async with closing(SqliteStore.open(tmp_path / "ledger.db", SteppedClock())) as store:
+        asked = asyncio.create_task(store.apply(charge("c")))
+        await asyncio.to_thread(HangingConnection.begun.wait)
+        await store.ping()
+        await asyncio.sleep(SHORT_SECONDS)
+        sign = asyncio.create_task(store.ping())
+        await asyncio.sleep(SHORT_SECONDS / 2)
+        assert not sign.done()
+        HangingConnection.gate.set()
+        await sign
+        await asked
+
+
+async def test_who_waits_for_a_disk_that_hangs_is_told_what_is_known(tmp_path: Path) -> None:
+    """Unknown is what was being committed, nothing is what was behind it, and nobody else gets in line."""
+    async with closing(SqliteStore.open(tmp_path / "ledger.db", SteppedClock())) as store:
+        first = asyncio.create_task(store.apply(charge("first")))
+        await asyncio.to_thread(HangingConnection.begun.wait)
+        behind = asyncio.create_task(store.apply(charge("behind")))
+        with pytest.raises(OutcomeUnknownError, match="the disk does not answer"):
+            await first
+        for late in (behind, store.apply(charge("late"))):
+            with pytest.raises(StoreUnavailableError, match="the disk does not answer"):
+                await late
+        HangingConnection.gate.set()
+        await store.ping()
+        assert (await store.apply(charge("first"))).replayed
+        assert not (await store.apply(charge("behind"))).replayed
+        assert not (await store.apply(charge("late"))).replayed
+
+
+async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Path) -> None:
+    """Its store is not serving, then the whole; new calls are refused at once, and the first charge is made once."""
+    store = SqliteStore.open(tmp_path / "ledger.db", SteppedClock())
+    async with closing(store), serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+        await health_becomes(address, SERVING)
+        first = asyncio.create_task(failure(stub.UpdateBudget(charging(request_id="first"))))
+        await health_becomes(address, NOT_SERVING, STORE)
+        await health_becomes(address, NOT_SERVING)
+        later = await failure(stub.UpdateBudget(charging(request_id="later")))
+        assert (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE") == (later.code, later.info.reason)
+        assert (await first).info.reason == "OUTCOME_UNKNOWN"
+        HangingConnection.gate.set()
+        await health_becomes(address, SERVING)
+        again = await stub.UpdateBudget(charging(request_id="first"))
+        assert again.replayed
+        assert again.levels[-1].spent == cost(4, 1)

@@ -1,0 +1,59 @@
+"""The programs of docs/applications.md run one after the other, as a reader would type them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinot_connector import errors
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.errors import ErrorCode, GrisError
+from tests.documentation.pages import DOCS, ROOT, blocks, quoted, rows, section
+
+PAGE = "applications.md"
+EXAMPLES = ROOT / "examples"
+
+
+def performed(program: str, namespace: dict[str, Any]) -> None:
+    """Run a program of the page."""
+    exec(compile(program, PAGE, "exec"), namespace)  # noqa: S102 - our own page
+
+
+def test_the_programs_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the first answer, by asking, asyncio, budgets and errors, to a test of an application."""
+    monkeypatch.chdir(ROOT)
+    gateway = blocks(section(PAGE, "## Through the gateway"), "python")
+    programs = [each for each in blocks((DOCS / PAGE).read_text(), "python") if each not in gateway]
+    namespace: dict[str, Any] = {}
+    with EmbeddedServices(
+        policy=EXAMPLES / "policy.yaml", budget_config=EXAMPLES / "budget.yaml", directory=tmp_path / "served"
+    ) as services:
+        for program in programs:
+            here = program.replace("localhost:50051", services.dp_address)
+            here = here.replace("localhost:50052", services.budget_address)
+            performed(here.replace('".gris"', repr(str(tmp_path / "embedded"))), namespace)
+        namespace["client"].close()
+        namespace["engine"].close()
+    printed = capsys.readouterr().out
+    assert "charged 11 information, 1 calls" in printed
+    assert "costs at most 21 information, 1 calls" in printed
+    assert "Mechanism.UNK_LAP" in printed
+    assert "refused: information" in printed
+    assert {None} == {row.noisy_count for row in namespace["ranked"].rows}
+
+
+def test_every_error_is_explained() -> None:
+    """By its name, but for those that only stand above others; and nothing else is."""
+    kinds = {each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, GrisError)}
+    above = {parent for each in kinds for parent in each.__mro__[1:]}
+    listed = {
+        name: cells[2] for cells in rows(section(PAGE, "## Errors"), "error") for name in quoted(cells[0])
+    }
+    assert {each.__name__ for each in kinds - above} == listed.keys()
+    for kind in kinds - above:
+        unavailable = kind.code is ErrorCode.UNAVAILABLE
+        assert unavailable == listed[kind.__name__].startswith(("yes", "once", "later")), kind

@@ -1,0 +1,57 @@
+"""The commands of the pages run as they stand, in a folder of their own with the examples in it."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import pytest
+
+from tests.budget.redis_server import free_port
+from tests.documentation.commands import run
+from tests.documentation.pages import ROOT, blocks, section
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder that looks like a checkout to who asks for the examples."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+def test_an_installation_is_checked_as_the_guide_says(folder: Path) -> None:
+    """Policy, key and budgets are looked at, and nothing is served."""
+    (commands,) = blocks(section("operating.md", "## Installing"), "sh")
+    assert "cofacts_feedback" in run(commands, folder)
+    assert (folder / "noise.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_ticket_key_is_made_as_the_page_says(folder: Path) -> None:
+    """Of the noise key that is to become current, readable for nobody else."""
+    (folder / "new.key").write_text(secrets.token_hex(32))
+    (folder / "new.key").chmod(0o400)
+    (commands,) = blocks(section("keys.md", "## Ticket keys"), "sh")
+    run(commands, folder)
+    assert (folder / "new-ticket.key").stat().st_mode & 0o077 == 0
+
+
+def test_the_readmes_commands_answer_from_a_shell(folder: Path) -> None:
+    """A price, ten questions' worth of budget, and a list of articles."""
+    text = (ROOT / "README.md").read_text().split("## From a shell")[1]
+    (commands, *_) = blocks(text, "")
+    activate, asked = commands.split("\n", 1)
+    assert activate.startswith(". .venv/bin/activate")
+    printed = run(asked, folder)
+    assert "article_id" in printed
+    assert '"charged"' in printed
+
+
+def test_the_gateway_is_tried_as_its_page_says(folder: Path) -> None:
+    """Certificates, both services, a gateway and an analyst, on ports that are free."""
+    (commands,) = blocks(section("gateway.md", "## Try it"), "sh")
+    for port in ("50051", "50052", "50054"):
+        assert port in commands
+        commands = commands.replace(port, str(free_port()))
+    printed = run(commands, folder, {"GRIS": str(ROOT)})
+    assert "left" in printed
+    assert "demo/ana" in printed
