@@ -92,6 +92,19 @@ async def test_silence_opens_the_circuit_and_ends_the_call() -> None:
     assert ledger.calls == 1
 
 
+async def test_a_service_that_was_never_heard_may_take_longer_to_be_reached() -> None:
+    """A name is looked up and connections are made first; a service that was heard has no such excuse."""
+    ledger = _Ledger()
+    ledger.lives = False
+    ledger.silent.set()
+    first = asyncio.create_task(ledger.ask())
+    await asyncio.sleep(2 * SILENCE_SECONDS)
+    assert not first.done()
+    ledger.circuit.heard()
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        await first
+
+
 async def test_a_slow_call_of_a_living_service_is_waited_for() -> None:
     """As long as it says that it lives."""
     ledger = _Ledger()
