@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from numbers import Integral
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -99,10 +101,12 @@ class Cursor:
         return next(self._remaining(), None)
 
     def fetchmany(self, size: int | None = None) -> list[Values]:
-        """Returns the next `size` rows, by default `arraysize`; fewer if fewer are left."""
-        wanted = self.arraysize if size is None else size
-        if wanted < 0:
-            raise InterfaceError("size: expected how many rows, at least 0")
+        """Returns the next `size` rows, by default `arraysize`; fewer if fewer are left.
+
+        Raises:
+            InterfaceError: the size is no number of rows, or there is nothing to fetch.
+        """
+        wanted = _rows_wanted(self.arraysize if size is None else size)
         return list(islice(self._remaining(), wanted))
 
     def fetchall(self) -> list[Values]:
@@ -145,3 +149,10 @@ class Cursor:
     def _require_open(self) -> None:
         if self.closed:
             raise InterfaceError("the cursor or its connection is closed")
+
+
+def _rows_wanted(size: object) -> int:
+    # More rows than this no answer has, and islice cannot count.
+    if isinstance(size, bool) or not isinstance(size, Integral) or not 0 <= int(size) <= sys.maxsize:
+        raise InterfaceError("size: expected how many rows, an integer of at least 0")
+    return int(size)

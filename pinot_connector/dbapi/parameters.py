@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping
+from numbers import Integral
 from typing import TypeAlias
 
 from pinot_connector.errors import InvalidQuestion
@@ -32,8 +33,8 @@ _PART = re.compile(
 def bound(operation: str, parameters: Parameters | None) -> str:
     """Returns SQL in which every `%(name)s` has become the literal of that parameter, and every `%%` a `%`.
 
-    Texts, 64-bit integers, truth values and days are values; a list or tuple of them may stand alone in the
-    parentheses of IN.
+    Texts, 64-bit integers (NumPy's too), truth values and days are values; a list or tuple of them may stand alone in
+    the parentheses of IN.
 
     Raises:
         InvalidQuestion: the text has a placeholder in quotes or a quote that does not end, a parameter is missing, or
@@ -86,14 +87,18 @@ def _stands_alone(part: re.Match[str]) -> bool:
     return before.endswith("(") and after.startswith(")")
 
 
+def _integer(field: str, value: int) -> str:
+    if not -(2**63) <= value < 2**63:
+        raise InvalidQuestion(field, "expected an integer of 64 bits")
+    return str(value)
+
+
 def _literal(field: str, value: object) -> str:
     match value:
         case bool():
             return "TRUE" if value else "FALSE"
-        case int() if -(2**63) <= value < 2**63:
-            return str(int(value))
-        case int():
-            raise InvalidQuestion(field, "expected an integer of 64 bits")
+        case Integral():
+            return _integer(field, int(value))
         case str():
             # The method of str itself: a subclass may say something else than it holds.
             return "'" + str.replace(checked_text(field, value), "'", "''") + "'"

@@ -8,8 +8,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 from pinot_connector import Mechanism, PrivateResult, Timeouts, dbapi
@@ -90,6 +92,23 @@ def test_arraysize_is_what_fetchmany_takes(connection: Connection) -> None:
     assert (3, 1) == (len(cursor.fetchmany()), len(cursor.fetchmany()))
     with pytest.raises(dbapi.InterfaceError, match=r"^size: "):
         cursor.fetchmany(-1)
+
+
+@pytest.mark.parametrize("size", ["2", 2.0, True, [], b"2", 2**64])
+def test_what_is_no_number_of_rows_is_refused_and_costs_no_row(connection: Connection, size: Any) -> None:
+    """By an error of the PEP, whether it is an argument or `arraysize`; the rows can still be fetched."""
+    cursor = connection.execute(ARTICLES)
+    with pytest.raises(dbapi.InterfaceError, match=r"^size: "):
+        cursor.fetchmany(size)
+    cursor.arraysize = size
+    with pytest.raises(dbapi.InterfaceError, match=r"^size: "):
+        cursor.fetchmany()
+    assert cursor.rowcount == len(cursor.fetchall())
+
+
+def test_an_integer_of_numpy_is_a_number_of_rows(connection: Connection) -> None:
+    """Programs that count with NumPy and pandas pass on what they have."""
+    assert 2 == len(connection.execute(ARTICLES).fetchmany(np.int64(2)))  # type: ignore[arg-type]  # a caller's
 
 
 def test_columns_are_named_as_selected(connection: Connection) -> None:

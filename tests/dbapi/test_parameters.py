@@ -6,6 +6,7 @@ import datetime
 import enum
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -86,6 +87,8 @@ def test_any_two_texts_arrive_as_they_are(first: str, second: str) -> None:
         ("score", -1, -1),
         ("score", 2**63 - 1, 2**63 - 1),
         ("score", -(2**63), -(2**63)),
+        ("score", np.int64(-(2**63)), -(2**63)),
+        ("score", np.uint8(200), 200),
         ("score", Level.HIGH, 3),
         ("day", datetime.date(2019, 1, 31), datetime.date(2019, 1, 31)),
         ("day", datetime.date(1, 1, 1), datetime.date(1, 1, 1)),
@@ -133,6 +136,8 @@ def test_parameters_can_stand_in_between_and_in_limit() -> None:
         (datetime.time(1), "a text, a 64-bit integer"),
         ({"secret": 1}, "a text, a 64-bit integer"),
         (2**63, "an integer of 64 bits"),
+        (np.uint64(2**63), "an integer of 64 bits"),
+        (np.float64(1), "a text, a 64-bit integer"),
         (-(2**63) - 1, "an integer of 64 bits"),
         ("\ud800secret", "without lone surrogates"),
         (["secret", None], "one value, or one value or more for IN"),

@@ -32,7 +32,7 @@ _PARTIAL_FLAGS = (
     "maxRowsInJoinReached",
     "maxRowsInWindowReached",
 )
-_PINOT_TYPES: Mapping[ColumnType, frozenset[str]] = {
+PINOT_TYPES: Mapping[ColumnType, frozenset[str]] = {
     ColumnType.STRING: frozenset({"STRING"}),
     ColumnType.INT64: frozenset({"INT", "LONG"}),
     ColumnType.BOOL: frozenset({"BOOLEAN"}),
@@ -70,6 +70,8 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
     coverage = _coverage(response)
     rows = _rows(response, query)
     elements = tuple(_values(rows, i, column) for i, column in enumerate(query.columns))
+    if rows and query.columns and not coverage.segments_queried:
+        raise IncompleteAnswer("Pinot's answer holds elements of no data")
     counts = [row[-1] for row in rows]
     # A Boolean is an integer to Python, but no count.
     if not set(map(type, counts)) <= {int} or min(counts, default=0) < 0:
@@ -97,14 +99,23 @@ def require_whole(coverage: Coverage, state: TableState) -> None:
 def _require_no_exceptions(response: Mapping[str, Any]) -> None:
     exceptions = response.get("exceptions")
     if exceptions:
-        raise _error_for(
-            {exception.get("errorCode") for exception in exceptions if isinstance(exception, dict)}
-        )
+        raise _error_for(_codes(exceptions))
     if any(response.get(flag) for flag in _PARTIAL_FLAGS):
         raise IncompleteAnswer("Pinot reached a limit and left something out")
 
 
-def _error_for(codes: set[object]) -> EngineError:
+def _codes(exceptions: object) -> set[int]:
+    named = [each.get("errorCode") for each in _listed(exceptions) if isinstance(each, dict)]
+    return {code for code in named if isinstance(code, int)}
+
+
+def _listed(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise IncompleteAnswer("Pinot's answer is malformed")
+    return value
+
+
+def _error_for(codes: set[int]) -> EngineError:
     if codes & _REFUSED_CODES:
         return EngineRefused("Pinot refused the query")
     if codes & _TIMEOUT_CODES:
@@ -134,24 +145,24 @@ def _rows(response: Mapping[str, Any], query: EngineQuery) -> list[list[Any]]:
     table = response.get("resultTable")
     if not isinstance(table, dict):
         raise IncompleteAnswer("Pinot's answer has no table")
-    schema, rows = table.get("dataSchema") or {}, table.get("rows")
+    schema, rows = table.get("dataSchema"), _listed(table.get("rows"))
     expected = [*(column.name for column in query.columns), COUNT_COLUMN]
-    if schema.get("columnNames") != expected or not isinstance(rows, list):
+    if not isinstance(schema, dict) or schema.get("columnNames") != expected:
         raise IncompleteAnswer("Pinot's answer has other columns than were asked for")
     if len(rows) > query.row_limit:
         raise IncompleteAnswer("Pinot's answer has more rows than were asked for")
-    if not set(map(len, rows)) <= {len(expected)}:
+    if not set(map(type, rows)) <= {list} or not set(map(len, rows)) <= {len(expected)}:
         raise IncompleteAnswer("Pinot's answer is malformed")
     # An answer without rows calls every column a string.
     if rows:
-        _require_types(schema.get("columnDataTypes") or (), query.columns)
+        _require_types(_listed(schema.get("columnDataTypes")), query.columns)
     return rows
 
 
-def _require_types(types: Sequence[str], columns: Sequence[ExpectedColumn]) -> None:
-    allowed = [*(_PINOT_TYPES[column.type] for column in columns), frozenset({"INT", "LONG"})]
+def _require_types(types: Sequence[object], columns: Sequence[ExpectedColumn]) -> None:
+    allowed = [*(PINOT_TYPES[column.type] for column in columns), frozenset({"INT", "LONG"})]
     if len(types) != len(allowed) or any(
-        kind not in kinds for kind, kinds in zip(types, allowed, strict=True)
+        not isinstance(kind, str) or kind not in kinds for kind, kinds in zip(types, allowed, strict=True)
     ):
         raise IncompleteAnswer("Pinot's answer has other types than the policy says")
 
