@@ -93,7 +93,7 @@ LOCK = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11
 locks: $(VENV)/.dev ## renew the pinned packages of the images
 	$(LOCK) --extra dp --extra telemetry --output-file deploy/locks/dp-service.txt
 	$(LOCK) --extra budget --extra redis --extra postgres --extra telemetry --output-file deploy/locks/budget-service.txt
-	$(LOCK) --extra gateway --extra pinot --output-file deploy/locks/gateway.txt
+	$(LOCK) --extra gateway --extra pinot --extra telemetry --output-file deploy/locks/gateway.txt
 	$(LOCK) --extra all --output-file deploy/locks/tools.txt
 
 audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI

@@ -5,7 +5,10 @@
 
 1, 8 and 32 callers ask, in turns with as many who ask the engine alone, in one process, so that a slow moment of the
 machine meets both. Figures are medians over all questions, ratios are medians over the turns. Every private question
-has fresh noise and is charged.
+has fresh noise and is charged. CPU is that of every process that the benchmark started, for each question.
+
+A Pinot in service is warm: Java compiles what is used often, and a fresh controller takes several times as much CPU for
+a request as one that has answered thousands. So all of it is asked for a while before anything is measured.
 """
 
 from __future__ import annotations
@@ -25,8 +28,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import duckdb
+import httpx
 import pinotdb
 
+from bench.cpu import cpu_seconds
 from bench.stages import TimedSteps
 from deploy.pinot.cluster import PinotCluster, Ports
 from examples.load import TABLES, load
@@ -40,7 +45,8 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 TABLE = "cofacts_feedback"
 CALLERS = (1, 8, 32)
 TURNS = 5
-WARM_UP = 20
+WARM_UP = 100
+CONTROLLER_WARM_UP = 3000
 TARGET_P50, TARGET_THROUGHPUT = 1.15, 0.9
 BUDGET = """
 create_at_first_use: true
@@ -55,10 +61,11 @@ Ask = Callable[[], object]
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn: the seconds of each question, and of all together."""
+    """One turn: the seconds of each question, of all together, and of the CPU in each process for one question."""
 
     each: list[float]
     whole: float
+    cpu: dict[str, float]
 
     @property
     def throughput(self) -> float:
@@ -78,14 +85,20 @@ class Figures:
     alone_per_second: float
     ratio_throughput: float
     stages_ms: dict[str, float]
+    private_cpu_ms: dict[str, float]
+    alone_cpu_ms: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Engines:
-    """The engine of the private path, and how somebody asks who goes round it: each caller with a client of its own."""
+    """The engine of the private path, and how somebody asks who goes round it: each caller with a client of its own.
+
+    `warm_up` asks what a controller is asked for each question, many times.
+    """
 
     private: Engine
     alone: Callable[[str], Ask]
+    warm_up: Callable[[], None] = lambda: None
 
 
 def main() -> None:
@@ -117,6 +130,9 @@ def _print(engine: str, found: list[Figures]) -> None:
     for each in found:
         stages = ", ".join(f"{name} {value:.1f}" for name, value in each.stages_ms.items())
         print(f"{each.callers} callers, medians in ms: {stages}")
+        for side, cpu_ms in (("private", each.private_cpu_ms), ("alone", each.alone_cpu_ms)):
+            parts = ", ".join(f"{name} {value:.1f}" for name, value in sorted(cpu_ms.items()))
+            print(f"    {side}: {sum(cpu_ms.values()):.1f} ms of CPU a question: {parts}")
 
 
 async def _measure(engines: Engines, questions: int) -> list[Figures]:
@@ -127,6 +143,7 @@ async def _measure(engines: Engines, questions: int) -> list[Figures]:
         services = EmbeddedServices(
             policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
         )
+        engines.warm_up()
         with services:
             return [await _with_callers(services, engines, callers, questions) for callers in CALLERS]
 
@@ -168,9 +185,10 @@ async def _turn(ask: Callable[[int], Awaitable[object]], callers: int, questions
             await ask(caller)
             each.append(time.perf_counter() - started)
 
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), cpu_seconds()
     await asyncio.gather(*(calling(caller) for caller in range(callers)))
-    return Turn(each, time.perf_counter() - started)
+    whole = time.perf_counter() - started
+    return Turn(each, whole, {name: (now - cpu[name]) / len(each) for name, now in cpu_seconds().items()})
 
 
 def _figures(callers: int, turns: list[tuple[Turn, Turn]], stages_ms: dict[str, float]) -> Figures:
@@ -184,7 +202,13 @@ def _figures(callers: int, turns: list[tuple[Turn, Turn]], stages_ms: dict[str, 
         alone_per_second=statistics.median(a.throughput for _, a in turns),
         ratio_throughput=statistics.median(p.throughput / a.throughput for p, a in turns),
         stages_ms=stages_ms,
+        private_cpu_ms=_mean_cpu_ms([p for p, _ in turns]),
+        alone_cpu_ms=_mean_cpu_ms([a for _, a in turns]),
     )
+
+
+def _mean_cpu_ms(turns: list[Turn]) -> dict[str, float]:
+    return {name: statistics.mean(turn.cpu[name] for turn in turns) * 1e3 for name in turns[0].cpu}
 
 
 def _policy_with_fresh_noise() -> str:
@@ -235,7 +259,12 @@ def _pinot(broker: str, controller: str) -> Engines:
         text = sql.replace("%", "%%")
         return lambda: connection.cursor().execute(text).fetchall()
 
-    return Engines(PinotEngine(controller=controller, broker=broker), client)
+    def warm_up() -> None:
+        with httpx.Client(base_url=controller) as http:
+            for _ in range(CONTROLLER_WARM_UP):
+                http.get(f"/segments/{TABLE}_OFFLINE/crc").raise_for_status()
+
+    return Engines(PinotEngine(controller=controller, broker=broker), client, warm_up)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ MAX_ID_CHARACTERS = 128
 MAX_TICKET_BYTES = 1024
 
 _UNIT_ID = re.compile(r"[0-9a-f]{32}")
-_MODES = {Mode.ENFORCE: pb.MODE_ENFORCE, Mode.TRACK: pb.MODE_TRACK}
 # About 10 MB.
 _KEPT_LEVELS = 10_000
+_KEPT_ACCOUNTS = 10_000
 
 
 def parse_reserve(
@@ -79,7 +79,12 @@ def parse_release(message: pb.ReleaseReservationRequest, account: Account, limit
 
 def parse_account(message: pb.Account) -> Account:
     """Return an account that is well formed, or raise InvalidFieldError."""
-    return Account.parse(tuple(message.path), "account.path")
+    return _account(tuple(message.path))
+
+
+@lru_cache(maxsize=_KEPT_ACCOUNTS)
+def _account(path: tuple[str, ...]) -> Account:
+    return Account.parse(path, "account.path")
 
 
 def parse_cost(message: cost_pb2.Cost, field: str) -> Cost:
@@ -137,10 +142,9 @@ def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
 
 def fill_level(message: pb.Level, status: LevelStatus, account: Account, unit_id: str) -> None:
     """Fill an empty message with the state of a level."""
-    maximum = (status.maximum.information, status.maximum.calls)
+    path, is_tracked = account.path[: status.depth], status.mode is Mode.TRACK
     # What is the same from call to call is parsed from a few bytes, which is faster than filling it in.
-    empty = _empty_level(account.path[: status.depth], maximum, status.mode.value, status.window, unit_id)
-    message.MergeFromString(empty)
+    message.MergeFromString(_empty_level(path, status.maximum, is_tracked, status.window, unit_id))
     _fill_amounts(message.spent, status.spent)
     _fill_amounts(message.reserved, status.reserved)
     _fill_amounts(message.remaining, status.remaining)
@@ -148,16 +152,16 @@ def fill_level(message: pb.Level, status: LevelStatus, account: Account, unit_id
 
 @lru_cache(maxsize=_KEPT_LEVELS)
 def _empty_level(
-    path: tuple[str, ...], maximum: tuple[int, int], mode: str, window: Window, unit_id: str
+    path: tuple[str, ...], maximum: Cost, is_tracked: bool, window: Window, unit_id: str
 ) -> bytes:
     nothing = cost_pb2.Cost(unit_id=unit_id)
     return pb.Level(
         path=path,
-        limit=cost_message(Cost(*maximum), unit_id),
+        limit=cost_message(maximum, unit_id),
         spent=nothing,
         reserved=nothing,
         remaining=nothing,
-        mode=_MODES[Mode(mode)],
+        mode=pb.MODE_TRACK if is_tracked else pb.MODE_ENFORCE,
         window_start=timestamp(window.start),
         window_end=None if window.end is None else timestamp(window.end),
     ).SerializeToString()

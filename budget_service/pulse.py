@@ -27,7 +27,7 @@ from budget_service.stores.interface import Store, StoreError, StoreUnavailableE
 TICK_SECONDS = 0.02
 # Then the sign is waited for in steps. One that ends so much too late shows that this process was held up.
 SIGN_STEPS = 3
-STEP_SECONDS = 0.02
+STEP_SECONDS = 0.015
 LATE_SECONDS = 0.01
 PATIENCE_SECONDS = 0.5
 CHECK_EVERY_SECONDS = 1.0

@@ -25,6 +25,8 @@ REST_SECONDS = 0.5
 # it takes itself to notice that its store says nothing.
 PARTS = 6
 LOST_SIGNS_OF_LIFE = 2
+# Before anything was ever heard a name has to be looked up and connections made, which takes several messages.
+FIRST_CONTACT = 5
 
 _Answer = TypeVar("_Answer")
 
@@ -35,7 +37,7 @@ class Circuit:
     Args:
         lives: asks the service whether it and its store live, and waits so many seconds for the answer.
         silence_seconds: how long the service may say nothing, not even that it lives. A call that takes longer than
-            that is no reason to give it up.
+            that is no reason to give it up. As long as it was never heard, it may take FIRST_CONTACT times as long.
     """
 
     def __init__(self, lives: Callable[[float], Awaitable[bool]], silence_seconds: float) -> None:
@@ -102,10 +104,11 @@ class Circuit:
         lost = 0
         while lost < LOST_SIGNS_OF_LIFE:
             answers = self._answers
-            await asyncio.sleep(self._part_seconds)
+            seconds = self._part_seconds * (1 if answers else FIRST_CONTACT)
+            await asyncio.sleep(seconds)
             if answers != self._answers:
                 lost = 0
-            elif await self._lives(self._part_seconds):
+            elif await self._lives(seconds):
                 self._answers += 1
                 lost = 0
             else:

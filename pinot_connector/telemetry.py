@@ -160,7 +160,7 @@ def _whole_name() -> Iterator[None]:
 
 @contextmanager
 def _span(name: str, attributes: dict[str, str] | None = None, *, is_remote: bool = False) -> Iterator[Any]:
-    if not HAS_OPENTELEMETRY:
+    if not (HAS_OPENTELEMETRY and _spans_are_recorded()):
         yield None
         return
     kind = trace.SpanKind.CLIENT if is_remote else trace.SpanKind.INTERNAL
@@ -174,6 +174,11 @@ def _span(name: str, attributes: dict[str, str] | None = None, *, is_remote: boo
             span.set_attribute("gris.outcome", _kind(error))
             span.set_status(trace.Status(trace.StatusCode.ERROR))
             raise
+
+
+def _spans_are_recorded() -> bool:
+    """Tell whether the application has set up traces; if not, spans would say nothing and still cost CPU."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def _kind(error: BaseException) -> str:

@@ -1,9 +1,9 @@
-"""Letting calls in: before a method runs it is asked whether this caller may."""
+"""Letting calls in: an interceptor that asks, before a method runs, whether this caller may."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from time import perf_counter
 from typing import Any, NoReturn, TypeAlias
@@ -25,9 +25,10 @@ OPEN_SERVICES = ("grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflect
 
 
 class Admission(ABC, grpc.aio.ServerInterceptor):
-    """Runs every method but the open ones inside `admitted`; a `sight` looks at calls that are not let in."""
+    """Runs every method but the open ones inside `admitted`; a sight looks at calls that are not let in."""
 
-    sight: Sight | None = None
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
 
     @abstractmethod
     def admitted(self, method: str, context: Context) -> AbstractAsyncContextManager[None]:
@@ -53,8 +54,7 @@ class Admission(ABC, grpc.aio.ServerInterceptor):
             try:
                 await surrounding.enter_async_context(self.admitted(method, context))
             except BaseException as error:
-                if self.sight is not None:
-                    self.sight.not_admitted(method, error, context, perf_counter() - began)
+                self._sight.not_admitted(method, error, context, perf_counter() - began)
                 raise
             yield
 
@@ -74,26 +74,6 @@ def status_of(code: grpc.StatusCode, message: str, *details: Message) -> grpc.St
     for each, detail in zip(packed, details, strict=True):
         each.Pack(detail)
     return rpc_status.to_status(Status(code=code.value[0], message=message, details=packed))
-
-
-class AdmittedServer:
-    """Stands before a server while a service is added to it, so that each call of that service is let in first.
-
-    For a server that looks at its calls, this stands before `observing.ObservedServer`: then those that are not let in
-    are looked at, too, which an interceptor's refusals are not.
-    """
-
-    def __init__(self, server: Any, admitted: Callable[[Context], AbstractAsyncContextManager[None]]) -> None:
-        self._server = server
-        self._admitted = admitted
-
-    def add_generic_rpc_handlers(self, _: Sequence[grpc.GenericRpcHandler]) -> None:
-        """Nothing: what is added here is added by its names, too."""
-
-    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Handler]) -> None:
-        """Add the methods of a service to the server."""
-        surrounded = {name: _surrounded(handler, self._admitted) for name, handler in handlers.items()}
-        self._server.add_registered_method_handlers(service, surrounded)
 
 
 def _surrounded(

@@ -121,9 +121,9 @@ class Authorisation(Admission):
     """Lets a call in if its caller has the role that the method asks for."""
 
     def __init__(self, methods: Methods, callers: Callers, sight: Sight) -> None:
+        super().__init__(sight)
         self._methods = methods
         self._callers = callers
-        self.sight = sight
 
     @asynccontextmanager
     async def admitted(self, method: str, context: Context) -> AsyncIterator[None]:

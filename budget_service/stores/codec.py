@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from msgspec.json import Decoder
@@ -33,6 +34,7 @@ from budget_service.ledger.windows import Window
 
 NEVER = ""
 _DECODER = Decoder()
+_KEPT_LIMITS = 1000
 _MODES = {mode.value: mode for mode in Mode}
 
 
@@ -118,11 +120,16 @@ def _charged_text(outcome: Charged) -> str:
 
 
 def _level_text(status: LevelStatus) -> str:
-    maximum, window, spent, reserved = status.maximum, status.window, status.spent, status.reserved
-    limit = f'"{status.depth}","{maximum.information}","{maximum.calls}","{status.mode.value}"'
+    spent, reserved = status.spent, status.reserved
+    limit = _limit_text(status.depth, status.maximum, status.mode is Mode.TRACK, status.window)
+    return f'[{limit},"{spent.information}","{spent.calls}","{reserved.information}","{reserved.calls}"]'
+
+
+@lru_cache(maxsize=_KEPT_LIMITS)
+def _limit_text(depth: int, maximum: Cost, is_tracked: bool, window: Window) -> str:
+    mode = Mode.TRACK.value if is_tracked else Mode.ENFORCE.value
     bounds = f'"{window.start}","{encode_end(window.end)}"'
-    used = f'"{spent.information}","{spent.calls}","{reserved.information}","{reserved.calls}"'
-    return f"[{limit},{bounds},{used}]"
+    return f'"{depth}","{maximum.information}","{maximum.calls}","{mode}",{bounds}'
 
 
 def _outcome_parts(

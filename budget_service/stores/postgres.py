@@ -258,10 +258,15 @@ class PostgresStore:
             together = list(islice(waiting.items(), MAX_TOGETHER))
             for answered, _ in together:
                 del waiting[answered]
-            await self._answer(together)
+            if not await self._answer(together):
+                # They were not sent, and whoever waited for each attempt in turn would hear of none in time.
+                behind = list(waiting)
+                waiting.clear()
+                _tell(behind, StoreUnavailableError("PostgreSQL does not answer"))
         del self._waiting[root]
 
-    async def _answer(self, together: list[Waiting]) -> None:
+    async def _answer(self, together: list[Waiting]) -> bool:
+        """Tell each of them what became of it, and return whether PostgreSQL said anything."""
         told = f"[{','.join([each for _, each in together])}]"
         began = perf_counter()
         try:
@@ -273,12 +278,14 @@ class PostgresStore:
                     await self._answer([each])
             else:
                 _tell([answered for answered, _ in together], error)
+            return not isinstance(error, OutcomeUnknownError)
         else:
             self._committed(len(together), perf_counter() - began)
             for (answered, _), answer in zip(together, answers, strict=True):
                 # Whoever has left is not told.
                 if not answered.done():
                     answered.set_result(answer)
+            return True
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
         """Do something to its end, whoever waits for it."""

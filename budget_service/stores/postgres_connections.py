@@ -24,7 +24,7 @@ from budget_service.stores.postgres_address import Address
 MAX_CONNECTIONS = 16
 # Each one is a process of the server, and many that start at once are slower than one after the other.
 MAX_CONNECTING = 4
-BUSY_TIMEOUT_SECONDS = 2.0
+BUSY_TIMEOUT_SECONDS = 1.0
 CANCEL_AGAIN_SECONDS = 0.05
 # Longer than the server's own statement_timeout.
 ANSWER_TIMEOUT_SECONDS = 1.5
@@ -149,7 +149,8 @@ class Connections:
         async with self._connecting:
             session = Session(await self._connection())
         try:
-            await self._prove(session)
+            with session.given(self._address.connect_timeout_seconds):
+                await self._prove(session)
         except BaseException as error:
             await session.close()
             if isinstance(error, OutcomeUnknownError):

@@ -19,7 +19,8 @@ from redis.exceptions import ResponseError
 
 from budget_service.stores.interface import Committed, OutcomeUnknownError, StoreError, StoreUnavailableError
 
-MAX_SENT_AT_ONCE = 256
+# Few enough that the next ones are read and written while Redis works on these.
+MAX_SENT_AT_ONCE = 32
 
 Command: TypeAlias = tuple[str | bytes, ...]
 Asked: TypeAlias = tuple["asyncio.Future[Any]", Command]

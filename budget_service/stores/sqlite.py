@@ -43,6 +43,7 @@ from budget_service.stores.interface import (
 from budget_service.stores.sqlite_disk import HANGS, Disk
 from budget_service.stores.sqlite_file import check_settings, connect, secure
 from budget_service.stores.sqlite_mark import Mark, check_mark, mark_anew, save, state_of
+from budget_service.stores.sqlite_purge import Purge
 from budget_service.stores.sqlite_view import View
 
 VOLATILE = Path(":memory:")
@@ -71,6 +72,7 @@ class SqliteStore:
         self._mark: Mark | None = None
         self._clock = clock
         self._view = View(connection)
+        self._purge = Purge(connection)
         self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         # Whoever has the turn may use the connection.
         self._turn = asyncio.Lock()
@@ -206,9 +208,12 @@ class SqliteStore:
     async def _reading(self, work: Callable[[], Result]) -> Result:
         async with self._turn:
             try:
-                return work()
+                found = work()
             except sqlite3.Error as error:
                 raise _translated(error) from error
+            # Whoever reads one account after the other must not fill the memory.
+            self._view.trim()
+            return found
 
     async def _apart(self, work: Callable[[], Result]) -> Result:
         """Do something that takes its time on the other thread, to its end even if the caller is cancelled."""
@@ -317,7 +322,7 @@ class SqliteStore:
             now = self._clock()
             results = [self._decide_one(request) for _, request in batch]
             self._view.flush()
-            self._view.purge(now, len(batch))
+            self._purge.go_on(now, len(batch))
         except BaseException:
             self._view.forget()
             self._connection.execute("ROLLBACK")

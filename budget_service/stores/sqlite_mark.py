@@ -1,8 +1,8 @@
-"""The mark beside a ledger: how far its journal had come, so that a restored backup is known for what it is.
+"""The mark beside a ledger: how far it had come, so that a restored backup is known for what it is.
 
 The mark is a small file that is no part of the ledger and must not be backed up with it. A ledger that is behind its
-mark, or has none, has lost charges that were acknowledged; it is refused until the operator confirms that what was
-charged meanwhile counts as spent.
+mark, or has none, has lost charges that were acknowledged, or limits that were set; it is refused until the operator
+confirms that what was charged meanwhile counts as spent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WHAT_TO_DO = (
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A ledger's name, and the number of its last entry that the mark knows of."""
+    """A ledger's name, and the last number that the mark knows of: one for each entry and for each change of limits."""
 
     ledger_id: str
     last_entry: int
@@ -39,7 +39,7 @@ def mark_path(ledger: Path) -> Path:
 def state_of(connection: sqlite3.Connection) -> Mark | None:
     """Return what the mark of a ledger should say; None if the ledger has no name yet."""
     row = connection.execute("SELECT ledger_id FROM ledger").fetchone()
-    # SQLite keeps the number of the last entry, also of one that was archived.
+    # SQLite keeps the last number, also of an entry that was archived.
     last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
     return Mark(row[0], last[0] if last else 0) if row else None
 
@@ -60,7 +60,9 @@ def check_mark(connection: sqlite3.Connection, ledger: Path) -> None:
         raise StoreUnusableError(f"{mark_path(ledger)} is the mark of another ledger: {WHAT_TO_DO}")
     elif found.last_entry < mark.last_entry:
         lost = mark.last_entry - found.last_entry
-        raise StoreUnusableError(f"{ledger} has lost at least {lost} charges: {WHAT_TO_DO}")
+        raise StoreUnusableError(
+            f"{ledger} has lost at least {lost} charges or changes of limits: {WHAT_TO_DO}"
+        )
 
 
 def write_mark(connection: sqlite3.Connection, ledger: Path) -> None:

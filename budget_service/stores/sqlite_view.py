@@ -41,8 +41,6 @@ from budget_service.stores.codec import decode_outcome, encode_outcome
 # About 8 MB, dropped in a few milliseconds. What is read again after that comes from SQLite's own cache.
 MAX_KEPT = 20_000
 NO_END: Microseconds = 2**63 - 1
-# What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
-PURGED_PER_REQUEST = 4
 
 OUTCOME = "SELECT fingerprint, outcome, keep_until FROM outcomes WHERE root = ? AND request_id = ?"
 PAYMENT = "SELECT release_id, window_start FROM payments WHERE account = ? AND kind = ? AND id = ?"
@@ -50,9 +48,11 @@ DUE = (
     f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND expires_at <= ? "  # noqa: S608 - a constant
     "ORDER BY expires_at, reservation_id LIMIT ?"
 )
-FIRST_STALE = (
-    "SELECT min(coalesce((SELECT min(keep_until) FROM outcomes), :none), "
-    "coalesce((SELECT min(keep_until) FROM payments), :none))"
+# SQLite keeps the last number that it gave away, if there was one.
+LEAVE_OUT_A_NUMBER = (
+    "INSERT OR REPLACE INTO sqlite_sequence (rowid, name, seq) VALUES ("
+    "(SELECT rowid FROM sqlite_sequence WHERE name = 'journal'), 'journal', "
+    "1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0))"
 )
 NAMED = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND reservation_id = ?"  # noqa: S608 - a constant
 
@@ -70,8 +70,6 @@ class View:
         self._balances: dict[Account, Balance] = {}
         # When the first open reservation of a root lapses, or somewhat before.
         self._ends: dict[str, Microseconds] = {}
-        # When the first outcome or payment gets out of date, or somewhat before.
-        self._stale_from: Microseconds = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -160,7 +158,6 @@ class View:
         self._balances.update(change.balances)
         self._new_balances.update(change.balances)
         self._outcomes[root, request.request_id] = change.remembered
-        self._stale_from = min(self._stale_from, change.remembered.keep_until)
         self._journal.extend(change.journal)
         for ended in change.ended:
             self._reservations[root, ended] = None
@@ -191,18 +188,12 @@ class View:
         self._flush_reservations()
         self._flush_limits()
         self._begin()
-        if len(self._balances) > MAX_KEPT:
-            self.forget()
+        self.trim()
 
-    def purge(self, now: Microseconds, requests: int) -> None:
-        """Remove outcomes and payments that are out of date."""
-        if now < self._stale_from:
-            return
-        for table in ("outcomes", "payments"):
-            stale = f"SELECT rowid FROM {table} WHERE keep_until <= ? LIMIT ?"  # noqa: S608 - constants
-            delete = f"DELETE FROM {table} WHERE rowid IN ({stale})"  # noqa: S608 - constants
-            self._connection.execute(delete, (now, PURGED_PER_REQUEST * requests))
-        (self._stale_from,) = self._connection.execute(FIRST_STALE, {"none": NO_END}).fetchone()
+    def trim(self) -> None:
+        """Drop what was read if it has become too much; all that was noted must be written."""
+        if max(len(self._balances), len(self._roots), len(self._ends)) > MAX_KEPT:
+            self.forget()
 
     def _remembered(self, request: Request) -> Remembered | None:
         key = (request.account.root, request.request_id)
@@ -271,8 +262,6 @@ class View:
             self._ends[root] = min(self._ends[root], opened.expires_at)
 
     def _pay(self, payer: str, payment: Payment) -> None:
-        if payment.keep_until is not None:
-            self._stale_from = min(self._stale_from, payment.keep_until)
         self._payments[payer, "release", payment.release_id] = payment
         if payment.query_id:
             self._payments[payer, "query", payment.query_id] = payment
@@ -291,6 +280,9 @@ class View:
         self._write("DELETE FROM limits WHERE root = ? AND level = ?", removed)
         kept = [(level.root, level.text, limit_text(each)) for level, each in self._limits.items() if each]
         self._write("INSERT OR REPLACE INTO limits VALUES (?, ?, ?)", kept)
+        if self._limits:
+            # No charge, but the mark has to know that it was there: the journal's next number is left out for it.
+            self._connection.execute(LEAVE_OUT_A_NUMBER)
         self._limits = {}
 
     def _write(self, statement: str, many: list[tuple[Any, ...]] | list[tuple[str, str]]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import signal
 import sys
 from pathlib import Path
@@ -31,6 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     operating = operating_of(options)
     logs.configure(operating.log_format, operating.log_level)
+    # It names each request to Pinot, several for a question; the metrics count them.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         gateway = Gateway(read_document(options.config, GatewayConfiguration))
         try:

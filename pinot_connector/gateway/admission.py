@@ -11,22 +11,24 @@ import grpc
 from pinot_connector.gateway.callers import Callers, NoAccountError, UnknownCallerError, current_caller
 from pinot_connector.gateway.limits import Limiter, TooManyError
 from pinot_connector.gateway.statuses import DOMAIN, too_many
-from serving.admission import refuse
+from serving.admission import Admission, refuse
 from serving.identity import Context
+from serving.observing import Sight
 from serving.tokens import TokenError
 
 PUSHBACK = "grpc-retry-pushback-ms"
 
 
-class GatewayAdmission:
+class GatewayAdmission(Admission):
     """Runs a method only for a known caller who stays within the limits."""
 
-    def __init__(self, callers: Callers, limiter: Limiter) -> None:
+    def __init__(self, callers: Callers, limiter: Limiter, sight: Sight) -> None:
+        super().__init__(sight)
         self._callers = callers
         self._limiter = limiter
 
     @asynccontextmanager
-    async def admitted(self, context: Context) -> AsyncIterator[None]:
+    async def admitted(self, method: str, context: Context) -> AsyncIterator[None]:
         """Surround a call; ends it with UNAUTHENTICATED, PERMISSION_DENIED or UNAVAILABLE if it may not be."""
         refused = partial(refuse, context, domain=DOMAIN)
         try:

@@ -26,7 +26,6 @@ from pinot_connector.gateway.limits import Limiter
 from pinot_connector.gateway.parts import SERVICE_NAME, Parts
 from pinot_connector.gateway.server import PrivateQueryServicer
 from serving import health
-from serving.admission import AdmittedServer
 from serving.draining import connection_options, drain_and_stop
 from serving.followed import SecurityError
 from serving.tls import server_credentials
@@ -60,13 +59,13 @@ class Gateway:
         configuration.require_protected()
         self._configuration = configuration
         limits = configuration.limits
-        limiter = Limiter(
+        self._limiter = Limiter(
             per_second=limits.per_second,
             burst=limits.burst,
             concurrent=limits.concurrent,
             clock=time.monotonic,
         )
-        self._admission = GatewayAdmission(Callers(configuration.identity), limiter)
+        self._callers = Callers(configuration.identity)
         self._credentials = (
             None if configuration.tls is None else server_credentials(configuration.tls.files())
         )
@@ -114,10 +113,11 @@ class Gateway:
         self, servicer: PrivateQueryServicer, watched: Watched, drain_seconds: float
     ) -> AsyncIterator[str]:
         sight, names = watched.sight, (SERVICE_NAME, health.OVERALL)
-        server = grpc.aio.server(options=(*_OPTIONS, *connection_options(drain_seconds)))
-        # Outside, so that whoever is not let in is counted and logged, too.
-        observed = AdmittedServer(sight.before(server), self._admission.admitted)
-        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, observed)  # type: ignore[arg-type]
+        server = grpc.aio.server(
+            interceptors=(GatewayAdmission(self._callers, self._limiter, sight),),
+            options=(*_OPTIONS, *connection_options(drain_seconds)),
+        )
+        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, sight.before(server))
         told = health.Health()
         health_pb2_grpc.add_HealthServicer_to_server(told, server)
         if self._configuration.reflection:

@@ -8,7 +8,7 @@ from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Answer, Charged, ClockResumed, Exhausted, Outcome, Reason, Refused
 from budget_service.ledger.requests import Request, ResumeClock
 from budget_service.ledger.state import EntryKind
-from budget_service.ledger.values import NOTHING, Cost, LevelLimit
+from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.stores.interface import Store
 from tests.budget.samples import ANALYST, COMPANY, NOON, SteppedClock, charge, levels, limit, reserve
@@ -91,3 +91,34 @@ async def test_two_clocks_that_disagree_change_nothing(
     await jumped(any_store, clock)
     assert await told(any_store, resume("c", NOON + apart)) == Refused(Reason.CLOCKS_DISAGREE)
     assert (await any_store.read(ANALYST, MONTH)).ahead == 0
+
+
+async def test_a_clock_that_was_wrong_for_a_while_makes_no_other_root_forget(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """A charge that was answered is still answered as before, and charged once, when the clock is right again."""
+    other = Account(("other", "bob"))
+    for account in (ANALYST, other):
+        await any_store.apply(charge("a", account=account, release_id="r"))
+    clock.step(days=400)
+    for index in range(8):
+        await any_store.apply(charge(f"late{index}", Cost(0, 0), account=other))
+    clock.step(days=-400)
+    assert (await any_store.apply(charge("a", release_id="r"))).replayed
+    again = (await any_store.apply(charge("b", release_id="r"))).outcome
+    assert isinstance(again, Charged)
+    assert again.already_paid
+    assert again.levels[-1].spent == Cost(4, 1)
+
+
+async def test_a_replay_at_a_wrong_time_makes_nothing_out_of_date(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """It changes nothing, so it is not recorded when it came, and what came before it counts by the recorded time."""
+    await any_store.apply(reserve("early", Cost(1, 1)))
+    clock.step(days=30)
+    await any_store.apply(charge("a"))
+    clock.step(days=25)
+    assert (await any_store.apply(charge("a"))).replayed
+    clock.step(days=-25)
+    assert (await any_store.apply(reserve("early", Cost(1, 1)))).replayed

@@ -118,6 +118,25 @@ async def test_a_network_that_falls_silent_at_any_step_leaves_no_call_without_an
     assert min(tally.acknowledged, tally.unknown, tally.refused) > 0
 
 
+async def test_who_waits_behind_a_charge_without_an_answer_is_told_with_it(
+    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were not sent, and need not find out by connections of their own, which would take too long here."""
+    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", SHORT_SECONDS)
+    address = own_postgres.address.replace("connect_timeout=10", "connect_timeout=60")
+    async with closing(await PostgresStore.open(address)) as store:
+        tally = Tally(store)
+        await tally.charge(ACCOUNTS[0], "before")
+        with own_postgres.frozen():
+            first = asyncio.create_task(tally.charge(ACCOUNTS[0], "first"))
+            await asyncio.sleep(0)
+            behind = [asyncio.create_task(tally.charge(ACCOUNTS[0], f"behind-{n}")) for n in range(3)]
+            await asyncio.sleep(0)
+            await first
+            await asyncio.gather(*behind)
+        assert (tally.acknowledged, tally.unknown, tally.refused) == (1, 1, 3)
+
+
 async def opened(address: str) -> PostgresStore:
     """Open a store as soon as the server takes that little time for it."""
     async with asyncio.timeout(ANSWERED_SECONDS):

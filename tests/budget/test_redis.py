@@ -18,7 +18,7 @@ from budget_service.audit import Verification, verify
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import Answer, Charged, Released, Reserved
 from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Account, Cost, Limit
+from budget_service.ledger.values import NOTHING, Account, Cost, Limit
 from budget_service.ledger.windows import SECOND, Period, Window, microseconds_of
 from budget_service.stores import redis as redis_module
 from budget_service.stores.interface import (
@@ -78,7 +78,8 @@ async def test_a_silent_redis_leaves_the_outcome_unknown_and_a_repeat_settles_it
     monkeypatch.setattr(redis_module, "ANSWER_TIMEOUT_SECONDS", 0.3)
     with redis_server(tmp_path) as server:
         async with closing(await RedisStore.open(server.address)) as store:
-            await store.check()
+            # A connection that has yet to be made sends nothing.
+            assert await spent(store) == NOTHING
             with server.frozen(), pytest.raises(OutcomeUnknownError):
                 await store.apply(charge("c", account=ACCOUNT))
             assert isinstance((await store.apply(charge("c", account=ACCOUNT))).outcome, Charged)

@@ -80,6 +80,27 @@ async def test_a_restored_backup_is_refused_and_says_what_to_do(tmp_path: Path, 
             SqliteStore.open(path, clock)
 
 
+async def test_a_backup_from_before_a_lower_limit_is_refused(tmp_path: Path, clock: SteppedClock) -> None:
+    """Nothing was charged since, but more could be than the administrator allows; also if nothing ever was."""
+    path, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
+    for charges in (0, 1):
+        async with closing(SqliteStore.open(path, clock)) as store:
+            for index in range(charges):
+                await store.apply(charge(f"a{index}", Cost(3, 1), on=on(ANALYST)))
+        shutil.copyfile(path, backup)
+        async with closing(SqliteStore.open(path, clock)) as store:
+            change = (ANALYST, limit(4, 4))
+            await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(change,)))
+        newer = path.read_bytes()
+        shutil.copyfile(backup, path)
+        with pytest.raises(StoreUnusableError, match=r"changes of limits.*--confirm-restored"):
+            SqliteStore.open(path, clock)
+        path.write_bytes(newer)
+        await SqliteStore.open(path, clock).close()
+        path.unlink()
+        mark_path(path).unlink()
+
+
 async def test_a_ledger_without_its_own_mark_is_refused(tmp_path: Path, clock: SteppedClock) -> None:
     """Restored elsewhere, mixed up with another one, begun anew in its place, or with a mark that is damaged."""
     path, other = tmp_path / "ledger.db", tmp_path / "other.db"

@@ -11,6 +11,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,11 +24,12 @@ from budget_service.ledger.outcomes import Charged, Released
 from budget_service.ledger.requests import ResumeClock
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
+from budget_service.stores import sqlite_view
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_file import SCHEMA_VERSION
-from budget_service.stores.sqlite_view import PURGED_PER_REQUEST
+from budget_service.stores.sqlite_purge import PURGED_PER_REQUEST
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
@@ -281,19 +283,67 @@ async def test_a_file_that_cannot_be_written_is_unavailable(tmp_path: Path) -> N
 
 
 async def test_what_is_out_of_date_is_purged_little_by_little(tmp_path: Path, clock: SteppedClock) -> None:
-    """Outcomes and payments older than their window and 35 days go, even if only others come; the journal stays."""
+    """Outcomes and payments older than their window and 35 days go once their root is used again; the journal stays."""
     path = tmp_path / "ledger.db"
     many, other = 3 * PURGED_PER_REQUEST, Account(("other", "eve"))
     async with closing(SqliteStore.open(path, clock)) as store:
         for index in range(many):
             await store.apply(charge(f"c{index}", Cost(0, 0), release_id=f"rel{index}"))
         clock.step(days=80)
-        await store.apply(charge("late", Cost(0, 0), account=other))
+        await store.apply(charge("late", Cost(0, 0)))
     assert counts(path) == (many - PURGED_PER_REQUEST + 1, many - PURGED_PER_REQUEST, many + 1)
     async with closing(SqliteStore.open(path, clock)) as store:
         for index in range(2):
             await store.apply(charge(f"late{index}", Cost(0, 0), account=other))
     assert counts(path) == (3, 0, many + 3)
+
+
+async def test_what_is_out_of_date_in_a_root_that_nobody_uses_hides_nothing(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """It is passed over, more of it than one request looks at and all of one age; what comes after it goes."""
+    path = tmp_path / "ledger.db"
+    idle, used = Account(("idle", "eve")), Account(("used", "eve"))
+    many = 3 * PURGED_PER_REQUEST
+    async with closing(SqliteStore.open(path, clock)) as store:
+        for index in range(many):
+            await store.apply(charge(f"c{index}", Cost(0, 0), account=idle))
+        await store.apply(charge("old", Cost(0, 0), account=used))
+        clock.step(days=80)
+        for index in range(5):
+            await store.apply(charge(f"late{index}", Cost(0, 0), account=used))
+    assert counts(path)[0] == many + 5
+    async with closing(SqliteStore.open(path, clock)) as store:
+        for index in range(4):
+            await store.apply(charge(f"again{index}", Cost(0, 0), account=idle))
+    assert counts(path)[0] == 9
+
+
+async def test_reading_many_accounts_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read of roots that nobody charges is dropped like the rest, and read again when it is wanted."""
+    monkeypatch.setattr(sqlite_view, "MAX_KEPT", 100)
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path)) as store:
+        await store.apply(charge("a"))
+
+        async def held(first: int) -> int:
+            before = tracemalloc.get_traced_memory()[0]
+            for index in range(first, first + 5000):
+                account = Account((f"root-{index}",))
+                await store.read(account, levels(account))
+            return tracemalloc.get_traced_memory()[0] - before
+
+        tracemalloc.start()
+        try:
+            await held(0)
+            # Without a bound it is about a megabyte and a half.
+            assert await held(5000) < 200_000
+        finally:
+            tracemalloc.stop()
+        (own,) = (await store.read(ANALYST, levels())).levels
+        assert own.spent == Cost(4, 1)
 
 
 def counts(path: Path) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from pinot_connector.boundary import Service
-from pinot_connector.circuit import REST_SECONDS, Circuit
+from pinot_connector.circuit import FIRST_CONTACT, REST_SECONDS, Circuit
 from pinot_connector.errors import BudgetExhausted, GrisError, OutcomeUnknown, ServiceUnavailable
 
 SILENCE_SECONDS = 0.1
@@ -21,6 +21,7 @@ class _Ledger:
         self.error: GrisError | None = None
         self.silent = asyncio.Event()
         self.ends = asyncio.Event()
+        self.waited: list[float] = []
         self.calls = 0
         self.circuit = Circuit(self._is_alive, SILENCE_SECONDS)
 
@@ -36,7 +37,8 @@ class _Ledger:
         self.circuit.heard()
         return "answer"
 
-    async def _is_alive(self, _: float) -> bool:
+    async def _is_alive(self, seconds: float) -> bool:
+        self.waited.append(seconds)
         return self.lives
 
 
@@ -90,6 +92,21 @@ async def test_silence_opens_the_circuit_and_ends_the_call() -> None:
     with pytest.raises(ServiceUnavailable, match="a moment ago"):
         await ledger.ask()
     assert ledger.calls == 1
+
+
+async def test_a_service_that_was_never_heard_may_take_longer_to_be_reached() -> None:
+    """A name is looked up and connections are made first; a service that was heard has no such excuse."""
+    ledger = _Ledger()
+    ledger.lives = False
+    ledger.silent.set()
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        await ledger.ask()
+    first, ledger.waited = ledger.waited, []
+    ledger.circuit.heard()
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        await ledger.ask()
+    assert [FIRST_CONTACT * seconds for seconds in ledger.waited] == pytest.approx(first)
+    assert FIRST_CONTACT > 1
 
 
 async def test_a_slow_call_of_a_living_service_is_waited_for() -> None:

@@ -106,9 +106,10 @@ async def until(condition: Callable[[Sequence[Level]], bool], calls: BudgetCalls
             await asyncio.sleep(0.02)
 
 
-async def test_a_dead_port_is_noticed_quickly() -> None:
-    """And the next caller is refused at once."""
-    async with calls_to(f"127.0.0.1:{free_port()}") as calls:
+@pytest.mark.parametrize("target", ["127.0.0.1:{}", "ipv4:127.0.0.1:{},127.0.0.1:{}"])
+async def test_a_dead_port_is_noticed_quickly(target: str) -> None:
+    """Replicas too, though calls to them wait for one; and the next caller is refused at once."""
+    async with calls_to(target.format(free_port(), free_port())) as calls:
         for _ in range(2):
             with quickly(), pytest.raises(ServiceUnavailable):
                 await calls.reserve(COST, "query")

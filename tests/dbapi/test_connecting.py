@@ -222,7 +222,7 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"duckdb", "httpx", "pinotdb", "numpy", "sqlglot", "yaml"}:
+        if name.partition(".")[0] in {"duckdb", "httpcore", "httpx", "pinotdb", "numpy", "sqlglot", "yaml"}:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Missing())

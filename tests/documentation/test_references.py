@@ -23,7 +23,8 @@ from pinot_connector.gateway.configuration import GatewayConfiguration
 from serving.authorisation import Access
 from tests.documentation.pages import ROOT, quoted, rows, section
 
-BOTH = section("options.md", "## Options of both services")
+EVERY = section("options.md", "## Options of every server")
+BOTH = section("options.md", "## Options of both services") + EVERY
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def default_of(told: FieldInfo, as_told: str) -> str:
 OPTIONS: dict[str, tuple[Callable[[list[str]], object], str]] = {
     "dp_service": (dp_service.main, section("options.md", "## `python -m dp_service`") + BOTH),
     "budget_service": (budget_service.main, section("options.md", "## `python -m budget_service`") + BOTH),
-    "gateway": (gateway.main, section("options.md", "## `python -m pinot_connector.gateway`")),
+    "gateway": (gateway.main, section("options.md", "## `python -m pinot_connector.gateway`") + EVERY),
 }
 
 

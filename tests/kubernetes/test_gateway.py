@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -18,6 +19,25 @@ async def main():
     shown = Credentials(*("/run/gris/" + name for name in ("ca.pem", "ana.pem", "ana.key")))
     async with AsyncGatewayClient(gateway_address("{GATEWAY}", shown)) as client:
         print(json.dumps([each.result.release_id async for each in client.releases()]))
+asyncio.run(main())
+"""
+# Asks one question, which is free from the second time on, until it is told to stop, and says what became of it.
+_ASKING = f"""
+import asyncio, collections, json, pathlib
+from pinot_connector import AsyncGatewayClient, Credentials, gateway_address
+from pinot_connector.errors import GrisError
+async def main():
+    shown = Credentials(*("/run/gris/" + name for name in ("ca.pem", "ana.pem", "ana.key")))
+    answered, failed = 0, collections.Counter()
+    async with AsyncGatewayClient(gateway_address("{GATEWAY}", shown)) as client:
+        while not pathlib.Path("/tmp/stop").exists():
+            try:
+                await client.top_k("cofacts_feedback", "article_id", 9)
+                answered += 1
+            except GrisError as error:
+                failed[str(error)] += 1
+            await asyncio.sleep(0.25)
+    print(json.dumps({{"answered": answered, "failed": failed}}))
 asyncio.run(main())
 """
 
@@ -43,7 +63,8 @@ def test_an_analyst_asks_the_gateway_and_is_told_her_history(
     assert first["rows"] == second["rows"]
     assert [each["charged"]["information"] for each in (first, second)] == [19, 0]  # type: ignore[index]
     releases = json.loads(gris.python(analyst, "-c", _HISTORY))
-    assert releases == [each["release_id"] for each in (second, first)]
+    # The second time was the first release again.
+    assert releases == [first["release_id"]]
 
 
 def test_somebody_without_an_account_is_refused(gris: Namespace, analyst: str) -> None:
@@ -64,3 +85,23 @@ def test_the_gateway_counts_its_callers_without_naming_them(gris: Namespace, ana
     for part in ("server", "dp_service", "budget_service", "engine"):
         assert f'gris_component_serving{{component="{part}"}} 1.0' in shown
     assert "ana" not in shown.replace("analyst", "")
+
+
+def test_a_gateway_is_replaced_without_a_lost_question(
+    gris: Namespace, application: str, analyst: str
+) -> None:
+    """The new one begins before the old one ends, and an analyst who asks all along notices nothing."""
+    loaded(gris, application)
+    (before,) = (each["metadata"]["name"] for each in gris.pods("gateway"))
+    with ThreadPoolExecutor(1) as other:
+        asking = other.submit(gris.python, analyst, "-c", _ASKING)
+        try:
+            gris.kubectl("rollout", "restart", "deployment/gateway")
+            gris.rolled_out("gateway")
+            gris.wait_for("--for=delete", f"pod/{before}")
+        finally:
+            gris.python(analyst, "-c", "open('/tmp/stop', 'w')")
+        told = json.loads(asking.result())
+    print(json.dumps(told))
+    assert told["failed"] == {}
+    assert told["answered"] > 10

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 KINDS = {"question", "EstimateCost", "UpdateBudget", "GetBudget"}
@@ -16,7 +13,7 @@ KINDS = {"question", "EstimateCost", "UpdateBudget", "GetBudget"}
 def test_a_rolling_restart_under_load_loses_no_call() -> None:
     """Four processes are replaced one after the other; `make rolling` does it again and again.
 
-    The callers run in a process of their own: while their servers come and go, gRPC's own code was seen to crash.
+    The callers run in a process of their own, so that one that crashes is seen.
     """
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.rolling", "--rounds", "1"]
     done = subprocess.run(
@@ -27,10 +24,6 @@ def test_a_rolling_restart_under_load_loses_no_call() -> None:
         timeout=240,
         check=False,
     )
-    if done.returncode == -signal.SIGSEGV:
-        pytest.xfail(
-            "the process of the callers crashed in gRPC's own code, so nothing is known of the servers"
-        )
     table = dict(line.rsplit(maxsplit=1) for line in done.stdout.splitlines())
     assert 0 == done.returncode, done.stdout + done.stderr
     assert ("4", "0") == (table["restarts"], table["lost"])

@@ -25,7 +25,7 @@ from pinot_connector.engines.pinot.configuration import (
     require_multistage_version,
     require_short_texts,
 )
-from pinot_connector.engines.pinot.http import PinotHttp
+from pinot_connector.engines.pinot.controller_http import ControllerHttp
 from pinot_connector.engines.pinot.sharing import SharedReading
 from pinot_connector.engines.pinot.state import Segment, TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
@@ -61,7 +61,7 @@ class _Reading:
 class Controller:
     """Reads a controller. Thread-safe."""
 
-    def __init__(self, http: PinotHttp) -> None:
+    def __init__(self, http: ControllerHttp) -> None:
         self._http = http
         self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-controller")
         self._lock = Lock()

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import Mapping
-from http import HTTPStatus
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
+
+import httpx
+import pinotdb
 
 from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
 from pinot_connector.engines.pinot.answer import Coverage, judge, require_whole
 from pinot_connector.engines.pinot.controller import Controller
-from pinot_connector.engines.pinot.http import PinotHttp, Reply
+from pinot_connector.engines.pinot.controller_http import CONNECT_SECONDS, ControllerHttp
 from pinot_connector.engines.pinot.state import TableState
-from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
+from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
+
+# At its finest level, pinotdb writes whole answers to the log; they are true counts.
+logging.getLogger("pinotdb").setLevel(logging.INFO)
+
+
+class _Percent:
+    """Becomes a percent sign where pinotdb formats a query."""
+
+    def __str__(self) -> str:
+        return "%"
 
 
 class PinotEngine:
@@ -54,11 +68,23 @@ class PinotEngine:
         if schemes not in ({"http"}, {"https"}) or not all(url.hostname for url in roles.values()):
             # One of them in the clear would give away what the other protects, the token first.
             raise ValueError("controller and broker must both be http:// or both be https:// URLs")
-        self._http = {
-            role: PinotHttp(role, url, authorization=authorization, tls=tls, timeout_seconds=timeout_seconds)
-            for role, url in roles.items()
-        }
-        self._controller = Controller(self._http["controller"])
+        self._controller_http = ControllerHttp(
+            roles["controller"],
+            authorization=authorization,
+            tls=tls,
+            timeout_seconds=timeout_seconds,
+        )
+        self._controller = Controller(self._controller_http)
+        self._broker = roles["broker"]
+        self._broker_http = httpx.Client(
+            headers={} if authorization is None else {"Authorization": authorization},
+            # pinotdb has no time-out of its own.
+            timeout=httpx.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds)),
+            verify=tls or (ssl.create_default_context() if "https" in schemes else False),
+            # True counts go to nobody but the Pinot that was named: no proxy of the environment is used.
+            trust_env=False,
+        )
+        self._lock = Lock()
 
     def data_version(self, table: str) -> str:
         """Return the version of a table: a hash over the names and checksums of its segments.
@@ -120,11 +146,44 @@ class PinotEngine:
     def close(self) -> None:
         """Give back connections and threads."""
         self._controller.close()
-        for http in self._http.values():
-            http.close()
+        self._controller_http.close()
+        self._broker_http.close()
 
     def _ask(self, sql: str) -> Mapping[str, Any]:
-        return _payload(self._http["broker"].post("/query/sql", {"sql": sql}))
+        """Return the broker's response, whatever pinotdb makes of it."""
+        cursor = self._cursor()
+        problem = ""
+        try:
+            # pinotdb formats the text: a `%%` in a literal would become `%` and ask something else.
+            cursor.execute(sql.replace("%", "%(percent)s"), {"percent": _Percent()})
+        except httpx.TimeoutException:
+            problem = "did not answer in time"
+        except Exception:
+            # What pinotdb raises holds the query and the data. The response is judged below, whether it raises or not.
+            problem = "cannot be reached"
+        received = cursor.raw_query_response
+        if received is None:
+            raise EngineUnavailable(f"Pinot's broker {problem}")
+        return _payload(received["status_code"], received["response"])
+
+    def _cursor(self) -> pinotdb.db.Cursor:
+        """Return a new cursor on the shared client.
+
+        Neither it nor its connection is closed: old releases of pinotdb would close the client with them.
+        """
+        # pinotdb changes the headers of the client, which is not safe in two threads at once.
+        with self._lock:
+            return pinotdb.connect(
+                host=self._host(),
+                port=self._broker.port or {"http": 80, "https": 443}[self._broker.scheme],
+                scheme=self._broker.scheme,
+                path=f"{self._broker.path.rstrip('/')}/query/sql",
+                session=self._broker_http,
+            ).cursor()
+
+    def _host(self) -> str:
+        host = self._broker.hostname or ""
+        return f"[{host}]" if ":" in host else host
 
 
 def _require_version(state: TableState, answer: EngineAnswer) -> None:
@@ -132,15 +191,12 @@ def _require_version(state: TableState, answer: EngineAnswer) -> None:
         raise DataChanged("the table changed while the question ran")
 
 
-def _payload(reply: Reply) -> Mapping[str, Any]:
+def _payload(status: int, content: object) -> Mapping[str, Any]:
     """Return what the broker said, if it said it in its own words."""
-    if reply.status != HTTPStatus.OK:
+    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        raise EngineRefused("Pinot's broker does not accept our credentials")
+    if status != httpx.codes.OK:
         raise EngineUnavailable("Pinot's broker gave an answer that cannot be used")
-    try:
-        content = reply.json()
-    except ValueError:
-        content = None
     if not isinstance(content, dict):
-        # Not where it was caught: the foreign error holds the answer.
         raise IncompleteAnswer("Pinot's answer is malformed")
     return content

@@ -1,7 +1,6 @@
-"""HTTP to one of Pinot's roles, over connections that are kept.
+"""HTTP to Pinot's controller, over connections that are kept.
 
-httpcore is what httpx is built on. Without httpx a request costs half the CPU, and no proxy of the environment is
-used: true counts go to nobody but the Pinot that was named.
+httpcore is what httpx is built on. Without httpx a request, of which each question makes one, costs half the CPU.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import httpcore
 
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 
-_CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 5.0
 _IDLE_SECONDS = 5.0
 _MOST_CONNECTIONS = 100
 _MOST_IDLE_CONNECTIONS = 32
@@ -45,19 +44,17 @@ class Reply:
             raise ValueError from None
 
 
-class PinotHttp:
-    """Speaks to one role, "broker" or "controller", at one URL. Thread-safe; connects to nothing before it is used."""
+class ControllerHttp:
+    """Reads from the controller at one URL. Thread-safe; connects to nothing before it is used."""
 
     def __init__(
         self,
-        role: str,
         url: SplitResult,
         *,
         authorization: str | None,
         tls: ssl.SSLContext | None,
         timeout_seconds: float,
     ) -> None:
-        self._role = role
         self._address = url.scheme, url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme]
         self._path = url.path.rstrip("/")
         # Without user and password; an IPv6 address keeps its brackets.
@@ -65,7 +62,7 @@ class PinotHttp:
         if authorization is not None:
             self._headers["Authorization"] = authorization
         waits = {"read": timeout_seconds, "write": timeout_seconds, "pool": timeout_seconds}
-        self._timeouts = {"timeout": waits | {"connect": min(_CONNECT_SECONDS, timeout_seconds)}}
+        self._timeouts = {"timeout": waits | {"connect": min(CONNECT_SECONDS, timeout_seconds)}}
         if tls is None and url.scheme == "https":
             tls = ssl.create_default_context()
         self._pool = httpcore.ConnectionPool(
@@ -75,21 +72,14 @@ class PinotHttp:
             keepalive_expiry=_IDLE_SECONDS,
         )
 
-    def get(self, path: str) -> Reply:
-        """Return the answer to a GET of a path, which begins with a slash and is quoted; raises as `_send` does."""
-        return self._send("GET", path, self._headers)
-
-    def post(self, path: str, content: object) -> Reply:
-        """Return the answer to a POST of something as JSON; raises as `_send` does."""
-        headers = self._headers | {"Content-Type": "application/json"}
-        return self._send("POST", path, headers, json.dumps(content).encode())
-
     def close(self) -> None:
         """Give back the connections. Closing twice is allowed."""
         self._pool.close()
 
-    def _send(self, method: str, path: str, headers: dict[str, str], content: bytes | None = None) -> Reply:
-        """Return the answer to a request, whatever its status, but for the statuses of those who are not admitted.
+    def get(self, path: str) -> Reply:
+        """Return the answer to a GET of a path, which begins with a slash and is quoted.
+
+        Its status may be any but those of callers who are not admitted.
 
         Raises:
             EngineUnavailable: nobody answers, or not in time.
@@ -98,11 +88,7 @@ class PinotHttp:
         problem = "cannot be reached"
         try:
             response = self._pool.request(
-                method,
-                self._url(path),
-                headers=[*headers.items()],
-                content=content,
-                extensions=self._timeouts,
+                "GET", self._url(path), headers=[*self._headers.items()], extensions=self._timeouts
             )
         except httpcore.TimeoutException:
             problem = "did not answer in time"
@@ -110,10 +96,10 @@ class PinotHttp:
             pass
         else:
             if response.status in _NOT_ADMITTED:
-                raise EngineRefused(f"Pinot's {self._role} does not accept our credentials")
+                raise EngineRefused("Pinot's controller does not accept our credentials")
             return Reply(response.status, response.content)
         # Raised here and not where it was caught: the foreign errors hold the request.
-        raise EngineUnavailable(f"Pinot's {self._role} {problem}")
+        raise EngineUnavailable(f"Pinot's controller {problem}")
 
     def _url(self, path: str) -> httpcore.URL:
         scheme, host, port = self._address

@@ -1,0 +1,51 @@
+"""What images are made from has everything that their code asks for."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?")
+_LOCKED = re.compile(r"^([a-z0-9.-]+)==", re.MULTILINE)
+
+
+def asked_for(requirements: list[str]) -> Iterator[str]:
+    """Yield the names of packages, those of the project's own extras among them."""
+    for requirement in requirements:
+        found = _REQUIREMENT.match(requirement)
+        assert found is not None
+        name, extras = found.groups()
+        if name != PROJECT["name"]:
+            yield re.sub(r"[-_.]+", "-", name).lower()
+            continue
+        for extra in extras.split(","):
+            yield from asked_for(PROJECT["optional-dependencies"][extra.strip()])
+
+
+def image_extras() -> dict[str, list[str]]:
+    """Return the extras of each lock, as the Makefile makes it."""
+    lines = re.findall(
+        r"\$\(LOCK\) (.*) --output-file deploy/locks/(.*)\.txt", (ROOT / "Makefile").read_text()
+    )
+    return {name: re.findall(r"--extra (\S+)", extras) for extras, name in lines}
+
+
+@pytest.mark.parametrize(("image", "extras"), list(image_extras().items()))
+def test_a_lock_has_every_package_that_its_image_needs(image: str, extras: list[str]) -> None:
+    """A new dependency that is not in the lock would be missed when the container starts, and not before."""
+    locked = set(_LOCKED.findall((ROOT / "deploy" / "locks" / f"{image}.txt").read_text()))
+    own = [f"{PROJECT['name']}[{extra}]" for extra in extras]
+    assert set(asked_for([*PROJECT["dependencies"], *own])) - locked == set()
+
+
+def test_every_image_has_a_lock() -> None:
+    """One for each."""
+    assert {f"{name}.txt" for name in image_extras()} == {
+        each.name for each in (ROOT / "deploy" / "locks").iterdir()
+    }
