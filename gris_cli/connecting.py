@@ -16,12 +16,15 @@ from gris_cli.examples import find_examples
 from gris_cli.flags import ConnectionFlags, EngineName
 from gris_cli.lines import credentials, line_to
 from pinot_connector.blocking import GatewayClient, PrivateClient
+from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.noise_calls import NoiseCalls
+from pinot_connector.questions import checked_texts
 from pinot_connector.remote import gateway_address
 from pinot_connector.results import Explanation, explanation_of
 
@@ -40,7 +43,7 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
         with GatewayClient(_gateway(flags), account=flags.account or None) as client:
             yield client
         return
-    account = flags.account or (EMBEDDED_ACCOUNT if flags.embedded else "")
+    account = _account(flags)
     if not account:
         raise typer.BadParameter("--account says whose budget pays")
     with ExitStack() as stack:
@@ -50,16 +53,18 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
 
 
 def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explanation:
-    """Returns what a question would cost; this needs neither account nor engine.
+    """Returns what a question would cost, and of which budget if there is an account; this needs no engine.
 
     Raises:
-        GrisError: the question may not be asked, or dp_service is not available.
+        GrisError: the question may not be asked, the account has no budget, or a service is not available.
     """
     if flags.gateway:
-        with GatewayClient(_gateway(flags)) as client:
+        with GatewayClient(_gateway(flags), account=flags.account or None) as client:
             return client.explain(question)
-    with _addresses(flags) as (dp, _):
-        return asyncio.run(_explained(dp, question))
+    with _addresses(flags) as (dp, budget):
+        explanation = asyncio.run(_explained(dp, question))
+        account = _account(flags)
+        return explanation.of_budget(asyncio.run(_levels(budget, account))) if account else explanation
 
 
 def listed(flags: ConnectionFlags, table: str) -> Catalog:
@@ -89,6 +94,18 @@ async def _explained(dp: Address, question: question_pb2.Question) -> Explanatio
         return explanation_of(await calls.estimate(question))
     finally:
         await calls.close()
+
+
+async def _levels(budget: Address, account: str) -> tuple[Level, ...]:
+    calls = BudgetCalls(budget, checked_texts("account", account.split("/")), Timeouts())
+    try:
+        return tuple(map(level_of, await calls.levels()))
+    finally:
+        await calls.close()
+
+
+def _account(flags: ConnectionFlags) -> str:
+    return flags.account or (EMBEDDED_ACCOUNT if flags.embedded else "")
 
 
 def _gateway(flags: ConnectionFlags) -> Address:

@@ -17,10 +17,12 @@ from gris_cli.words import (
     cost_words,
     ending_words,
     interval_words,
+    lasting_words,
     level_words,
     mechanism_words,
     more_words,
     parameter_words,
+    share_words,
     threshold_words,
     width_words,
 )
@@ -76,6 +78,9 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
         return
     console = console_of_width()
     say(console, "cost at most", cost_words(explanation.worst_case_cost))
+    for share in explanation.shares:
+        say(console, "of budget", share_words(share))
+    say(console, "", lasting_words(explanation))
     say(console, "mechanism", mechanism_words(explanation.parameters))
     say(console, "parameters", parameter_words(explanation.parameters))
     say(console, "threshold", threshold_words(expectation))

@@ -8,10 +8,18 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from pinot_connector.budgets import Cost, Level, Mode
+from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.errors import Shortfall
 from pinot_connector.guarantees import Bound
-from pinot_connector.results import CountNoise, IntervalKind, Mechanism, Parameters, PrivateResult
+from pinot_connector.results import (
+    Consistency,
+    CountNoise,
+    Explanation,
+    IntervalKind,
+    Mechanism,
+    Parameters,
+    PrivateResult,
+)
 
 if TYPE_CHECKING:
     from gris_cli.expecting import Expectation
@@ -115,6 +123,25 @@ def level_words(level: Level) -> str:
     calls = f"{level.remaining.calls} of {counted(level.limit.calls, 'call')}"
     mode = "" if level.mode is Mode.ENFORCE else ", recorded but not enforced"
     return f"{'/'.join(level.path)}: {limit}, {calls}, {_refresh_words(level.window_end)}{mode}"
+
+
+def share_words(share: Share) -> str:
+    """Says how much of one level's budget a question takes in one unit."""
+    part = "" if share.of_limit is None else f" ({float(100 * share.of_limit):.3g} %)"
+    mode = "" if share.mode is Mode.ENFORCE else ", recorded but not enforced"
+    path = "/".join(share.path)
+    return f"{path}: {share.cost} of {share.limit} {share.unit}{part}, {share.remaining} left{mode}"
+
+
+def lasting_words(explanation: Explanation) -> str:
+    """Says which budget ends first if a question is asked again and again, and after how often; empty if none does."""
+    share = explanation.narrowest
+    if share is None:
+        return ""
+    asked = counted(share.remaining // share.cost, "question")
+    ends = f"enough for {asked} like this one: the {share.unit} of {'/'.join(share.path)} decides"
+    repeats = explanation.parameters.consistency is Consistency.KEYED
+    return ends + ("; one that is paid for is free while the data stay the same" if repeats else "")
 
 
 def more_words(more: int | None) -> str:

@@ -7,7 +7,7 @@ It sees true counts and is trusted code: it belongs on the application's server.
 """
 
 from pinot_connector.blocking import GatewayClient, PrivateClient
-from pinot_connector.budgets import Cost, Level, Mode
+from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import AsyncPrivateClient
@@ -37,6 +37,7 @@ __all__ = [
     "PrivateClient",
     "PrivateResult",
     "Row",
+    "Share",
     "Timeouts",
     "gateway_address",
     "sql_question",

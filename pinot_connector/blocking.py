@@ -82,7 +82,7 @@ class BlockingClient(Asking[PrivateResult], Generic[Client]):
         return self._wait(lambda: self._client.ask(question))
 
     def explain(self, question: question_pb2.Question | str) -> Explanation:
-        """Tells what a question would cost at most; see `AsyncPrivateClient.explain`."""
+        """Tells what a question would cost at most, and of the budget; see `AsyncPrivateClient.explain`."""
         return self._wait(lambda: self._client.explain(question))
 
     def remaining(self) -> tuple[Level, ...]:

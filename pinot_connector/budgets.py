@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 
 from google.protobuf import timestamp_pb2
 from gris.budget.v1 import budget_pb2
@@ -71,6 +72,49 @@ def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -
         if unit > 0
     ]
     return min(lasting, default=None)
+
+
+@dataclass(frozen=True)
+class Share:
+    """How much of one level's budget a question takes at most, in one unit ("information" or "calls").
+
+    `of_limit` is the part of the whole limit, None where the limit is 0; `remaining` is what may still be reserved.
+    """
+
+    path: tuple[str, ...]
+    unit: str
+    cost: int
+    limit: int
+    remaining: int
+    of_limit: Fraction | None
+    mode: Mode
+
+
+def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
+    """Returns what part of each level, from the widest on, a price is in each unit that it has."""
+    return tuple(
+        Share(
+            path=level.path,
+            unit=unit,
+            cost=cost,
+            limit=limit,
+            remaining=remaining,
+            of_limit=Fraction(cost, limit) if limit else None,
+            mode=level.mode,
+        )
+        for level in levels
+        for unit, cost, limit, remaining in (
+            ("information", price.information, level.limit.information, level.remaining.information),
+            ("calls", price.calls, level.limit.calls, level.remaining.calls),
+        )
+        if cost > 0
+    )
+
+
+def narrowest(shares: Iterable[Share]) -> Share | None:
+    """Returns the share of what ends first if such questions go on; None if nothing enforces a limit."""
+    enforced = (share for share in shares if share.mode is Mode.ENFORCE)
+    return min(enforced, key=lambda share: Fraction(share.remaining, share.cost), default=None)
 
 
 _MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}

@@ -81,7 +81,20 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         return await self._steps.ask(question)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
-        """Tells what a question (or SQL) would cost at most and what would be done, without asking or paying.
+        """Tells what a question (or SQL) would cost at most, what part of the budget that is, and what would be done.
+
+        Nothing is asked of the engine, reserved or paid.
+
+        Raises:
+            InvalidQuestion, RefusedByPolicy: the question may not be asked.
+            AccountUnknown: the account has no budget.
+            ServiceUnavailable: one of the services does not answer.
+        """
+        explanation = await self.estimate(question)
+        return explanation.of_budget(await self.remaining())
+
+    async def estimate(self, question: question_pb2.Question | str) -> Explanation:
+        """Tells the same as `explain` but for the budget: what a question costs whoever asks it.
 
         Raises:
             InvalidQuestion, RefusedByPolicy: the question may not be asked.
@@ -111,7 +124,7 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
             AccountUnknown: the account has no budget.
             ServiceUnavailable: one of the services does not answer.
         """
-        explanation = await self.explain(question)
+        explanation = await self.estimate(question)
         return questions_left(await self.remaining(), explanation.worst_case_cost)
 
     async def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:

@@ -100,7 +100,14 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
         return result_of(parts, end)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
-        """Tells what a question (or SQL) would cost at most, without asking or paying; names no engine's query."""
+        """Tells what a question (or SQL) would cost at most, and of the budget, without asking or paying.
+
+        It names no engine's query.
+        """
+        explanation = await self._estimate(question)
+        return explanation.of_budget(await self.remaining())
+
+    async def _estimate(self, question: question_pb2.Question | str) -> Explanation:
         asked = sql_question(question) if isinstance(question, str) else question
         message = await self._call(self._stub.Explain, app_pb2.ExplainRequest(question=asked))
         return Explanation(
@@ -117,7 +124,7 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
 
     async def questions_left(self, question: question_pb2.Question | str) -> int | None:
         """Tells how many more questions like this one can be asked for certain; None if no limit is enforced."""
-        explanation = await self.explain(question)
+        explanation = await self._estimate(question)
         return questions_left(await self.remaining(), explanation.worst_case_cost)
 
     async def catalog(self, table: str = "") -> Catalog:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from gris.common.v1 import histogram_pb2
 from gris.dp.v1 import dp_pb2
 
-from pinot_connector.budgets import Charge, Cost, Level, cost_of
+from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
 from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.plain import plain
@@ -139,16 +139,34 @@ class RenderedQuery:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a question would cost at most and what would be done, before anything is asked or paid."""
+    """What a question would cost at most and what would be done, before anything is asked or paid.
+
+    `shares` are what the price is of the budget, level by level and unit by unit; empty if nobody looked, or nothing
+    has a limit. A question whose answers repeat, and which the account has paid for on the same data, costs nothing.
+    """
 
     worst_case_cost: Cost
     parameters: Parameters
     sentences: tuple[str, ...]
     queries: tuple[RenderedQuery, ...]
+    shares: tuple[Share, ...] = ()
+
+    @property
+    def narrowest(self) -> Share | None:
+        """The share that decides: of the level and unit that end first; None if none of them enforces a limit."""
+        return narrowest(self.shares)
+
+    def of_budget(self, levels: Iterable[Level]) -> Explanation:
+        """Returns the same with the shares of a budget."""
+        return replace(self, shares=shares_of(levels, self.worst_case_cost))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the explanation in terms of JSON."""
-        return {"mechanism": self.parameters.mechanism.value, **plain(self)}
+        return {
+            "mechanism": self.parameters.mechanism.value,
+            **plain(self),
+            "narrowest": plain(self.narrowest),
+        }
 
 
 COLUMN_TYPES = {

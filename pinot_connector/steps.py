@@ -32,6 +32,7 @@ from pinot_connector.engines.base import (
     EngineQuery,
     ExpectedColumn,
     Feature,
+    ReadColumn,
 )
 from pinot_connector.errors import (
     DataChanged,
@@ -44,7 +45,7 @@ from pinot_connector.histograms import checked
 from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation
-from pinot_connector.results import COLUMN_TYPES, PrivateResult, prepared
+from pinot_connector.results import COLUMN_TYPES, PrivateResult, known, prepared
 
 TRIES_ON_MOVING_DATA = 3
 PAUSE_SECONDS = 0.2
@@ -210,7 +211,22 @@ def _engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> E
         raise EngineRefused("this engine cannot answer the question")
     columns = tuple(_expected(column) for column in translation.columns)
     requires = frozenset(_required(feature) for feature in found[0].requires)
-    return EngineQuery(translation.table, found[0].sql, columns, translation.row_limit, requires)
+    reads = tuple(_read(column) for column in translation.reads)
+    if not reads:
+        raise IntegrityError(
+            "dp_service does not say which columns a query names; it is older than this connector"
+        )
+    return EngineQuery(translation.table, found[0].sql, columns, translation.row_limit, requires, reads)
+
+
+def _read(column: dp_pb2.ReadColumn) -> ReadColumn:
+    kind = None
+    if column.type != histogram_pb2.COLUMN_TYPE_UNSPECIFIED:
+        kind = known(COLUMN_TYPES, column.type)
+    named = column.null_value.WhichOneof("kind")
+    null_value = None if named is None else getattr(column.null_value, named)
+    numbers = (column.smallest, column.largest) if column.HasField("smallest") else None
+    return ReadColumn(column.name, kind, null_value, numbers)
 
 
 def _required(feature: dp_pb2.EngineFeature) -> Feature:
@@ -220,6 +236,4 @@ def _required(feature: dp_pb2.EngineFeature) -> Feature:
 
 
 def _expected(column: histogram_pb2.Column) -> ExpectedColumn:
-    if column.type not in COLUMN_TYPES:
-        raise IntegrityError("dp_service names a type that this version does not know")
-    return ExpectedColumn(column.name, COLUMN_TYPES[column.type])
+    return ExpectedColumn(column.name, known(COLUMN_TYPES, column.type))

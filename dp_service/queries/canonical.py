@@ -3,7 +3,9 @@
 All conditions on a column become one restriction: the set of values that a row may have there. Sets have one form
 each (sorted texts, or intervals of integers), so order, repetition, BETWEEN against comparisons, IN against `=`, and
 time ranges against filters on the time column do not show. What becomes of NULL is part of the meaning: a column
-that drops NULLs has a restriction wherever the question mentions it, which leaves the null value out.
+that drops NULLs has a restriction wherever the question mentions it, which leaves the null value out. Over a known
+domain each group-by column is restricted to its values in it, so that neither a condition that all of them meet nor a
+value outside shows.
 
 The order of dimensions stays significant although the cells are the same: an element is a tuple in that order.
 What only cuts or prices the answer (k, omit_counts) does not belong to the meaning.
@@ -11,7 +13,7 @@ What only cuts or prices the answer (k, omit_counts) does not belong to the mean
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dp_service.noise.encoding import length_prefixed
@@ -109,8 +111,10 @@ def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | No
         column.name: column
         for column in _mentioned(query, table, dimensions, closed=closed_before is not None)
     }
+    known = _known_domain(dimensions)
     restrictions = [
-        _restriction(column, query, table, closed_before) for _, column in sorted(mentioned.items())
+        _restriction(column, query, table, closed_before, known.get(name))
+        for name, column in sorted(mentioned.items())
     ]
     return CanonicalQuery(
         table=table.name,
@@ -120,6 +124,13 @@ def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | No
         clip=table.clip(query.measure),
         restrictions=tuple(each for each in restrictions if each is not None),
     )
+
+
+def _known_domain(dimensions: Iterable[Column]) -> Mapping[str, Iterable[Value]]:
+    """Return the values of each group-by column where the domain of the whole key is known; else of none."""
+    domains = {column.name: column.domain for column in dimensions}
+    known = {name: values for name, values in domains.items() if values is not None}
+    return known if len(known) == len(domains) else {}
 
 
 def _mentioned(
@@ -144,14 +155,21 @@ def _query_column(column: Column) -> QueryColumn:
 
 
 def _restriction(
-    column: Column, query: HistogramQuery, table: Table, closed_before: int | None
+    column: Column,
+    query: HistogramQuery,
+    table: Table,
+    closed_before: int | None,
+    domain: Iterable[Value] | None,
 ) -> Restriction | None:
-    """Return the one restriction on a column; None if it allows every value and every NULL."""
+    """Return the one restriction on a column; None if it allows every value and every NULL.
+
+    `domain` are the values that are asked for anyway; None: all.
+    """
     filters = [each for each in query.filters if each.column == column.name]
     if column.type is ColumnType.STRING:
-        return _text_restriction(column, filters)
+        return _text_restriction(column, filters, domain)
     universe = UNIVERSES[column.type]
-    allowed: Intervals = (universe,)
+    allowed: Intervals = (universe,) if domain is None else points(map(ordinal, domain))
     for each in filters:
         allowed = intersection(allowed, _intervals(each, universe))
     if table.time is not None and table.time.name == column.name:
@@ -168,8 +186,10 @@ def _restriction(
     return OrdinalRestriction(_query_column(column), allowed)
 
 
-def _text_restriction(column: Column, filters: Iterable[Filter]) -> TextRestriction | None:
-    allowed: set[str] | None = None
+def _text_restriction(
+    column: Column, filters: Iterable[Filter], domain: Iterable[Value] | None
+) -> TextRestriction | None:
+    allowed = None if domain is None else set(map(str, domain))
     excluded: set[str] = {str(column.null_value)} if column.nulls is Nulls.DROP else set()
     for each in filters:
         match each:
@@ -194,7 +214,7 @@ def _text_restriction(column: Column, filters: Iterable[Filter]) -> TextRestrict
 
 def _contradiction() -> QuestionError:
     return QuestionError(
-        "filters", "the conditions on one column contradict each other: no row can meet them"
+        "filters", "the conditions on one column contradict each other, or its domain: no row can meet them"
     )
 
 

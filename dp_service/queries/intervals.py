@@ -78,6 +78,30 @@ def complement(intervals: Intervals, universe: Interval) -> Intervals:
     return tuple(Interval(start, end) for start, end in zip(starts, ends, strict=True) if start < end)
 
 
+def is_short(intervals: Intervals) -> bool:
+    """Tell whether a list of the set is no longer than its two ends and a list of what is missing between them."""
+    return size(intervals) <= size(gaps(intervals)) + 2
+
+
+def gaps(intervals: Intervals) -> Intervals:
+    """Return what is missing between the ends of a set, which is not empty."""
+    return complement(intervals, Interval(intervals[0].start, intervals[-1].end))
+
+
+def written(intervals: Intervals, universe: Interval) -> Interval | None:
+    """Return what spans the numbers that a condition for the set is written with; None if it needs none.
+
+    They are its members if it is short. Else they are its ends, but for those of the universe, and what is missing
+    between them; the upper end is the first number above the set.
+    """
+    if is_short(intervals):
+        return Interval(intervals[0].start, intervals[-1].end)
+    start, end = intervals[0].start, intervals[-1].end
+    numbers = [number for gap in gaps(intervals) for number in (gap.start, gap.end - 1)]
+    numbers += [number for number in (start, end) if number not in (universe.start, universe.end)]
+    return Interval(min(numbers), max(numbers) + 1) if numbers else None
+
+
 def size(intervals: Intervals) -> int:
     """Return how many integers the set has."""
     return sum(interval.end - interval.start for interval in intervals)

@@ -18,6 +18,7 @@ from enum import StrEnum
 
 from dp_service.queries.canonical import CanonicalQuery, canonicalise
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
+from dp_service.queries.reads import ReadColumn, columns_read
 from dp_service.queries.structured import ColumnType, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
 from dp_service.queries.tables import Column, Consistency, CountNoise, Currency, Operator, Policy, Table
 
@@ -49,6 +50,7 @@ class Resolution:
     counts is the mechanism itself (KNOWN_LAP, UNK_LAP). `columns` are the dimensions in the question's order.
     `fixed_data_version` is the version of the data that the policy fixes: the one that it declares, the end of the
     closed periods that the question sees, or both; None: the engine's own. `window` says the closed periods in words.
+    `reads` are the columns that the query names, and what it takes for granted of them.
     """
 
     query: CanonicalQuery
@@ -66,6 +68,7 @@ class Resolution:
     row_limit: int
     window: str | None
     reserve_first: bool
+    reads: tuple[ReadColumn, ...]
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
@@ -111,6 +114,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         row_limit=d_bar + 1 if d_bar is not None else len(domain or ()),
         window=_window(table, closed_before),
         reserve_first=table.reserve_first,
+        reads=columns_read(canonical, table),
     )
 
 

@@ -15,6 +15,7 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Consistency, CountNoise
+from dp_service.queries.reads import ReadColumn
 from dp_service.queries.render import Feature
 from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType
@@ -178,6 +179,30 @@ def engine_features(required: Feature | None) -> list[dp_pb2.EngineFeature]:
 def expected_columns(columns: Sequence[tuple[str, ColumnType]]) -> list[histogram_pb2.Column]:
     """Return names and types of the element columns."""
     return [histogram_pb2.Column(name=name, type=COLUMN_TYPES[kind]) for name, kind in columns]
+
+
+def read_column(column: ReadColumn) -> dp_pb2.ReadColumn:
+    """Return what a query takes for granted of a column."""
+    message = dp_pb2.ReadColumn(name=column.name)
+    if column.type is not None:
+        message.type = COLUMN_TYPES[column.type]
+    if column.null_value is not None:
+        message.null_value.CopyFrom(_value_message(column.null_value))
+    if column.numbers is not None:
+        message.smallest, message.largest = column.numbers.start, column.numbers.end - 1
+    return message
+
+
+def _value_message(value: structured.Value) -> question_pb2.Value:
+    match value:
+        case bool():
+            return question_pb2.Value(bool=value)
+        case int():
+            return question_pb2.Value(int64=value)
+        case str():
+            return question_pb2.Value(string=value)
+        case datetime.date():
+            return question_pb2.Value(date=value.toordinal() - _UNIX_EPOCH_ORDINAL)
 
 
 def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:

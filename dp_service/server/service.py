@@ -34,6 +34,7 @@ from dp_service.server.messages import (
     engine_features,
     expected_columns,
     parameters_message,
+    read_column,
     structured_question,
 )
 from dp_service.server.reception import Reception, begin, drain, receive_stream
@@ -164,6 +165,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             parameters=parameters_message(plan.parameters, count_noise_scale(plan.parameters)),
             reserve_first=resolution.reserve_first,
             count_alias=query.count_alias,
+            reads=map(read_column, resolution.reads),
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response

@@ -36,11 +36,27 @@ class ExpectedColumn:
 
 
 @dataclass(frozen=True)
+class ReadColumn:
+    """A column that a query names, however it does, and what the query was written for.
+
+    `type` None: the member column, of which the policy says nothing; to an engine that stores no NULL it is a text.
+    `null_value` is what such an engine stores where a value is missing (days since 1970-01-01 for a day); None: nothing
+    that is a day. `numbers` are the smallest and the largest integer that the column is compared with; None: none.
+    """
+
+    name: str
+    type: ColumnType | None
+    null_value: Element | None
+    numbers: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
 class EngineQuery:
     """A query that dp_service rendered for one engine.
 
     `table` is the engine's name of the table. The answer of `sql` has `columns`, in that order, and then
-    `gris_count`. A whole answer has at most `row_limit` rows. `requires` is what the engine must have to run it.
+    `gris_count`. A whole answer has at most `row_limit` rows. `requires` is what the engine must have to run it,
+    and `reads` are the columns that it names: a table in which one of them is something else must not be asked.
     """
 
     table: str
@@ -48,6 +64,7 @@ class EngineQuery:
     columns: tuple[ExpectedColumn, ...]
     row_limit: int
     requires: frozenset[Feature] = frozenset()
+    reads: tuple[ReadColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,7 +118,7 @@ class Engine(Protocol):
             DataChanged: the data had another version before the query.
             IncompleteAnswer: the answer is partial, has other columns or values, or too many rows.
             EngineUnavailable: the engine cannot be reached, or took too long.
-            EngineRefused: it refused the query, or a column does not have the policy's type.
+            EngineRefused: it refused the query, or a column is not what the query was written for.
         """
         ...
 

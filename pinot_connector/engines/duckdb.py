@@ -13,7 +13,7 @@ import duckdb
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery
 from pinot_connector.engines.files import VersionedFile
-from pinot_connector.engines.rows import answer_of, require_columns
+from pinot_connector.engines.rows import answer_of, require_columns, require_readable
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, GrisError, IncompleteAnswer
 
 DEFAULT_TIMEOUT_SECONDS = 40.0
@@ -218,6 +218,8 @@ def _fetch(
     connection: duckdb.DuckDBPyConnection, query: EngineQuery, late: threading.Event
 ) -> list[tuple[Any, ...]]:
     try:
+        held = connection.execute(f"DESCRIBE {_quoted(query.table)}").fetchall()
+        require_readable(query, [(row[0], row[1]) for row in held], _ACCEPTED_TYPES)
         connection.execute(query.sql)
         described = [(column[0], str(column[1])) for column in connection.description or ()]
         require_columns(query, described, _ACCEPTED_TYPES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineAnswer, EngineQuery
@@ -32,6 +32,31 @@ def require_columns(
         raise IncompleteAnswer("the engine answered with other columns than asked")
     if any(type_ not in types for (_, type_), (_, types) in zip(described, expected, strict=True)):
         raise EngineRefused("a column of the table does not have the type that the policy gives it")
+
+
+def require_readable(
+    query: EngineQuery, held: Iterable[tuple[str, str]], accepted: Mapping[ColumnType, frozenset[str]]
+) -> None:
+    """Looks at the columns of the table before it is asked: in a filter, another type silently means something else.
+
+    Args:
+        query: what is to be asked.
+        held: name and type of each column of the table, in the engine's words.
+        accepted: the engine's types for each type of the policy.
+
+    Raises:
+        EngineRefused: the table has no such column, or it does not have the policy's type. The engine's type is not
+            told, for it may hold data, as that of a DuckDB ENUM does.
+    """
+    # These engines do not tell names apart by their case, and neither does a policy.
+    types = {name.casefold(): type_ for name, type_ in held}
+    for column in query.reads:
+        if column.name.casefold() not in types:
+            raise EngineRefused(f"the table has no column {column.name}")
+        if column.type is not None and types[column.name.casefold()] not in accepted[column.type]:
+            raise EngineRefused(
+                f"the column {column.name} of the table does not have the policy's type, {column.type.value}"
+            )
 
 
 def answer_of(query: EngineQuery, rows: Sequence[tuple[Any, ...]], data_version: str) -> EngineAnswer:

@@ -59,7 +59,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def Explain(self, request: app_pb2.ExplainRequest, context: Context) -> app_pb2.ExplainResponse:
         """Tell what a question would cost."""
         async with _telling(context):
-            return messages.explanation_message(await self._client.explain(_question(request.question)))
+            return messages.explanation_message(await self._client.estimate(_question(request.question)))
 
     async def GetRemaining(
         self, request: app_pb2.GetRemainingRequest, context: Context

@@ -76,6 +76,36 @@ def test_explaining_needs_no_account(world: World, capsys: pytest.CaptureFixture
     assert "cost at most" in capsys.readouterr().out
 
 
+def test_explaining_to_an_account_says_what_part_of_its_budget_a_question_is(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of every level and unit, of the limit and of what is left; the one that ends first decides."""
+    connection = _connection(world, new_account())
+    _json(capsys, "ask", *QUESTION, *connection)
+    _, told = _json(capsys, "explain", "--sql", ARTICLES, *connection)
+    information, calls = told["shares"]
+    assert ("information", 11, 3000, 2989, "11/3000") == tuple(
+        information[name] for name in ("unit", "cost", "limit", "remaining", "of_limit")
+    )
+    assert information == told["narrowest"]
+    assert ("calls", 1, 299) == (calls["unit"], calls["cost"], calls["remaining"])
+    assert main(["explain", "--sql", ARTICLES, *connection]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "11 of 3000 information (0.367 %), 2989 left" in said
+    assert "enough for 271 questions like this one: the information of t/" in said
+    assert "is free while the data stay the same" in said
+
+
+def test_explaining_to_an_account_without_a_budget_is_an_error(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A price without the budget that was named would look as if anything could be paid."""
+    connection = _connection(world, "nobody/knows")
+    code, told = _json(capsys, "explain", *QUESTION, *connection)
+    assert "account_unknown" == told["error"]["code"]
+    assert code != 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "name"),
     [

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ExpectedColumn
+from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ExpectedColumn, ReadColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     DataChanged,
@@ -262,3 +262,37 @@ def test_the_file_that_is_named_is_the_one_that_is_read(tmp_path: Path, name: st
     query = EngineQuery("t", sql, (ExpectedColumn("element", ColumnType.STRING),), row_limit=2)
     assert (["own"],) == engine.run(query, engine.data_version("t")).elements
     engine.close()
+
+
+@pytest.mark.parametrize(
+    ("held", "declared", "where"),
+    [
+        ("TIMESTAMP '2024-01-01 08:00:00'", ColumnType.DATE, "c = DATE '2024-01-01'"),
+        ("2.5::DOUBLE", ColumnType.INT64, "c >= 2"),
+        ("'7'", ColumnType.INT64, "c >= 6"),
+        ("5::HUGEINT", ColumnType.INT64, "c >= 6"),
+        ("true", ColumnType.STRING, "c = 'true'"),
+    ],
+)
+def test_a_column_of_another_type_is_refused_by_name_where_it_is_only_filtered_on(
+    tmp_path: Path, held: str, declared: ColumnType, where: str
+) -> None:
+    """DuckDB would convert and answer something else; neither its type nor a literal is told."""
+    path = tmp_path / "t.parquet"
+    copy(f"SELECT 'a' AS element, {held} AS c", path)
+    sql = f"SELECT element, COUNT(*) AS gris_count FROM t WHERE {where} GROUP BY element"
+    query = EngineQuery("t", sql, (ELEMENT,), 10, reads=(ReadColumn("C", declared, None),))
+    engine = DuckDBEngine({"t": path})
+    with pytest.raises(EngineRefused, match=rf"column C .* policy's type, {declared.value}$"):
+        engine.run(query, engine.data_version("t"))
+    missing = EngineQuery("t", sql, (ELEMENT,), 10, reads=(ReadColumn("nothing", None, None),))
+    with pytest.raises(EngineRefused, match=r"no column nothing$"):
+        engine.run(missing, engine.data_version("t"))
+    engine.close()
+
+
+def test_columns_of_the_policys_types_are_asked(path: Path, engine: DuckDBEngine) -> None:
+    """A member column of which the policy says nothing may have any type."""
+    reads = (ReadColumn("element", ColumnType.STRING, "null"), ReadColumn("member_id", None, "null"))
+    query = EngineQuery("small", SQL, (ELEMENT,), 10, reads=reads)
+    assert [40] == _run(engine, query).counts

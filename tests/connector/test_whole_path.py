@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -95,6 +96,10 @@ async def test_explaining_costs_nothing_and_tells_the_worst_case(client: AsyncPr
     explanation = await client.explain(ARTICLES)
     assert (explanation.worst_case_cost.information, explanation.worst_case_cost.calls) == (11, 1)
     assert explanation.sentences
+    assert [
+        ("information", 11, 3000, Fraction(11, 3000)),
+        ("calls", 1, 300, Fraction(1, 300)),
+    ] == [(share.unit, share.cost, share.limit, share.of_limit) for share in explanation.shares]
     levels = await client.remaining()
     assert (levels[-1].spent.information, levels[-1].reserved.information) == (0, 0)
 

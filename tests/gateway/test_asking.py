@@ -78,6 +78,8 @@ async def test_a_price_is_told_without_asking(gateway: GatewayWorld) -> None:
         levels = await client.remaining()
     assert (21, 1) == (explanation.worst_case_cost.information, explanation.worst_case_cost.calls)
     assert ((), 142) == (explanation.queries, left)
+    assert explanation.narrowest is not None
+    assert left == explanation.narrowest.remaining // explanation.narrowest.cost
     assert 0 == levels[-1].spent.information
 
 

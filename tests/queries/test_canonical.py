@@ -31,8 +31,34 @@ from .reference import holds
 HEAD = "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement"
 TAIL = "GROUP BY article_id LIMIT 5"
 
+COUNTRIES = "SELECT country, COUNT(DISTINCT member_id) FROM engagement"
+SCORES = "SELECT score, country, COUNT(DISTINCT member_id) FROM engagement"
+
 # Each row is spellings of one meaning; between rows the meaning differs.
 MEANINGS = [
+    # Of a known domain only its elements are asked for, whatever else a condition lets through.
+    [
+        f"{COUNTRIES} GROUP BY country",
+        f"{COUNTRIES} WHERE country IN ('FR', 'AT', 'DE') GROUP BY country",
+        f"{COUNTRIES} WHERE country IN ('FR', 'AT', 'DE', 'US') GROUP BY country",
+        f"{COUNTRIES} WHERE country <> 'US' GROUP BY country",
+    ],
+    [
+        f"{COUNTRIES} WHERE country <> 'FR' GROUP BY country",
+        f"{COUNTRIES} WHERE country IN ('DE', 'AT') AND country <> 'US' GROUP BY country",
+    ],
+    [
+        f"{SCORES} GROUP BY score, country LIMIT 3",
+        f"{SCORES} WHERE score BETWEEN -1 AND 1 GROUP BY score, country LIMIT 3",
+        f"{SCORES} WHERE score >= -7 AND country <> 'US' GROUP BY score, country LIMIT 3",
+        f"{SCORES} WHERE score <> 2 GROUP BY score, country LIMIT 3",
+    ],
+    # The domain of a key is known only if those of all its columns are: else the others are elements too.
+    [f"{HEAD.replace('article_id', 'country, article_id')} GROUP BY country, article_id LIMIT 5"],
+    [
+        f"{HEAD.replace('article_id', 'country, article_id')} WHERE country IN ('FR', 'AT', 'DE') "
+        "GROUP BY country, article_id LIMIT 5"
+    ],
     [f"{HEAD} {TAIL}", f"{HEAD} AS n {TAIL}".replace("FROM engagement AS n", "AS n FROM engagement")],
     [
         f"{HEAD} WHERE score BETWEEN 1 AND 3 {TAIL}",
@@ -255,3 +281,9 @@ def test_order_and_repetition_of_filters_do_not_show(filters: list[Filter], rand
     shuffled = [*filters, *filters[:1]]
     random.shuffle(shuffled)
     assert fingerprint_of_filters(filters) == fingerprint_of_filters(shuffled)
+
+
+def test_a_condition_that_leaves_nothing_of_a_domain_is_refused() -> None:
+    """No element of the domain can meet it; whether one does is for the policy to say and not for the data."""
+    with pytest.raises(QuestionError, match="contradict each other, or its domain"):
+        resolved(f"{COUNTRIES} WHERE country = 'US' GROUP BY country")

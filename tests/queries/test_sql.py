@@ -91,20 +91,18 @@ ACCEPTED = {
             Measure.DISTINCT_MEMBERS,
             (NotIn("title", ('it\'s "50\\%" -- /* // OPTION(a=b); SET x=1;',)),),
         ),
-        "742cd7f11e453017",
+        "2efb9ed8333df816",
         r"""SELECT "country", COUNT(DISTINCT "member_id") AS "gris_count"
             FROM "engagement"
-            WHERE "member_id" IS NOT NULL AND "country" <> 'null'
+            WHERE "member_id" IS NOT NULL AND "country" IN ('AT', 'DE', 'FR')
             AND COALESCE("title", '') <> 'it''s "50\%" -- /* // OPTION(a=b); SET x=1;'
-            AND "country" IN ('AT', 'DE', 'FR')
             GROUP BY "country"
             ORDER BY COUNT(DISTINCT "member_id") DESC, "country" ASC
             LIMIT 3""",
         r"""SELECT "country", COUNT(DISTINCT "member_id") AS "gris_count"
             FROM "engagement"
-            WHERE "member_id" IS NOT NULL AND "country" <> 'null'
+            WHERE "member_id" IS NOT NULL AND "country" IN ('AT', 'DE', 'FR')
             AND "title" <> 'it''s "50\%" -- /* // OPTION(a=b); SET x=1;'
-            AND "country" IN ('AT', 'DE', 'FR')
             GROUP BY "country"
             ORDER BY COUNT(DISTINCT "member_id") DESC, "country" ASC
             LIMIT 3""",
@@ -239,7 +237,9 @@ def test_each_engine_is_asked_a_query_written_afresh(case: Accepted) -> None:
     resolution = resolved(case.sql)
     assert render(resolution, "duckdb") == one_line(case.duckdb)
     without_lengths = re.sub(r" AND length\(.*?\) <= 1024", "", one_line(case.duckdb))
-    assert render(resolution, "pinot") == case.pinot_prefix + one_line(case.pinot or without_lengths)
+    # Pinot stores no NULL: what it stores where a member is missing is left out.
+    by_value = re.sub(r"(\"\w+\") IS NOT NULL", r"\1 <> 'null'", one_line(case.pinot or without_lengths))
+    assert render(resolution, "pinot") == case.pinot_prefix + by_value
 
 
 @pytest.mark.parametrize("case", ACCEPTED.values(), ids=ACCEPTED.keys())

@@ -5,12 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ExpectedColumn, Feature
+from pinot_connector.engines.base import (
+    ColumnType,
+    EngineAnswer,
+    EngineQuery,
+    ExpectedColumn,
+    Feature,
+    ReadColumn,
+)
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import (
     DataChanged,
@@ -19,7 +27,7 @@ from pinot_connector.errors import (
     EngineUnavailable,
     IncompleteAnswer,
 )
-from tests.connector.world import write_small
+from tests.connector.world import copy, write_small
 
 SQL = "SELECT `element`, COUNT(DISTINCT `member_id`) AS `gris_count` FROM `small` GROUP BY `element` ORDER BY 2 DESC"
 ELEMENT = ExpectedColumn("element", ColumnType.STRING)
@@ -55,6 +63,24 @@ def test_an_answer_is_columns_and_counts(engine: SparkEngine) -> None:
     answer = _run(engine, _query())
     assert EngineAnswer((["a"],), [40], engine.data_version("small")) == answer
     engine.confirm(_query(), answer)
+
+
+def test_a_column_of_another_type_is_refused_by_name_where_it_is_only_filtered_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark would compare a moment with a day; where the type is the policy's, or nobody says it, it is asked."""
+    path = tmp_path / "small.parquet"
+    copy("SELECT 'a' AS element, 'm' AS member_id, TIMESTAMP '2024-01-01 08:00:00' AS day", path)
+    engine = SparkEngine(spark, {"small": str(path)})
+    sound = ReadColumn("element", ColumnType.STRING, "null"), ReadColumn("member_id", None, "null")
+    assert [1] == _run(engine, replace(_query(), reads=sound)).counts
+    for read, expected in (
+        (ReadColumn("day", ColumnType.DATE, None), r"column day .* policy's type, date$"),
+        (ReadColumn("nothing", None, None), "no column nothing"),
+    ):
+        with pytest.raises(EngineRefused, match=expected):
+            _run(engine, replace(_query(), reads=(*sound, read)))
+    engine.close()
 
 
 def test_another_version_than_asked_is_no_answer(engine: SparkEngine, path: Path) -> None:

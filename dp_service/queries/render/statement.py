@@ -16,8 +16,9 @@ from dp_service.queries.canonical import (
     Restriction,
     TextRestriction,
 )
-from dp_service.queries.intervals import UNIVERSES, Interval, complement, date_of, size
+from dp_service.queries.intervals import UNIVERSES, Interval, date_of, gaps, is_short
 from dp_service.queries.policy_schema import COUNT_COLUMN, MEMBER_COUNT_COLUMN
+from dp_service.queries.reads import MISSING_MEMBER
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType, Measure, Value
@@ -94,7 +95,6 @@ def _condition(resolution: Resolution, dialect: Dialect) -> str:
             for restriction in resolution.query.restrictions
             for each in _conditions(restriction, dialect)
         ),
-        *_domain_conditions(resolution, dialect),
         *_text_conditions(resolution, dialect),
     ]
     return " AND ".join(conditions)
@@ -109,20 +109,17 @@ def _expression(column: QueryColumn, dialect: Dialect) -> str:
 
 
 def _member_conditions(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
-    """Leave out rows without a member; where the policy says what stands for NULL, a restriction already does."""
-    if all(restriction.column.name != query.member for restriction in query.restrictions):
-        yield f"{identifier(query.member, dialect)} IS NOT NULL"
+    """Leave out rows without a member; where the policy says what stands for NULL, a restriction already does.
 
-
-def _domain_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
-    """Ask for the elements of a known domain and no others, column by column."""
-    if resolution.domain is None:
+    Where it does not, and the engine stores no NULL, the member is taken to be a text; the engine is told so (`reads`)
+    and has to make sure of it.
+    """
+    if any(restriction.column.name == query.member for restriction in query.restrictions):
         return
-    for dimension, values in zip(
-        resolution.query.dimensions, zip(*resolution.domain, strict=True), strict=True
-    ):
-        distinct = list(dict.fromkeys(values))
-        yield _membership(_expression(dimension, dialect), distinct, dialect, excluded=False)
+    member = identifier(query.member, dialect)
+    yield (
+        f"{member} IS NOT NULL" if dialect.stores_nulls else f"{member} <> {literal(MISSING_MEMBER, dialect)}"
+    )
 
 
 def _text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
@@ -159,14 +156,13 @@ def _membership(
 def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dialect) -> Iterator[str]:
     """Write a set of integers as a list where that is no longer than its two ends and the values missing between."""
     intervals, kind = restriction.intervals, restriction.column.type
-    hull = Interval(intervals[0].start, intervals[-1].end)
-    gaps = complement(intervals, hull)
-    if size(intervals) <= size(gaps) + 2:
+    if is_short(intervals):
         yield _membership(key, _values(intervals, kind), dialect, excluded=False)
         return
-    yield from _bounds(key, hull, kind, dialect)
-    if gaps:
-        yield _membership(key, _values(gaps, kind), dialect, excluded=True)
+    yield from _bounds(key, Interval(intervals[0].start, intervals[-1].end), kind, dialect)
+    missing = gaps(intervals)
+    if missing:
+        yield _membership(key, _values(missing, kind), dialect, excluded=True)
 
 
 def _bounds(key: str, hull: Interval, kind: ColumnType, dialect: Dialect) -> Iterator[str]:

@@ -16,6 +16,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
+from pinot_connector.engines.base import EngineQuery
+from pinot_connector.engines.pinot.columns import PinotColumn, columns_of, require_readable
 from pinot_connector.engines.pinot.configuration import (
     require_exact_cluster,
     require_exact_table,
@@ -67,6 +69,7 @@ class Controller:
         self._present: dict[str, SharedReading[TableState]] = {}
         self._first_seen: dict[str, tuple[str, float]] = {}
         self._checked_at: dict[str, float] = {}
+        self._columns: dict[str, Mapping[str, PinotColumn]] = {}
 
     def close(self) -> None:
         """Give back the threads."""
@@ -143,7 +146,13 @@ class Controller:
             require_exact_cluster(cluster)
             require_exact_table(tables)
             require_short_texts(schema)
+            self._columns[table] = columns_of(schema)
         self._checked_at[table] = time.monotonic()
+
+    def require_exact_answer(self, query: EngineQuery) -> None:
+        """Refuse a query for another schema than the table has, or where counts are rewritten."""
+        self.require_exact_counts(query.table)
+        require_readable(self._columns[query.table], query.reads)
 
     def require_multistage(self) -> None:
         """Refuse a cluster whose multi-stage engine is too old."""

@@ -115,9 +115,10 @@ class PinotEngine:
         Raises:
             IncompleteAnswer: Pinot says that the answer is partial, or it has other columns or types, or too many rows.
             EngineUnavailable: Pinot cannot be reached, or took too long.
-            EngineRefused: Pinot refused the query, or its configuration makes counts inexact.
+            EngineRefused: Pinot refused the query, its configuration makes counts inexact, or a column is not what the
+                query was written for.
         """
-        self._controller.require_exact_counts(query.table)
+        self._controller.require_exact_answer(query)
         return judge(self._ask(query.sql), query, data_version)
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:

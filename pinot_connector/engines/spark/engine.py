@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery
-from pinot_connector.engines.rows import answer_of, require_columns
+from pinot_connector.engines.rows import answer_of, require_columns, require_readable
 from pinot_connector.engines.spark.sessions import deadline, own_session, require_session, started
 from pinot_connector.engines.spark.sources import Source, require_plain_texts, source_of
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, GrisError
@@ -155,6 +155,8 @@ def _rows(session: SparkSession, source: Source, query: EngineQuery, data_versio
 def _collected(session: SparkSession, source: Source, query: EngineQuery) -> list[Row]:
     table = source.open(session)
     require_plain_texts(table)
+    held = [(field.name, field.dataType.simpleString()) for field in table.schema.fields]
+    require_readable(query, held, _ACCEPTED_TYPES)
     table.createOrReplaceTempView(query.table)
     answer = session.sql(query.sql)
     described = [(column.name, column.dataType.simpleString()) for column in answer.schema.fields]

@@ -154,8 +154,22 @@ class EngineQuery(_message.Message):
     requires: _containers.RepeatedScalarFieldContainer[EngineFeature]
     def __init__(self, dialect: _Optional[str] = ..., sql: _Optional[str] = ..., requires: _Optional[_Iterable[_Union[EngineFeature, str]]] = ...) -> None: ...
 
+class ReadColumn(_message.Message):
+    __slots__ = ("name", "type", "null_value", "smallest", "largest")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
+    SMALLEST_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    type: _histogram_pb2.ColumnType
+    null_value: _question_pb2.Value
+    smallest: int
+    largest: int
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., smallest: _Optional[int] = ..., largest: _Optional[int] = ...) -> None: ...
+
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "parameters", "reserve_first", "count_alias", "reads")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -167,6 +181,7 @@ class TranslateQueryResponse(_message.Message):
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     RESERVE_FIRST_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
+    READS_FIELD_NUMBER: _ClassVar[int]
     plan: bytes
     plan_expires_at: _timestamp_pb2.Timestamp
     engine_queries: _containers.RepeatedCompositeFieldContainer[EngineQuery]
@@ -178,7 +193,8 @@ class TranslateQueryResponse(_message.Message):
     parameters: MechanismParameters
     reserve_first: bool
     count_alias: str
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ...) -> None: ...
+    reads: _containers.RepeatedCompositeFieldContainer[ReadColumn]
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ...) -> None: ...
 
 class EstimateCostRequest(_message.Message):
     __slots__ = ("question",)

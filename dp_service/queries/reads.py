@@ -1,0 +1,52 @@
+"""Which columns a query names, and what is taken for granted of each: what an engine has to make sure of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, Restriction
+from dp_service.queries.intervals import UNIVERSES, Interval, written
+from dp_service.queries.structured import ColumnType, Value
+from dp_service.queries.tables import Column, Table
+
+MISSING_MEMBER = "null"
+"""What Apache Pinot stores in a text column where there is no member, if its schema says nothing else."""
+
+
+@dataclass(frozen=True)
+class ReadColumn:
+    """A column that a query names, however it does, and what the query was written for.
+
+    `type` None: the member column, of which the policy says nothing; to an engine that stores no NULL it is a text.
+    `null_value` is what such an engine stores where a value is missing; None: nothing that is a day. `numbers` spans
+    the integers that the column is compared with; None: none.
+    """
+
+    name: str
+    type: ColumnType | None
+    null_value: Value | None
+    numbers: Interval | None
+
+
+def columns_read(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
+    """Return the columns that the query of a question to this table names, each once, by name."""
+    restrictions = {each.column.name: each for each in query.restrictions}
+    dimensions = {dimension.name for dimension in query.dimensions}
+    listed = {column.name: column for column in table.columns}
+    return tuple(
+        _read(name, listed.get(name), restrictions.get(name))
+        for name in sorted({*dimensions, *restrictions, query.member})
+    )
+
+
+def _read(name: str, column: Column | None, restriction: Restriction | None) -> ReadColumn:
+    if column is None:
+        # Only the member column can be named without being listed.
+        return ReadColumn(name, None, MISSING_MEMBER, None)
+    return ReadColumn(name, column.type, column.null_value, _numbers(restriction))
+
+
+def _numbers(restriction: Restriction | None) -> Interval | None:
+    if not isinstance(restriction, OrdinalRestriction) or restriction.column.type is not ColumnType.INT64:
+        return None
+    return written(restriction.intervals, UNIVERSES[ColumnType.INT64])

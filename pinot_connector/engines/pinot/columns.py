@@ -1,0 +1,118 @@
+"""What a Pinot schema says of columns, and whether it is what a query was written for.
+
+Pinot answers all the same where it is not: it counts one row in several elements, counts rows without a member, or
+compares numbers as texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pinot_connector.engines.base import ColumnType, Element, ReadColumn
+from pinot_connector.engines.pinot.answer import PINOT_TYPES
+from pinot_connector.errors import EngineRefused
+
+_INT_MINIMUM, _INT_MAXIMUM = -(2**31), 2**31 - 1
+_LONG_MINIMUM = -(2**63)
+# The first and the last day of the years 1 to 9999, which are all that a query asks for.
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+
+# What Pinot stores where a value is missing and the schema says nothing.
+_NULLS_OF_DIMENSIONS: Mapping[str, Element] = {
+    "STRING": "null",
+    "INT": _INT_MINIMUM,
+    "LONG": _LONG_MINIMUM,
+    "BOOLEAN": False,
+}
+_NULLS_OF_METRICS = {**_NULLS_OF_DIMENSIONS, "INT": 0, "LONG": 0}
+_READ_AS: Mapping[str, Callable[[str], Element]] = {
+    "STRING": str,
+    "INT": int,
+    "LONG": int,
+    "BOOLEAN": lambda said: said.lower() in ("true", "1"),
+}
+
+
+@dataclass(frozen=True)
+class PinotColumn:
+    """A column of a schema; `null_value` is what stands for NULL, None for a type that no question reads."""
+
+    type: str
+    is_single: bool
+    null_value: Element | None
+
+
+def columns_of(schema: Mapping[str, Any]) -> Mapping[str, PinotColumn]:
+    """Return the columns of a schema by name; raises one of Python's own errors if it is none."""
+    times = schema.get("timeFieldSpec") or {}
+    # The old way of naming one time column: what is stored is the outgoing form, if there is another.
+    time = times.get("outgoingGranularitySpec") or times.get("incomingGranularitySpec")
+    groups = [
+        (schema.get("dimensionFieldSpecs") or (), _NULLS_OF_DIMENSIONS),
+        (schema.get("dateTimeFieldSpecs") or (), _NULLS_OF_DIMENSIONS),
+        ([{**times, **time}] if time else (), _NULLS_OF_DIMENSIONS),
+        (schema.get("metricFieldSpecs") or (), _NULLS_OF_METRICS),
+    ]
+    return {field["name"]: _column(field, nulls) for fields, nulls in groups for field in fields}
+
+
+def _column(field: Mapping[str, Any], nulls: Mapping[str, Element]) -> PinotColumn:
+    kind, stated = field["dataType"], field.get("defaultNullValue")
+    null_value = nulls.get(kind) if stated is None or kind not in _READ_AS else _READ_AS[kind](str(stated))
+    return PinotColumn(kind, field.get("singleValueField", True) is True, null_value)
+
+
+def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadColumn]) -> None:
+    """Refuse a query for another table than the one that Pinot has.
+
+    Raises:
+        EngineRefused: there is no such column, one row has several values in it, it has another type or another value
+            in the place of NULL than the policy says, or is compared with integers that it cannot hold.
+    """
+    for read in reads:
+        if read.name not in columns:
+            raise EngineRefused(f"Pinot's table has no column {read.name}")
+        fault = next(_faults(read, columns[read.name]), None)
+        if fault is not None:
+            raise EngineRefused(f"column {read.name}: {fault}")
+
+
+def _faults(read: ReadColumn, held: PinotColumn) -> Iterator[str]:
+    if not held.is_single:
+        yield "one row has several values in it (singleValueField: false), and would count in several elements"
+    if held.type not in PINOT_TYPES[read.type or ColumnType.STRING]:
+        yield f"Pinot holds {held.type}, {_policy_type(read)}"
+    if not _is_null(read, held):
+        yield f"Pinot stores {_said(held)} where a value is missing, {_policy_null(read)}"
+    if held.type == "INT" and any(
+        not _INT_MINIMUM <= number <= _INT_MAXIMUM for number in read.numbers or ()
+    ):
+        yield "Pinot holds INT, and the question compares it with a number of more than 32 bits"
+
+
+def _is_null(read: ReadColumn, held: PinotColumn) -> bool:
+    if read.null_value is None:
+        # Days that none is are left out by every query.
+        return not isinstance(held.null_value, int) or not _FIRST_DAY <= held.null_value <= _LAST_DAY
+    return held.null_value == read.null_value
+
+
+def _policy_type(read: ReadColumn) -> str:
+    if read.type is None:
+        return "and the policy does not: list the member column there, with its type and null_value"
+    return f"and the policy says {read.type.value}"
+
+
+def _said(held: PinotColumn) -> str:
+    value = held.null_value
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _policy_null(read: ReadColumn) -> str:
+    if read.type is None:
+        return "and the policy does not say so: list the member column there, with its type and null_value"
+    if read.null_value is None:
+        return "which is a day, and the policy states no null_value"
+    return f"and the policy's null_value is {read.null_value!r}"

@@ -1,0 +1,139 @@
+"""A query is asked only of a table that has the columns it was written for."""
+
+from typing import Any
+
+import pytest
+
+from pinot_connector.engines.base import ColumnType, EngineQuery, ReadColumn
+from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.engines.pinot.columns import columns_of, require_readable
+from pinot_connector.errors import EngineRefused, EngineUnavailable
+from tests.pinot.fake import FakePinot
+
+MINIMUM = {"INT": -(2**31), "LONG": -(2**63)}
+
+
+def judged(field: dict[str, Any], read: ReadColumn, kind: str = "dimensionFieldSpecs") -> None:
+    """Return if a query that reads a column may be asked of a table with this one."""
+    require_readable(columns_of({kind: [{"name": "c", **field}]}), [read])
+
+
+@pytest.mark.parametrize(
+    ("field", "kind", "read"),
+    [
+        ({"dataType": "STRING"}, "dimensionFieldSpecs", ReadColumn("c", ColumnType.STRING, "null")),
+        ({"dataType": "STRING"}, "dimensionFieldSpecs", ReadColumn("c", None, "null")),
+        ({"dataType": "LONG"}, "dimensionFieldSpecs", ReadColumn("c", ColumnType.INT64, MINIMUM["LONG"])),
+        ({"dataType": "INT"}, "dimensionFieldSpecs", ReadColumn("c", ColumnType.INT64, MINIMUM["INT"])),
+        ({"dataType": "LONG"}, "metricFieldSpecs", ReadColumn("c", ColumnType.INT64, 0)),
+        ({"dataType": "BOOLEAN"}, "dimensionFieldSpecs", ReadColumn("c", ColumnType.BOOL, False)),
+        ({"dataType": "INT"}, "dateTimeFieldSpecs", ReadColumn("c", ColumnType.DATE, None)),
+        ({"dataType": "LONG"}, "dateTimeFieldSpecs", ReadColumn("c", ColumnType.DATE, None)),
+        (
+            {"dataType": "INT", "defaultNullValue": 10},
+            "dateTimeFieldSpecs",
+            ReadColumn("c", ColumnType.DATE, 10),
+        ),
+        (
+            {"dataType": "INT", "defaultNullValue": "-1"},
+            "metricFieldSpecs",
+            ReadColumn("c", ColumnType.INT64, -1),
+        ),
+        (
+            {"dataType": "STRING", "defaultNullValue": ""},
+            "dimensionFieldSpecs",
+            ReadColumn("c", ColumnType.STRING, ""),
+        ),
+        (
+            {"dataType": "BOOLEAN", "defaultNullValue": 1},
+            "dimensionFieldSpecs",
+            ReadColumn("c", ColumnType.BOOL, True),
+        ),
+    ],
+)
+def test_what_the_policy_says_is_accepted(field: dict[str, Any], kind: str, read: ReadColumn) -> None:
+    """Types agree, and so does what stands for NULL: Pinot's own defaults, or the schema's."""
+    judged(field, read, kind)
+
+
+@pytest.mark.parametrize(
+    ("field", "read", "expected"),
+    [
+        (
+            {"dataType": "STRING", "singleValueField": False},
+            ReadColumn("c", ColumnType.STRING, "null"),
+            "several",
+        ),
+        ({"dataType": "STRING", "singleValueField": False}, ReadColumn("c", None, "null"), "several"),
+        ({"dataType": "STRING"}, ReadColumn("c", ColumnType.INT64, MINIMUM["LONG"]), "STRING.*says int64"),
+        ({"dataType": "DOUBLE"}, ReadColumn("c", ColumnType.INT64, MINIMUM["LONG"]), "DOUBLE.*says int64"),
+        ({"dataType": "TIMESTAMP"}, ReadColumn("c", ColumnType.DATE, None), "TIMESTAMP.*says date"),
+        ({"dataType": "LONG"}, ReadColumn("c", None, "null"), "LONG.*list the member column"),
+        (
+            {"dataType": "STRING", "defaultNullValue": ""},
+            ReadColumn("c", None, "null"),
+            "stores ''.*list the",
+        ),
+        (
+            {"dataType": "INT"},
+            ReadColumn("c", ColumnType.INT64, MINIMUM["LONG"]),
+            "stores -2147483648 .*null_value is -9",
+        ),
+        (
+            {"dataType": "BOOLEAN"},
+            ReadColumn("c", ColumnType.BOOL, True),
+            "stores false .*null_value is True",
+        ),
+        (
+            {"dataType": "INT", "defaultNullValue": 0},
+            ReadColumn("c", ColumnType.DATE, None),
+            "stores 0 .*is a day",
+        ),
+        (
+            {"dataType": "INT"},
+            ReadColumn("c", ColumnType.INT64, MINIMUM["INT"], (0, 2**31)),
+            "more than 32 bits",
+        ),
+        ({"dataType": "INT"}, ReadColumn("d", ColumnType.INT64, MINIMUM["INT"]), "no column d"),
+    ],
+)
+def test_another_column_than_the_policy_says_is_refused_by_name(
+    field: dict[str, Any], read: ReadColumn, expected: str
+) -> None:
+    """The message says what Pinot has and what the policy says."""
+    with pytest.raises(EngineRefused, match=rf"(column c: .*)?{expected}"):
+        judged(field, read)
+
+
+def test_a_metric_has_another_null() -> None:
+    """Zero stands for a missing metric, so that the policy's default does not say it."""
+    with pytest.raises(EngineRefused, match="column c: Pinot stores 0 "):
+        judged({"dataType": "LONG"}, ReadColumn("c", ColumnType.INT64, MINIMUM["LONG"]), "metricFieldSpecs")
+
+
+def test_an_old_time_field_is_a_column() -> None:
+    """Pinot reads it as it is stored, in its outgoing form."""
+    incoming, outgoing = {"name": "ms", "dataType": "LONG"}, {"name": "day", "dataType": "INT"}
+    one = columns_of({"timeFieldSpec": {"incomingGranularitySpec": incoming}})
+    two = columns_of(
+        {"timeFieldSpec": {"incomingGranularitySpec": incoming, "outgoingGranularitySpec": outgoing}}
+    )
+    assert [("ms", "LONG")] == [(name, column.type) for name, column in one.items()]
+    assert [("day", "INT")] == [(name, column.type) for name, column in two.items()]
+
+
+def test_nothing_is_asked_of_another_table() -> None:
+    """The refusal comes before the query is sent; a schema that is none is not taken for one without columns."""
+    read = ReadColumn("d", ColumnType.INT64, 0)
+    query = EngineQuery("t", "SELECT secret", (), 3, reads=(read,))
+    with FakePinot().serving() as pinot:
+        engine = PinotEngine(controller=pinot.url, broker=pinot.url)
+        with pytest.raises(EngineRefused, match="column d: Pinot holds STRING, and the policy says int64"):
+            engine.run(query, "")
+        engine.close()
+        pinot.replies["/tables/t/schema"] = {"dimensionFieldSpecs": [{"name": "d"}]}
+        engine = PinotEngine(controller=pinot.url, broker=pinot.url)
+        with pytest.raises(EngineUnavailable):
+            engine.run(query, "")
+        engine.close()
+    assert [] == pinot.queries

@@ -1,0 +1,59 @@
+"""What an engine is told of the columns that a query names: all of them, and what the query takes for granted."""
+
+import datetime
+
+import pytest
+
+from dp_service.queries.intervals import Interval
+from dp_service.queries.reads import ReadColumn
+from dp_service.queries.structured import INT64_MINIMUM, ColumnType
+
+from .policies import resolved
+
+MEMBER = ReadColumn("member_id", None, "null", None)
+ARTICLE = ReadColumn("article_id", ColumnType.STRING, "null", None)
+HEAD = "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement"
+TAIL = "GROUP BY article_id LIMIT 5"
+
+
+def test_every_column_is_named_once_however_it_is_used() -> None:
+    """Group-by, filters, time and the member, by name."""
+    sql = f"{HEAD} WHERE title <> 'x' AND article_id <> 'y' AND day >= DATE '2024-01-01' AND active = TRUE {TAIL}"
+    assert (
+        ReadColumn("active", ColumnType.BOOL, False, None),
+        ARTICLE,
+        ReadColumn("day", ColumnType.DATE, None, None),
+        MEMBER,
+        ReadColumn("title", ColumnType.STRING, "", None),
+    ) == resolved(sql).reads
+
+
+def test_a_member_column_that_the_policy_lists_has_its_type() -> None:
+    """Its own null value is left out, so the engine must store it; here that is to lie above the smallest number."""
+    above = Interval(INT64_MINIMUM + 1, INT64_MINIMUM + 2)
+    user = ReadColumn("user", ColumnType.INT64, INT64_MINIMUM, above)
+    reads = resolved("SELECT item, COUNT(DISTINCT user) FROM clicks GROUP BY item LIMIT 5").reads
+    assert user in reads
+
+
+@pytest.mark.parametrize(
+    ("condition", "numbers"),
+    [
+        ("score = 7", Interval(7, 8)),
+        ("score IN (-3, 5000000000)", Interval(-3, 5_000_000_001)),
+        # Written as `< 6`.
+        ("score <= 5", Interval(INT64_MINIMUM + 1, 7)),
+        ("score > 2147483646", Interval(2**31 - 1, 2**31)),
+        ("score BETWEEN 2 AND 2000", Interval(2, 2002)),
+    ],
+)
+def test_the_numbers_that_a_column_is_compared_with_are_told(condition: str, numbers: Interval) -> None:
+    """All that the rendered query says of it lies between them, and both are said."""
+    (score,) = [read for read in resolved(f"{HEAD} WHERE {condition} {TAIL}").reads if read.name == "score"]
+    assert numbers == score.numbers
+
+
+def test_days_are_compared_as_days() -> None:
+    """No day is a number to an engine's reader, however Pinot stores it."""
+    reads = resolved(f"{HEAD} WHERE day = DATE '{datetime.date.max}' {TAIL}").reads
+    assert ReadColumn("day", ColumnType.DATE, None, None) in reads
