@@ -33,6 +33,7 @@ from budget_service.hosting import (
     serving,
     spare_the_collector,
 )
+from budget_service.pulse import Pulse
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.interface import (
     StoreError,
@@ -72,6 +73,8 @@ def main(arguments: list[str] | None = None) -> int:
         store = _store_address(options)
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
+        if options.spend_every_budget and not options.confirm_restored:
+            raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
         if options.confirm_restored:
             return asyncio.run(_confirm_restored(options, store, settings.current.configuration))
         if options.workers > 1:
@@ -113,6 +116,7 @@ async def _confirm_restored(options: argparse.Namespace, address: str, configura
         configuration.named_levels(),
         allow_volatile=configuration.allow_volatile,
         mark=options.mark,
+        though_nothing_is_lost=options.spend_every_budget,
     )
     sys.stderr.write(f"budget_service: what was left of {count} budgets counts as spent\n")
     return 0
@@ -134,6 +138,7 @@ async def _run(
     metrics = ledger_metrics(seen.registry)
     committed = uncounted if metrics is None else metrics.committed
     store = await open_store(address, allow_volatile=allow_volatile, mark=options.mark, committed=committed)
+    pulse = Pulse(store)
     spare_the_collector()
     following = [asyncio.create_task(settings.follow(options.config))]
     if metrics is not None:
@@ -150,6 +155,7 @@ async def _run(
                     server=server(),
                     security=security,
                     sight=seen.sight,
+                    pulse=pulse,
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(
@@ -162,6 +168,7 @@ async def _run(
                 sight=seen.sight,
                 effects={} if metrics is None else metrics.effects(),
                 drain_seconds=drain_seconds,
+                pulse=pulse,
             )
             started["address"] = await servers.enter_async_context(serving_)
             _say_ready(started)
@@ -259,6 +266,11 @@ def _parser() -> argparse.ArgumentParser:
         "--confirm-restored",
         action="store_true",
         help="put a restored ledger into use: what was left of every open budget counts as spent; then end",
+    )
+    parser.add_argument(
+        "--spend-every-budget",
+        action="store_true",
+        help="with --confirm-restored: do so though the ledger is not behind its mark",
     )
     add_operating_options(parser)
     add_security_options(parser)

@@ -26,53 +26,56 @@ SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
 class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetAdminService`; what they promise is written in the proto."""
 
-    def __init__(self, store: Store, settings: LiveSettings, calls: Calls, archive: Path | None) -> None:
+    def __init__(
+        self, store: Store, settings: LiveSettings, changes: Calls, readings: Calls, archive: Path | None
+    ) -> None:
         self._store = store
         self._settings = settings
         self._limits = LimitBook(store, settings)
-        self._calls = calls
+        self._changes = changes
+        self._readings = readings
         self._archive = archive
         self._sealing = asyncio.Lock()
 
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
         """Set or remove limits."""
-        return await self._calls.finish_and_answer(self._set_limits(request), context)
+        return await self._changes.finish_and_answer(self._set_limits(request), context)
 
     async def ListCharges(self, request: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
         """List charges."""
-        return await self._calls.finish_and_answer(self._list(request), context)
+        return await self._readings.finish_and_answer(self._list(request), context)
 
     async def GetUsageReport(
         self, request: pb.GetUsageReportRequest, context: Context
     ) -> pb.GetUsageReportResponse:
         """Tell how soon limits would have been exhausted."""
-        return await self._calls.finish_and_answer(self._report(request), context)
+        return await self._readings.finish_and_answer(self._report(request), context)
 
     async def VerifyLedger(
         self, request: pb.VerifyLedgerRequest, context: Context
     ) -> pb.VerifyLedgerResponse:
         """Compare balances with the journal."""
-        return await self._calls.finish_and_answer(self._verify(request), context)
+        return await self._readings.finish_and_answer(self._verify(request), context)
 
     async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
         """Seal a journal."""
-        return await self._calls.finish_and_answer(self._seal(request), context)
+        return await self._changes.finish_and_answer(self._seal(request), context)
 
     async def BeginCurrency(
         self, request: pb.BeginCurrencyRequest, context: Context
     ) -> pb.BeginCurrencyResponse:
         """Plan another currency."""
-        return await self._calls.finish_and_answer(self._begin_currency(request), context)
+        return await self._changes.finish_and_answer(self._begin_currency(request), context)
 
     async def WithdrawCurrency(
         self, request: pb.WithdrawCurrencyRequest, context: Context
     ) -> pb.WithdrawCurrencyResponse:
         """Take back a plan."""
-        return await self._calls.finish_and_answer(self._withdraw_currency(request), context)
+        return await self._changes.finish_and_answer(self._withdraw_currency(request), context)
 
     async def ResumeClock(self, request: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
         """Let the time of a root go on."""
-        return await self._calls.finish_and_answer(self._resume_clock(request), context)
+        return await self._changes.finish_and_answer(self._resume_clock(request), context)
 
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Tell which configuration is in force."""

@@ -32,7 +32,7 @@ class PlainError(yaml.YAMLError):
 _UNKNOWN_KEY = "extra_forbidden"
 _OWN_RULE = "value_error"
 _EXPECTED: Mapping[str, str] = {
-    "accounts.*.path": "a path of 1 to 4 segments without slashes or control characters",
+    "accounts.*.path": "a path of 1 to 4 segments without slashes, control or invisible characters",
     "accounts.*.zone": "the name of an IANA time zone",
     "accounts.*": "days for a sliding window, and for no other",
     "": "each path once",

@@ -117,16 +117,18 @@ async def serving(
     sight: Sight = NOTHING,
     effects: Mapping[str, Effect] = MappingProxyType({}),
     drain_seconds: float = 0.0,
+    pulse: Pulse | None = None,
 ) -> AsyncIterator[str]:
     """Serve `store` on `listen` (HOST:PORT, port 0: any free one) and give the address; raises ListenError.
 
     `server` is one that has not been started, by default a `new_server`; `security` says over what line it listens.
+    A `pulse` of the store that others look at, too, is followed here.
 
     On leaving, the service reports NOT_SERVING and goes on for `drain_seconds` (which the server must know, too); then
     no new calls are taken, those that have begun get GRACE_SECONDS, and every commit is finished. The store stays open.
     """
     server = server or new_server()
-    pulse = Pulse(store)
+    pulse = pulse or Pulse(store)
     calls = Calls(pulse)
     service = BudgetService(store, settings, calls)
     health_service = health.Health()
@@ -174,14 +176,16 @@ async def administering(
     server: grpc.aio.Server | None = None,
     security: Security = OPEN,
     sight: Sight = NOTHING,
+    pulse: Pulse,
 ) -> AsyncIterator[str]:
     """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
 
-    Sealed journals may be moved to the folder `archive`.
+    Sealed journals may be moved to the folder `archive`. What changes the ledger is refused while its `pulse`, which
+    `serving` follows, says that it must not be used; what only reads is not: whoever mends it has to look at it.
     """
     server = server or new_server()
-    calls = Calls(None)
-    service = BudgetAdminService(store, settings, calls, archive)
+    changes, readings = Calls(pulse), Calls(None)
+    service = BudgetAdminService(store, settings, changes, readings, archive)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, sight.before(server))
     address = _bind(server, listen, security)
     await server.start()
@@ -189,7 +193,8 @@ async def administering(
         yield address
     finally:
         await server.stop(GRACE_SECONDS)
-        await calls.finish()
+        await changes.finish()
+        await readings.finish()
 
 
 def split_address(listen: str) -> tuple[str, int]:

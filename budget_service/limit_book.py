@@ -17,7 +17,8 @@ from budget_service.ledger.limits import LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import ChangeCurrency, Charge, Release, Reserve
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit, Mode
+from budget_service.ledger.windows import Period, WindowRule
 from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store, StoreUnavailableError
 
@@ -36,6 +37,9 @@ class Found(Struct, frozen=True, gc=False):
 
 
 UNKNOWN = Found((), 0)
+NO_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
+# Of no root's stored limits: the ledger decides nothing with it, and repeats what it has answered.
+NO_VERSION = -1
 
 
 class LimitBook:
@@ -56,7 +60,29 @@ class LimitBook:
         self._found.clear()
 
     async def apply(self, request: BudgetRequestT) -> Answer:
-        """Apply a request that was made with the limits `at_hand`; see `Store.apply`. Raises AccountUnknownError."""
+        """Apply a request that was made with the limits `at_hand`; see `Store.apply`.
+
+        Raises AccountUnknownError if there is no such account, unless the request was answered when there was.
+        """
+        try:
+            return await self._applied(request)
+        except AccountUnknownError:
+            if (answer := await self.recalled(request)) is not None:
+                return answer
+            raise
+
+    async def recalled(self, request: BudgetRequestT) -> Answer | None:
+        """Return the answer that the ledger gave to a request before, None if it remembers none; see `Store.apply`."""
+        # The store tells payments apart by the last level, so that there has to be one.
+        levels = request.levels or (LevelLimit(request.account, NO_LIMIT),)
+        try:
+            answer = await self._store.apply(replace(request, levels=levels, limits_version=NO_VERSION))
+        except LimitsChangedError:
+            return None
+        # Of another request with the same id nothing is told.
+        return answer if answer.replayed else None
+
+    async def _applied(self, request: BudgetRequestT) -> Answer:
         if not request.levels:
             request = await self._with_limits(request)
         for _ in range(MAX_ATTEMPTS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -39,29 +40,36 @@ async def archive(store: Store, root: str, folder: Path) -> Path | None:
     numbers. Returns None if there are none. Raises OSError and StoreError.
     """
     checkpoint = await store.checkpoint(root)
-    if not checkpoint.position:
+    if not checkpoint.entries:
         return None
-    entries = [entry async for _, entry in audit.entries(store, root, "", checkpoint.position)]
-    if not entries:
-        return None
-    numbers = f"{checkpoint.entries - len(entries) + 1}-{checkpoint.entries}"
-    path = folder / f"{quote(root, safe='')}.{numbers}.{checkpoint.digest[:NAMED_BY]}.jsonl"
-    _write(path, checkpoint, entries)
+    # Another worker may be writing the same one.
+    fresh = folder / f"{quote(root, safe='')}.{os.getpid()}.new"
+    try:
+        count = await _write(fresh, store, root, checkpoint)
+        if not count:
+            return None
+        numbers = f"{checkpoint.entries - count + 1}-{checkpoint.entries}"
+        path = folder / f"{quote(root, safe='')}.{numbers}.{checkpoint.digest[:NAMED_BY]}.jsonl"
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
     while await store.drop_sealed(root, DROPPED_AT_ONCE):
         pass
     return path
 
 
-def _write(path: Path, checkpoint: Checkpoint, entries: list[JournalEntry]) -> None:
-    # Another worker may be writing the same one.
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+async def _write(fresh: Path, store: Store, root: str, checkpoint: Checkpoint) -> int:
+    """Write the sealed entries, page by page, and return how many they are."""
+    count = 0
     with os.fdopen(os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
-        file.writelines(_line(entry) for entry in entries)
+        async for _, entry in audit.entries(store, root, "", checkpoint.position):
+            file.write(_line(entry))
+            count += 1
         # The digest is that of every entry since the first one, this file's last one included.
         file.write(json.dumps({"entries": checkpoint.entries, "digest": checkpoint.digest}) + "\n")
         file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+        await asyncio.to_thread(os.fsync, file.fileno())
+    return count
 
 
 def _line(entry: JournalEntry) -> str:

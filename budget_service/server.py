@@ -108,9 +108,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
         account = messages.parse_account(message.account)
         request = messages.parse_charge(message, account, self._limits.at_hand(account))
-        if (tickets := self._settings.current.tickets) is not None:
-            await self._demand_ticket(tickets, request)
-        answer = await self._limits.apply(request)
+        answer = await self._charged(request)
         outcome = success(answer, Charged, request)
         return messages.charged_message(outcome, request, replayed=answer.replayed)
 
@@ -126,6 +124,17 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         account = messages.parse_account(request.account)
         found = await self._limits.read(account)
         return messages.budget_message(found, account)
+
+    async def _charged(self, charge: Charge) -> Answer:
+        if (tickets := self._settings.current.tickets) is not None:
+            try:
+                await self._demand_ticket(tickets, charge)
+            except statuses.RefusalError:
+                # Its key may have been dropped since this very charge, ticket included, was answered.
+                if (answer := await self._limits.recalled(charge)) is not None:
+                    return answer
+                raise
+        return await self._limits.apply(charge)
 
     async def _demand_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:
         query_id: str | None = charge.query_id

@@ -14,9 +14,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from time import perf_counter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import grpc
+from google.protobuf.any_pb2 import Any as Packed
+from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
@@ -28,13 +30,23 @@ if TYPE_CHECKING:
 
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Behaviour: TypeAlias = Callable[[Any, Any], Any]
+_Decoder: TypeAlias = Callable[[bytes], Any]
 
 _NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 _FAULTS = frozenset(("UNKNOWN", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"))
 _DETAILS_KEY = "grpc-status-details-bin"
 _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,62}")
 
+_VERSION_AND_NAME = re.compile(r"(\.v\d+)?\.\w+$")
+_NOT_A_MESSAGE = "the request cannot be decoded: expected a message of this method's type"
+# Stands for a request that is no message: gRPC takes an exception of the decoder for a fault of this program.
+_UNDECODABLE = object()
+
 log = logging.getLogger(__name__)
+
+
+class _UndecodableError(BaseException):
+    """A message of a stream is none; not an Exception, lest a service takes it for a fault of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +125,20 @@ class ObservedServer:
         self, service: str, name: str, handler: grpc.RpcMethodHandler[Any, Any]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         method = _Method(service, name, self._sight, self._effects.get(name))
-        codecs = handler.request_deserializer, handler.response_serializer
+        # What takes bytes as they are has nothing to decode.
+        decoder, encoder = handler.request_deserializer or bytes, handler.response_serializer
         if handler.unary_unary is not None:
-            return grpc.unary_unary_rpc_method_handler(method.unary(handler.unary_unary), *codecs)
+            return grpc.unary_unary_rpc_method_handler(
+                method.unary(handler.unary_unary), _marking(decoder), encoder
+            )
         if handler.unary_stream is not None:
-            return grpc.unary_stream_rpc_method_handler(method.stream(handler.unary_stream), *codecs)
+            return grpc.unary_stream_rpc_method_handler(
+                method.stream(handler.unary_stream), _marking(decoder), encoder
+            )
         if handler.stream_stream is not None:
-            return grpc.stream_stream_rpc_method_handler(method.stream(handler.stream_stream), *codecs)
+            return grpc.stream_stream_rpc_method_handler(
+                method.stream(handler.stream_stream), _raising(decoder), encoder
+            )
         raise TypeError(f"{service}/{name} answers a stream with one message, which nobody has needed yet")
 
 
@@ -138,6 +157,8 @@ class _Method:
             span = self._begin(context)
             began = perf_counter()
             try:
+                if request is _UNDECODABLE:
+                    await self._refuse_undecodable(context)
                 response = await behaviour(request, context)
             except BaseException as error:
                 self._failed(request, _ending(error, context, perf_counter() - began), span)
@@ -154,9 +175,14 @@ class _Method:
             span = self._begin(context)
             began = perf_counter()
             try:
-                async with aclosing(behaviour(requests, context)) as responses:
-                    async for response in responses:
-                        yield response
+                if requests is _UNDECODABLE:
+                    await self._refuse_undecodable(context)
+                try:
+                    async with aclosing(behaviour(requests, context)) as responses:
+                        async for response in responses:
+                            yield response
+                except _UndecodableError:
+                    await self._refuse_undecodable(context)
             except BaseException as error:
                 self._failed(None, _ending(error, context, perf_counter() - began), span)
                 raise
@@ -167,6 +193,15 @@ class _Method:
     def not_admitted(self, ending: Ending, context: _Context) -> None:
         """Look at a call that does not come to either of these."""
         self._failed(None, ending, self._begin(context))
+
+    async def _refuse_undecodable(self, context: _Context) -> NoReturn:
+        detail = Packed()
+        domain = _VERSION_AND_NAME.sub("", self._service)
+        detail.Pack(ErrorInfo(reason="UNDECODABLE", domain=domain))
+        code = grpc.StatusCode.INVALID_ARGUMENT
+        status = Status(code=code.value[0], message=_NOT_A_MESSAGE, details=[detail])
+        await context.abort(code, _NOT_A_MESSAGE, ((_DETAILS_KEY, status.SerializeToString()),))
+        raise AssertionError("abort does not return")
 
     def _begin(self, context: _Context) -> Span | None:
         # gRPC serves each call in a task of its own, so nobody has to take this back.
@@ -191,7 +226,7 @@ class _Method:
         try:
             if self._counted is not None:
                 self._counted.failed(ending)
-            if self._effect is not None:
+            if self._effect is not None and request is not _UNDECODABLE:
                 self._effect.refused(request, ending.reason)
             if self._traces is not None and span is not None:
                 self._traces.end(span, ending)
@@ -205,6 +240,30 @@ class _Method:
             told["reason"] = ending.reason
         told["milliseconds"] = round(1000 * ending.seconds, 3)
         log.log(level, "a call ended", extra={FIELDS: told})
+
+
+def _marking(decoder: _Decoder) -> _Decoder:
+    """Return a decoder whose result is _UNDECODABLE where there is none."""
+
+    def decoded(message: bytes) -> Any:
+        try:
+            return decoder(message)
+        except DecodeError:
+            return _UNDECODABLE
+
+    return decoded
+
+
+def _raising(decoder: _Decoder) -> _Decoder:
+    """Return a decoder that raises _UndecodableError, for what a service itself reads."""
+
+    def decoded(message: bytes) -> Any:
+        try:
+            return decoder(message)
+        except DecodeError:
+            raise _UndecodableError from None
+
+    return decoded
 
 
 def _ending(error: BaseException, context: _Context, seconds: float) -> Ending:

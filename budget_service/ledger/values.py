@@ -20,6 +20,9 @@ Fingerprint: TypeAlias = str
 # Printable ASCII without the slash, as nearly all segments are: it is in every normal form.
 _PLAIN_SEGMENT = re.compile(r"[ -.0-~]{1,128}")
 
+# Controls, what formats the text around it, and the ends of lines and paragraphs.
+_INVISIBLE = ("Cc", "Cf", "Zl", "Zp")
+
 
 class InvalidFieldError(ValueError):
     """A value of a request is not allowed; `field` is its path in the message and `problem` says what is wrong."""
@@ -140,7 +143,8 @@ def _check_segment(segment: str, field: str) -> None:
         raise InvalidFieldError(field, "must be UTF-8") from None
     if not 1 <= size <= MAX_SEGMENT_BYTES:
         raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENT_BYTES} bytes")
-    if "/" in segment or any(unicodedata.category(character) == "Cc" for character in segment):
-        raise InvalidFieldError(field, "must have no slash and no control character")
+    # What nobody sees makes two accounts look like one, and turns the text around it.
+    if "/" in segment or any(unicodedata.category(each) in _INVISIBLE for each in segment):
+        raise InvalidFieldError(field, "must have no slash, no control character and no invisible one")
     if not unicodedata.is_normalized("NFC", segment):
         raise InvalidFieldError(field, "must be in Unicode normal form C")

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from budget_service.stores.postgres import PostgresStore
     from budget_service.stores.redis import RedisStore
 
+NOTHING_LOST = (
+    "this ledger is not behind its mark, so nothing is known to be lost, and nothing was done; if its mark was put "
+    "back with it, add --spend-every-budget, which spends what is left of every open budget"
+)
+
 log = logging.getLogger(__name__)
 
 
@@ -45,11 +50,17 @@ async def confirm_restored(
     *,
     allow_volatile: bool = False,
     mark: Path | None = None,
+    though_nothing_is_lost: bool = False,
 ) -> int:
     """Put a restored ledger into use again: spend what is left, and begin its mark anew; return on how many levels.
 
+    A ledger that is not behind its mark has lost nothing that anybody knows of, and is left alone unless it is wanted.
     Raises StoreError.
     """
+    if mark is None and not _sqlite_path(address):
+        raise StoreUnusableError("--confirm-restored needs the --mark of the services on this store")
+    if not though_nothing_is_lost and await _is_sound(address, allow_volatile=allow_volatile, mark=mark):
+        raise StoreUnusableError(NOTHING_LOST)
     if path := _sqlite_path(address):
         ledger = SqliteStore.open_restored(path)
         try:
@@ -58,8 +69,7 @@ async def confirm_restored(
         finally:
             await ledger.close()
         return count
-    if mark is None:
-        raise StoreUnusableError("--confirm-restored needs the --mark of the services on this store")
+    assert mark is not None, "it was asked for"  # noqa: S101 - for the type checker
     store = await _open_remote(address, allow_volatile=allow_volatile, mark=None, committed=uncounted)
     try:
         count = await write_off(store, limit_of, named)
@@ -67,6 +77,20 @@ async def confirm_restored(
     finally:
         await store.close()
     return count
+
+
+async def _is_sound(address: str, *, allow_volatile: bool, mark: Path | None) -> bool:
+    """Tell whether a service would open this ledger as it is; one that is not there is not made."""
+    path = _sqlite_path(address)
+    if path is not None and not path.exists():
+        return False
+    try:
+        store = await open_store(address, allow_volatile=allow_volatile, mark=mark)
+    except StoreUnusableError:
+        # What is wrong with it but its mark is said when it is opened to be confirmed.
+        return False
+    await store.close()
+    return True
 
 
 def _sqlite_path(address: str) -> Path | None:

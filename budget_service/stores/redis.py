@@ -49,7 +49,7 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.redis_line import Line
-from budget_service.stores.redis_schema import bring_up
+from budget_service.stores.redis_schema import SCHEMA, SCHEMA_KEY, bring_up, demand_schema
 from budget_service.stores.remote_mark import Count, Keeper
 
 # One for the requests, the others for checks and listings.
@@ -91,19 +91,19 @@ class Script:
 
 READ = Script("read.lua")
 BALANCES = Script("balances.lua")
-SEAL = Script("seal.lua")
+SEAL = Script("schema.lua", "seal.lua")
 COUNT = Script("count.lua")
-DROP_SEALED = Script("drop_sealed.lua")
+DROP_SEALED = Script("schema.lua", "drop_sealed.lua")
 STORED_LIMITS = Script("stored_limits.lua")
 ALL_LIMITS = Script("all_limits.lua")
 CHANGES: dict[type[Request], Script] = {
-    Reserve: Script("ledger.lua", "reserve.lua"),
-    Charge: Script("ledger.lua", "charge.lua"),
-    Release: Script("ledger.lua", "release.lua"),
-    WriteOff: Script("ledger.lua", "write_off.lua"),
-    SetLimits: Script("ledger.lua", "limits.lua"),
-    ChangeCurrency: Script("ledger.lua", "currency.lua"),
-    ResumeClock: Script("ledger.lua", "clock.lua"),
+    Reserve: Script("schema.lua", "ledger.lua", "reserve.lua"),
+    Charge: Script("schema.lua", "ledger.lua", "charge.lua"),
+    Release: Script("schema.lua", "ledger.lua", "release.lua"),
+    WriteOff: Script("schema.lua", "ledger.lua", "write_off.lua"),
+    SetLimits: Script("schema.lua", "ledger.lua", "limits.lua"),
+    ChangeCurrency: Script("schema.lua", "ledger.lua", "currency.lua"),
+    ResumeClock: Script("schema.lua", "ledger.lua", "clock.lua"),
 }
 
 
@@ -152,7 +152,7 @@ class RedisStore:
         """
         store = RedisStore(address, allow_volatile=allow_volatile, clock=clock, committed=committed)
         try:
-            await store.check()
+            await store._demand_promises()
             await bring_up(store._client)
             await store._warn_of_losses()
             if mark is not None:
@@ -172,7 +172,7 @@ class RedisStore:
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
             told = text.argument(request, guess, self._told_clock())
-            kind, answer = await self._run(script, keys, told)
+            kind, answer = await self._change(script, keys, told)
             if kind == "limits":
                 raise LimitsChangedError
             if kind != "clock":
@@ -234,12 +234,13 @@ class RedisStore:
         for fields in text.checkpoint_fields(checkpoint):
             await self._reading(self._line.ask("HSET", written, *fields))
             await self._reading(self._line.ask("EXPIRE", written, str(WRITING_SECONDS)))
-        await self._ask(SEAL, [text.checkpoint_key(root), written], str(checkpoint.entries))
+        keys = [text.checkpoint_key(root), written]
+        await self._reading(self._change(SEAL, keys, str(checkpoint.entries)))
 
     async def drop_sealed(self, root: str, most: int) -> int:
         """Remove the oldest sealed entries; see `Store`."""
         keys = [text.checkpoint_key(root), text.journal_key(root)]
-        return int(await self._ask(DROP_SEALED, keys, str(most)))
+        return int(await self._reading(self._change(DROP_SEALED, keys, str(most))))
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
@@ -259,18 +260,8 @@ class RedisStore:
 
     async def check(self) -> None:
         """Return if Redis answers, takes writes and keeps what it is given, by what it says of itself."""
-        replication = await self._info("replication")
-        memory = await self._info("memory")
-        persistence = await self._info("persistence")
-        if replication["role"] != "master":
-            raise StoreUnusableError("this Redis is a replica and takes no writes")
-        if memory["maxmemory_policy"] != "noeviction":
-            raise StoreUnusableError("this Redis may evict budgets: set maxmemory-policy to noeviction")
-        # Snapshots are not enough: what was charged since the last one is gone when the process is killed.
-        if not (persistence["aof_enabled"] or self._allow_volatile):
-            raise StoreUnusableError(
-                "this Redis forgets charges when it dies: start it with --appendonly yes"
-            )
+        await self._demand_promises()
+        await demand_schema(self._client)
         if self._keeper is not None:
             await self._keeper.look()
         # Keeps the connection for signs of life open: to open one takes longer than a sign may.
@@ -297,6 +288,20 @@ class RedisStore:
         ledger_id, count = await self._ask(COUNT, [text.LEDGER_KEY], secrets.token_hex(16), str(step))
         return Count(ledger_id, int(count))
 
+    async def _demand_promises(self) -> None:
+        replication = await self._info("replication")
+        memory = await self._info("memory")
+        persistence = await self._info("persistence")
+        if replication["role"] != "master":
+            raise StoreUnusableError("this Redis is a replica and takes no writes")
+        if memory["maxmemory_policy"] != "noeviction":
+            raise StoreUnusableError("this Redis may evict budgets: set maxmemory-policy to noeviction")
+        # Snapshots are not enough: what was charged since the last one is gone when the process is killed.
+        if not (persistence["aof_enabled"] or self._allow_volatile):
+            raise StoreUnusableError(
+                "this Redis forgets charges when it dies: start it with --appendonly yes"
+            )
+
     async def _warn_of_losses(self) -> None:
         loss = LOSSES.get(await self._setting("appendfsync"), "what a power failure loses is unknown")
         if not (await self._info("persistence"))["aof_enabled"]:
@@ -318,6 +323,9 @@ class RedisStore:
             return ""
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
+
+    async def _change(self, script: Script, keys: list[str], *arguments: str | bytes) -> Any:
+        return await self._run(script, [*keys, SCHEMA_KEY], *arguments, SCHEMA)
 
     async def _run(self, script: Script, keys: list[str], *arguments: str | bytes) -> Any:
         told = (str(len(keys)), *keys, *arguments)

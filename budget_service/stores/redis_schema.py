@@ -1,6 +1,7 @@
 """The schema of a ledger in Redis, and how an older one is brought up to date.
 
-Stop every service on an older version first: it would go on writing what it knows.
+A service on an older version is refused by Redis from the moment on at which the version changes (`schema.lua`), before
+anything else does. Up to schema 3 services did not ask: stop those first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from budget_service.stores.redis_text import name_in_root
 SCHEMA_VERSION = 4
 PAYMENTS_HAVE_NAMES = 3
 SCHEMA_KEY = "gris:schema"
+SCHEMA = str(SCHEMA_VERSION)
+# The schema that is left, as long as not everything is brought up from it.
+LEFT_KEY = "gris:schema:left"
 
 
 async def bring_up(client: Any) -> None:
@@ -25,19 +29,43 @@ async def bring_up(client: Any) -> None:
     It may be interrupted and begun again. Raises StoreUnavailableError.
     """
     try:
-        await client.set(SCHEMA_KEY, str(SCHEMA_VERSION), nx=True)
+        await client.set(SCHEMA_KEY, SCHEMA, nx=True)
         found = int(await client.get(SCHEMA_KEY))
         if found > SCHEMA_VERSION:
             raise StoreUnusableError(
                 f"this Redis has schema {found}, newer than this program's {SCHEMA_VERSION}"
             )
         if found < SCHEMA_VERSION:
-            if found < PAYMENTS_HAVE_NAMES:
-                await _name_each_payment(client)
-            await _give_each_checkpoint_its_currency(client)
-            await client.set(SCHEMA_KEY, str(SCHEMA_VERSION))
+            async with client.pipeline(transaction=True) as together:
+                await together.set(LEFT_KEY, str(found), nx=True).set(SCHEMA_KEY, SCHEMA).execute()
+        if (left := await client.get(LEFT_KEY)) is not None:
+            await _convert(client, int(left))
+            await client.delete(LEFT_KEY)
     except (RedisError, OSError) as error:
         raise StoreUnavailableError(str(error)) from error
+
+
+async def demand_schema(client: Any) -> None:
+    """Return if the ledger still has this program's schema, else raise StoreUnusableError.
+
+    Raises StoreUnavailableError.
+    """
+    try:
+        found = await client.get(SCHEMA_KEY)
+    except (RedisError, OSError) as error:
+        raise StoreUnavailableError(str(error)) from error
+    if found is None:
+        raise StoreUnusableError("this Redis was emptied while it was used: the ledger is gone")
+    if found != SCHEMA:
+        raise StoreUnusableError(
+            f"this Redis was brought to schema {found} by another program; this one knows {SCHEMA_VERSION}"
+        )
+
+
+async def _convert(client: Any, left: int) -> None:
+    if left < PAYMENTS_HAVE_NAMES:
+        await _name_each_payment(client)
+    await _give_each_checkpoint_its_currency(client)
 
 
 async def _give_each_checkpoint_its_currency(client: Any) -> None:

@@ -3,6 +3,7 @@
 All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot.
 A script makes the keys of payments itself, since only it knows the question of a reservation; they share the slot too.
 
+    gris:schema                string   the version of all this
     gris:ledger                hash     ledger_id, count
     gris:{ROOT}:root           hash     unit_id, currency_since, next_unit_id, next_since, last_time, limits_version,
                                         ahead

@@ -152,6 +152,29 @@ def resume_clock(
 
 
 @app.command()
+def seal(
+    *,
+    root: RootFlag,
+    archive: Annotated[
+        bool, typer.Option("--archive", help="Move the sealed entries to a file in the service's archive.")
+    ] = False,
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Verify a root account and seal its journal, so that later verifications begin there."""
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.printing import print_json  # noqa: PLC0415
+
+    sealed = on_ledger(admin, lambda ledger: ledger.sealed(root, archive=archive))
+    if as_json:
+        found = {"entries": sealed.entries, "digest": sealed.digest, "archive": sealed.archive}
+        print_json({"root": root, **found})
+    else:
+        moved = f", moved to {sealed.archive}" if sealed.archive else ""
+        typer.echo(f"{sealed.entries} entries of {root} are sealed{moved}; their digest is {sealed.digest}")
+
+
+@app.command()
 def charges(
     *,
     account: AccountFlag,

@@ -86,6 +86,12 @@ class Ledger:
         response = await _called(self._admin.ResumeClock, request, CALL_SECONDS)
         return float(response.ahead.ToTimedelta().total_seconds())
 
+    async def sealed(self, root: str, *, archive: bool) -> admin_pb2.SealJournalResponse:
+        """Seals the journal of a root account; returns how many entries it has, their digest and their file."""
+        account = budget_pb2.Account(path=[root])
+        request = admin_pb2.SealJournalRequest(account=account, archive=archive)
+        return await _called(self._admin.SealJournal, request, READ_SECONDS)
+
     async def listed(self, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
         """Returns charges, oldest first, at most so many."""
         found: list[admin_pb2.ChargeEntry] = []

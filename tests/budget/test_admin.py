@@ -25,7 +25,8 @@ from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
 from budget_service.messages import timestamp
-from budget_service.stores.interface import Store
+from budget_service.pulse import Pulse
+from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
 from tests.budget.client import account as named
@@ -57,7 +58,7 @@ MONTH = pb.Limit(information=7, calls=3, mode=budget_pb2.MODE_ENFORCE, period=pb
 async def admin(any_store: Store) -> AsyncIterator[AdminStub]:
     """Serve the administrator for each store."""
     async with (
-        administering(any_store, SETTINGS, "127.0.0.1:0") as address,
+        administering(any_store, SETTINGS, "127.0.0.1:0", pulse=Pulse(any_store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -134,7 +135,7 @@ async def test_a_malformed_request_names_its_field(clock: SteppedClock, message:
     """And changes nothing."""
     store = MemoryStore(clock)
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0") as address,
+        administering(store, SETTINGS, "127.0.0.1:0", pulse=Pulse(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -142,6 +143,43 @@ async def test_a_malformed_request_names_its_field(clock: SteppedClock, message:
         error = await failure(method(message))
     assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, (field,))
     assert not store.records
+
+
+async def test_a_ledger_that_was_set_back_is_read_and_not_changed(clock: SteppedClock) -> None:
+    """Whoever mends it has to look at it; a limit that is set in it meanwhile would be lost with it."""
+
+    class SetBack(MemoryStore):
+        async def check(self) -> None:
+            raise StoreUnusableError("this ledger was set back while it was used")
+
+    store = SetBack(clock)
+    await play(store, clock)
+    pulse = Pulse(store)
+    checking = asyncio.create_task(pulse.check_again_and_again())
+    await pulse.changed.wait()
+    root: Any = {"path": ["acme"]}
+    async with (
+        administering(store, SETTINGS, "127.0.0.1:0", pulse=pulse) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        for call in (
+            stub.SetLimits(setting(pb.LimitChange(path=["acme"], limit=MONTH))),
+            stub.SealJournal(pb.SealJournalRequest(account=root)),
+            stub.BeginCurrency(pb.BeginCurrencyRequest(account=root, unit_id=OTHER_UNIT, request_id="b")),
+            stub.WithdrawCurrency(pb.WithdrawCurrencyRequest(account=root, request_id="w")),
+            stub.ResumeClock(pb.ResumeClockRequest(account=root, request_id="c", true_time={"seconds": 1})),
+        ):
+            error = await failure(call)
+            assert (error.code, error.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
+        assert (await stub.ListCharges(pb.ListChargesRequest(account=root))).charges
+        assert (await stub.VerifyLedger(pb.VerifyLedgerRequest())).entries
+        await stub.GetUsageReport(pb.GetUsageReportRequest(account=root, depth=2, days=31))
+        await stub.GetStatus(pb.GetStatusRequest())
+    checking.cancel()
+    await asyncio.gather(checking, return_exceptions=True)
+    assert not store.stored
+    assert not store.checkpoints
 
 
 async def play(store: Store, clock: SteppedClock) -> None:

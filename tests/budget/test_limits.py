@@ -118,6 +118,25 @@ async def test_a_stored_limit_makes_its_account(any_store: Store) -> None:
     assert Cost(3, 3) == (await book.read(COLLEAGUE)).levels[-1].remaining
 
 
+async def test_an_answer_outlives_its_account(any_store: Store) -> None:
+    """A repeat of what was answered finds its answer when the account is gone; whatever else is asked does not."""
+    settings = LiveSettings(Settings(CONFIGURATION))
+    book = LimitBook(any_store, settings)
+    first = await charged_by(book, "a", Cost(3, 1))
+    others = {"accounts": [{"path": ["acme", "eve"], "limit": {"information": 1, "calls": 1}}]}
+    settings.current = Settings(Configuration.model_validate(others))
+    assert await charged_by(book, "a", Cost(3, 1)) == replace(first, replayed=True)
+    roots = await any_store.roots()
+    for id_, cost, account in (
+        ("a", Cost(2, 1), ANALYST),
+        ("b", Cost(3, 1), ANALYST),
+        ("a", Cost(3, 1), Account(("nobody",))),
+    ):
+        with pytest.raises(AccountUnknownError):
+            await charged_by(book, id_, cost, account)
+    assert roots == await any_store.roots()
+
+
 async def test_a_root_has_so_many_limits_and_no_more(
     any_store: Store, monkeypatch: pytest.MonkeyPatch, clock: SteppedClock
 ) -> None:

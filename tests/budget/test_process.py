@@ -272,6 +272,7 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
         (refused(tmp_path, f"sqlite:{tmp_path}/no/ledger.db"), 2, "no/ledger.db"),
         (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--listen", "nowhere"), 2, "HOST:PORT"),
         (refused(tmp_path, "redis://127.0.0.1:1/0"), 1, "127.0.0.1:1"),
+        (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--spend-every-budget"), 2, "give both"),
         (refused_file(tmp_path, ""), 2, "expected one line"),
         (refused_file(tmp_path, "sqlite:a\nsqlite:b"), 2, "expected one line"),
         (refused_file(tmp_path, "\udcff"), 2, "not UTF-8"),
@@ -285,6 +286,12 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
 async def test_a_restored_ledger_is_served_after_its_confirmation(tmp_path: Path) -> None:
     """Exit code 2 before it, and no budget is left of the month after it."""
     store = f"sqlite:{tmp_path}/ledger.db"
+    with service(tmp_path, store) as running:
+        async with connected(running.address) as stub:
+            await stub.UpdateBudget(charging(cost(1, 1)))
+        assert running.end(signal.SIGTERM) == 0
+    code, said = refused(tmp_path, store, "--confirm-restored")
+    assert (code, "--spend-every-budget" in said) == (2, True)
     with service(tmp_path, store) as running:
         async with connected(running.address) as stub:
             await stub.UpdateBudget(charging(cost(1, 1)))

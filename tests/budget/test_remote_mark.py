@@ -113,6 +113,8 @@ async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: R
     async with opened(remote) as store:
         await store.apply(charge("a", Cost(3, 1)))
         await store.check()
+    with pytest.raises(StoreUnusableError, match=r"not behind its mark.*--spend-every-budget"):
+        await confirm_restored(remote.address, CONFIGURATION.limit_of, [ANALYST], mark=remote.mark)
     backup = await asyncio.to_thread(remote.copied)
     async with opened(remote) as store:
         await store.apply(charge("lost", Cost(6, 1)))

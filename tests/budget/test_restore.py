@@ -15,6 +15,7 @@ from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.stores.interface import Store, StoreUnavailableError, StoreUnusableError
+from budget_service.stores.opening import confirm_restored
 from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_mark import fresh_path, mark_path
@@ -238,6 +239,26 @@ async def test_a_mark_that_cannot_be_written_is_noticed(tmp_path: Path, clock: S
         fresh_path(mark_path(path)).mkdir()
         with pytest.raises(StoreUnavailableError):
             await store.check()
+
+
+async def test_a_ledger_that_is_not_behind_its_mark_is_not_spent_by_mistake(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """Confirmed by the wrong command it keeps what is left; only who says so in words spends it."""
+    address, named = f"sqlite:{tmp_path}/ledger.db", [ANALYST]
+    with pytest.raises(StoreUnusableError, match="no ledger"):
+        await confirm_restored(address, CONFIGURATION.limit_of, named)
+    assert not (tmp_path / "ledger.db").exists()
+    async with closing(SqliteStore.open(tmp_path / "ledger.db")) as store:
+        await store.apply(charge("a", Cost(3, 1), on=on(ANALYST)))
+    for _ in range(2):
+        with pytest.raises(StoreUnusableError, match=r"not behind its mark.*--spend-every-budget"):
+            await confirm_restored(address, CONFIGURATION.limit_of, named)
+    async with closing(SqliteStore.open(tmp_path / "ledger.db")) as store:
+        (_, own) = (await store.read(ANALYST, on(ANALYST))).levels
+        assert own.remaining == Cost(7, 4)
+    asked = confirm_restored(address, CONFIGURATION.limit_of, named, though_nothing_is_lost=True)
+    assert await asked == 2
 
 
 async def test_a_confirmation_needs_a_ledger(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,17 @@ import grpc
 import pytest
 from gris.budget.v1 import admin_pb2 as pb
 from gris.budget.v1 import admin_pb2_grpc
+from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from budget_service import sealing
 from budget_service.audit import Verification, verify
 from budget_service.hosting import administering
 from budget_service.ledger.digests import digest
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
+from budget_service.pulse import Pulse
 from budget_service.sealing import LedgerDiffersError, archive, seal
 from budget_service.stores.interface import Store
 from budget_service.stores.redis import RedisStore
@@ -92,6 +96,43 @@ async def test_a_checkpoint_keeps_only_what_counts(any_store: Store, clock: Step
     await play(any_store, clock, "a", days=9)
     sealed = await seal(any_store, "acme")
     assert [3, 1] == [len(sealed.spent[ANALYST]), len(sealed.spent[ANALYST.level(1)])]
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return what a folder holds."""
+    return list(folder.iterdir())
+
+
+async def test_a_long_journal_is_archived_page_by_page(clock: SteppedClock, tmp_path: Path) -> None:
+    """However long it is, the memory holds a few thousand entries; and nothing but the archive is left behind."""
+    many = 30_000
+    await (store := MemoryStore(clock)).apply(charge("a", Cost(1, 1), on=ON))
+    (first,) = store.entries
+
+    class Long(MemoryStore):
+        async def journal(
+            self, root: str, after: str, until: str, most: int
+        ) -> list[tuple[str, JournalEntry]]:
+            start = int(after or 0)
+            numbers = range(start + 1, min(start + most, many) + 1)
+            return [(str(number), replace(first, request_id=f"{number:0100}")) for number in numbers]
+
+        async def drop_sealed(self, root: str, most: int) -> int:
+            return 0
+
+    ledger = Long(clock, checkpoints={"acme": Checkpoint(str(many), many, "d" * 64)})
+    tracemalloc.start()
+    try:
+        path = await archive(ledger, "acme", tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert path is not None
+    with path.open() as lines:
+        assert sum(1 for _ in lines) == many + 1
+    assert files_in(tmp_path) == [path]
+    # All entries together take more than 5 MB.
+    assert peak < 2_500_000
 
 
 async def test_archived_entries_are_in_a_file_and_nowhere_else(
@@ -206,7 +247,7 @@ async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_pat
     await play(store, clock, "a")
     root = {"path": ["acme"]}
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0") as address,
+        administering(store, SETTINGS, "127.0.0.1:0", pulse=Pulse(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -216,7 +257,7 @@ async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_pat
         leaf = await failure(stub.SealJournal(pb.SealJournalRequest(account={"path": COLLEAGUE.path})))
         assert leaf.fields == ("account.path",)
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", tmp_path) as address,
+        administering(store, SETTINGS, "127.0.0.1:0", tmp_path, pulse=Pulse(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub = admin_pb2_grpc.BudgetAdminServiceStub(channel)

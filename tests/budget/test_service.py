@@ -27,7 +27,7 @@ from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import MAX_AMOUNT, Cost
 from budget_service.settings import LiveSettings, Settings
-from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
+from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.tickets import Release, TicketVerifier
 from tests.budget.client import (
@@ -505,6 +505,32 @@ async def test_a_ticket_is_checked_against_the_reservations_question(strict_stub
         )
         await strict_stub.UpdateBudget(asked)
         assert (await strict_stub.UpdateBudget(asked)).replayed
+
+
+async def test_a_repeat_finds_its_answer_though_its_ticket_key_was_dropped(any_store: Store) -> None:
+    """With the same ticket and the same content; a new charge, or another one under its id, is denied."""
+    settings = LiveSettings(STRICT.current)
+    async with serving(any_store, settings, "127.0.0.1:0") as address, connected(address) as stub:
+        held = await stub.ReserveBudget(reserving(cost(2, 1), query_id="q"))
+        settled = charging(
+            cost(2, 1),
+            reservation_id=held.reservation_id,
+            release_id="rel",
+            query_id="q",
+            charge_ticket=ticket("q", 2, 1),
+        )
+        direct = charging(cost(2, 1), release_id="r", query_id="d", charge_ticket=ticket("d", 2, 1, "r"))
+        answers = [await stub.UpdateBudget(asked) for asked in (settled, direct)]
+        settings.current = Settings(CONFIGURATION, TicketVerifier(bytes([1] * 32)))
+        for asked, first in zip((settled, direct), answers, strict=True):
+            again = await stub.UpdateBudget(asked)
+            assert (again.replayed, list(again.levels)) == (True, list(first.levels))
+            other = pb.UpdateBudgetRequest()
+            other.CopyFrom(asked)
+            other.charge_ticket = bytes(40)
+            assert (await failure(stub.UpdateBudget(other))).info.reason == "TICKET_NOT_AUTHENTIC"
+            other.request_id = "new"
+            assert (await failure(stub.UpdateBudget(other))).info.reason == "TICKET_NOT_AUTHENTIC"
 
 
 async def test_a_charge_without_its_ticket_is_denied_and_costs_nothing(strict_stub: Stub) -> None:

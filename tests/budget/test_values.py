@@ -12,7 +12,7 @@ from tests.budget.samples import charge, reserve
     [("a",), ("a", "b", "c", "d"), ("x" * 128,), ("\u00e9" * 64,), ("{a}:*",), (" ",), ("\U0001f600",)],
 )
 def test_a_well_formed_path_is_an_account(path: tuple[str, ...]) -> None:
-    """Any NFC text of 1 to 128 bytes without slashes and control characters is a segment."""
+    """Any NFC text of 1 to 128 bytes without slashes, control and invisible characters is a segment."""
     assert path == Account.parse(path, "account.path").path
 
 
@@ -28,6 +28,10 @@ def test_a_well_formed_path_is_an_account(path: tuple[str, ...]) -> None:
         (("a", "b\x00"), "account.path[1]"),
         (("a\x7f",), "account.path[0]"),
         (("a\u0085",), "account.path[0]"),
+        (("a\u200b",), "account.path[0]"),
+        (("acme", "\u202eann"), "account.path[1]"),
+        (("\ufeffacme",), "account.path[0]"),
+        (("a\u2028",), "account.path[0]"),
         (("e\u0301",), "account.path[0]"),
         (("\ud800",), "account.path[0]"),
     ],

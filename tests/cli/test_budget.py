@@ -254,6 +254,28 @@ def test_an_account_that_is_not_there_and_a_service_that_is_not_there_are_told_a
     assert told(capsys, "show", "--account", "acme/ann", "--budget", "127.0.0.1:1", code=5)
 
 
+def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For people and for programs; the file is where the service was told, and without a place it says so."""
+    admin = ("--admin-listen", "127.0.0.1:0")
+    store, folder = f"sqlite:{tmp_path}/ledger.db", tmp_path / "archive"
+    folder.mkdir()
+    with service(tmp_path, store, *admin) as running:
+        asyncio.run(_charge_all(running.address))
+        assert running.admin_address is not None
+        sealed = told(capsys, "seal", "--root", "acme", "--admin", running.admin_address)
+        assert (3, 64, "") == (sealed["entries"], len(sealed["digest"]), sealed["archive"])
+        assert main(["budget", "seal", "--root", "acme", "--archive", "--admin", running.admin_address]) == 2
+        assert "--archive" in "".join(capsys.readouterr())
+    with service(tmp_path, store, *admin, "--archive", str(folder)) as running:
+        assert running.admin_address is not None
+        assert main(["budget", "seal", "--root", "acme", "--archive", "--admin", running.admin_address]) == 0
+        (path,) = folder.iterdir()
+        said = capsys.readouterr().out
+        assert f"3 entries of acme are sealed, moved to {path.name}" in said
+        assert sealed["digest"] in said
+        assert [] == told(capsys, "verify", "--admin", running.admin_address)["differences"]
+
+
 def test_a_ledger_that_was_tampered_with_is_found_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,6 +56,19 @@ class EchoStub:
         self._one: Any = channel.unary_unary(f"/{SERVICE}/One", **codecs)
         self._many: Any = channel.stream_stream(f"/{SERVICE}/Many", **codecs)
 
+        raw: dict[str, Any] = {"response_deserializer": StringValue.FromString}
+        self._raw_one: Any = channel.unary_unary(f"/{SERVICE}/One", **raw)
+        self._raw_many: Any = channel.stream_stream(f"/{SERVICE}/Many", **raw)
+
+    async def raw_one(self, message: bytes) -> None:
+        """Send bytes in the place of a message."""
+        await self._raw_one(message)
+
+    async def raw_many(self, *messages: bytes) -> None:
+        """Send bytes in the place of the messages of a stream."""
+        async for _ in self._raw_many(iter(messages)):
+            pass
+
     async def one(self, text: str, **options: Any) -> str:
         """Send one message; returns what comes back."""
         return str((await self._one(StringValue(value=text), **options)).value)

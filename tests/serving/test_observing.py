@@ -9,6 +9,7 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.wrappers_pb2 import StringValue
 from prometheus_client import CollectorRegistry
 
 from serving.logs import configure
@@ -17,6 +18,10 @@ from serving.observing import Ending, ObservedServer, Sight
 from serving.options import LogFormat, LogLevel
 
 from .echo import SECRET, SERVICE, EchoStub, add_echo, observed_echo
+
+# Says that a field of 127 bytes follows, and ends.
+UNDECODABLE = b"\x0a\x7f"
+ECHOED = StringValue(value="a").SerializeToString()
 
 
 @pytest.fixture
@@ -67,6 +72,20 @@ async def wait_until(holds: Any) -> None:
             await asyncio.sleep(0.01)
 
 
+async def logged_line(capfd: pytest.CaptureFixture[str]) -> Any:
+    """Return the only line of JSON that is logged; gRPC's own library writes there, too, and not in our format."""
+    said = ""
+
+    def is_there() -> bool:
+        nonlocal said
+        said += capfd.readouterr().err
+        return any(line.startswith("{") for line in said.splitlines(keepends=True) if line.endswith("\n"))
+
+    await wait_until(is_there)
+    (line,) = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    return line
+
+
 async def test_every_way_to_end_is_counted_and_none_is_changed(
     sight: Sight, registry: CollectorRegistry
 ) -> None:
@@ -89,6 +108,20 @@ async def test_a_stream_is_one_call(sight: Sight, registry: CollectorRegistry) -
         assert await code_of(echo.many("a", "refuse")) is grpc.StatusCode.FAILED_PRECONDITION
         await wait_until(lambda: ended(registry, "Many") == 2)
     assert failed(registry, "Many", "FAILED_PRECONDITION", "NOT_TODAY") == 1
+
+
+async def test_what_cannot_be_decoded_is_the_callers_fault(
+    sight: Sight, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is refused and counted as that, it is no fault of the service, and the log says nothing of it."""
+    async with observed_echo(sight) as echo:
+        for call in (echo.raw_one(UNDECODABLE), echo.raw_many(ECHOED, UNDECODABLE)):
+            assert await code_of(call) is grpc.StatusCode.INVALID_ARGUMENT
+        await wait_until(lambda: ended(registry, "One") + ended(registry, "Many") == 2)
+        assert await echo.one("a") == "a"
+    for method in ("One", "Many"):
+        assert failed(registry, method, "INVALID_ARGUMENT", "UNDECODABLE") == 1
+    assert not [each for each in caplog.records if each.levelno > logging.INFO]
 
 
 class Blind:
@@ -139,8 +172,7 @@ async def test_a_line_has_the_id_of_its_request_if_it_is_one(
     configure(LogFormat.JSON, LogLevel.INFO)
     async with observed_echo(Sight()) as echo:
         await code_of(echo.one("refuse", metadata=given))
-    # gRPC's own library writes there, too, now and then, and not in our format.
-    (line,) = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+        line = await logged_line(capfd)
     assert line.get("request_id") == logged
     assert (line["rpc"], line["code"], line["reason"]) == (
         f"{SERVICE}/One",

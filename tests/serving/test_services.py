@@ -373,3 +373,26 @@ def test_a_wrong_access_file_is_named(
     said = capsys.readouterr().err
     assert str(access) in said or complaint == "/absent"
     assert complaint in said
+
+
+async def test_bytes_that_are_no_message_are_no_fault_of_a_service(caplog: pytest.LogCaptureFixture) -> None:
+    """Alone, or in a stream that a service reads by itself: refused, and nothing is logged as failed."""
+    sight = Sight(metrics=CallMetrics(registry := CollectorRegistry()))
+    server = grpc.aio.server()
+    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer_of(POLICY), sight.before(server))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    undecodable = b"\x0a\x7f"
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        one: Any = channel.unary_unary("/gris.dp.v1.DpService/TranslateQuery")
+        many: Any = channel.stream_stream("/gris.dp.v1.DpService/AddNoise")
+        for call in (one(undecodable), many(iter([undecodable])).read()):
+            with pytest.raises(grpc.aio.AioRpcError, match="cannot be decoded") as caught:
+                await call
+            assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    await server.stop(None)
+    for method in ("TranslateQuery", "AddNoise"):
+        labels = {"grpc_service": "gris.dp.v1.DpService", "grpc_method": method}
+        told = {"code": "INVALID_ARGUMENT", "reason": "UNDECODABLE"}
+        assert registry.get_sample_value("gris_rpc_failures_total", labels | told) == 1
+    assert not [each for each in caplog.records if each.levelname in ("WARNING", "ERROR")]

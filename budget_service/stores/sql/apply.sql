@@ -59,6 +59,8 @@ BEGIN
     RETURN gris_rules.finish(gris_rules.resume_clock(draft));
   END IF;
   IF asked.limits_version <> root.limits_version THEN
+    -- Nothing was decided, so that a root that was only asked for is not there.
+    DELETE FROM gris.roots AS each WHERE each.root = asked.root AND each.last_time = 0;
     RETURN ('limits', '')::gris_rules.answer;
   END IF;
   IF asked.operation = 'change currency' THEN

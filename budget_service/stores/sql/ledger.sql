@@ -44,12 +44,13 @@ CREATE FUNCTION gris_rules.locked(wanted text) RETURNS gris.roots LANGUAGE plpgs
 DECLARE
   found_root gris.roots;
 BEGIN
-  SELECT * INTO found_root FROM gris.roots WHERE root = wanted FOR UPDATE;
-  IF NOT FOUND THEN
-    INSERT INTO gris.roots VALUES (wanted, '', 0, 0) ON CONFLICT DO NOTHING;
+  LOOP
     SELECT * INTO found_root FROM gris.roots WHERE root = wanted FOR UPDATE;
-  END IF;
-  RETURN found_root;
+    IF FOUND THEN
+      RETURN found_root;
+    END IF;
+    INSERT INTO gris.roots VALUES (wanted, '', 0, 0) ON CONFLICT DO NOTHING;
+  END LOOP;
 END $$;
 
 CREATE FUNCTION gris_rules.add_reserved(holds gris.hold[], information bigint, calls bigint)
