@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import grpc
+from cryptography.x509 import (
+    DNSName,
+    DuplicateExtension,
+    ExtensionNotFound,
+    InvalidVersion,
+    RFC822Name,
+    SubjectAlternativeName,
+    UniformResourceIdentifier,
+    UnsupportedGeneralNameType,
+    load_pem_x509_certificate,
+)
 
 from serving.tokens import TokenError
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
-_PROPERTIES = {"peer_uri": "uri", "peer_dns": "dns", "peer_email": "email"}
+_CERTIFICATE = "x509_pem_cert"
+_KINDS: Mapping[str, type[UniformResourceIdentifier] | type[DNSName] | type[RFC822Name]] = {
+    "uri": UniformResourceIdentifier,
+    "dns": DNSName,
+    "email": RFC822Name,
+}
+_UNREADABLE = (ValueError, ExtensionNotFound, DuplicateExtension, InvalidVersion, UnsupportedGeneralNameType)
+# Beyond that, those that were used least lately are read anew.
+_KNOWN_CERTIFICATES = 4096
 _SCHEME = "bearer "
 
 
 def certificate_names(context: Context) -> frozenset[str]:
     """Return the alternative names of the client's certificate, each with its kind: "uri:...", "dns:...", "email:...".
 
-    gRPC has verified the certificate during the handshake. The kind is part of the name: an authority may let anybody
-    choose an e-mail address that reads like another's URI.
+    gRPC has verified the certificate during the handshake. The names are read from the certificate itself: those that
+    gRPC tells end at the first zero byte, so that "uri:app\\0.evil.example" would pass for "uri:app". A certificate
+    whose names cannot be read has none. The kind is part of the name: an authority may let anybody choose an e-mail
+    address that reads like another's URI.
     """
-    properties = context.auth_context()
+    shown = context.auth_context().get(_CERTIFICATE, ())
+    return frozenset().union(*map(_names_in, shown))
+
+
+@lru_cache(_KNOWN_CERTIFICATES)
+def _names_in(pem: bytes) -> frozenset[str]:
+    try:
+        extensions = load_pem_x509_certificate(pem).extensions
+        named = extensions.get_extension_for_class(SubjectAlternativeName).value
+    except _UNREADABLE:
+        return frozenset()
     return frozenset(
-        f"{kind}:{name.decode('utf-8', 'replace')}"
-        for key, kind in _PROPERTIES.items()
-        for name in properties.get(key, ())
+        f"{kind}:{name}" for kind, of_kind in _KINDS.items() for name in named.get_values_for_type(of_kind)
     )
 
 

@@ -82,7 +82,8 @@ class TokenVerifier:
             raise TokenError("the token is for another audience") from None
         except jwt.InvalidIssuerError:
             raise TokenError("the token is from another issuer") from None
-        except (jwt.PyJWTError, ValueError, TypeError, UnsupportedAlgorithm):
+        # Older PyJWT lets the errors of deep nesting and of endless numbers through.
+        except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError, UnsupportedAlgorithm):
             raise TokenError("the token is not valid") from None
 
     def _claims(self, token: str) -> Mapping[str, Any]:

@@ -53,13 +53,18 @@ class Authority:
         issued = self.ca.issue_cert("127.0.0.1", "localhost")
         return self._written(name, issued.cert_chain_pems[0].bytes(), issued.private_key_pem.bytes())
 
-    def client(self, *names: x509.GeneralName, file: str = "client") -> Credentials:
-        """Write a certificate with these alternative names and return credentials that show it."""
+    def client(
+        self,
+        *names: x509.GeneralName,
+        file: str = "client",
+        extension: x509.ExtensionType | None = None,
+    ) -> Credentials:
+        """Write a certificate with these alternative names, or one extension, and return credentials that show it."""
         key = ec.generate_private_key(ec.SECP256R1())
         now = datetime.datetime.now(datetime.UTC)
         authority = x509.load_pem_x509_certificate(self.ca.cert_pem.bytes())
         signer: Any = load_pem_private_key(self.ca.private_key_pem.bytes(), None)
-        certificate = (
+        builder = (
             x509.CertificateBuilder()
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, file)]))
             .issuer_name(authority.subject)
@@ -67,9 +72,12 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - DAY)
             .not_valid_after(now + DAY)
-            .add_extension(x509.SubjectAlternativeName(names), critical=False)
-            .sign(signer, hashes.SHA256())
         )
+        if names:
+            extension = x509.SubjectAlternativeName(names)
+        if extension is not None:
+            builder = builder.add_extension(extension, critical=False)
+        certificate = builder.sign(signer, hashes.SHA256())
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         shown, kept = self._written(file, certificate.public_bytes(Encoding.PEM), private)
         return Credentials(self.ca_file, shown, kept)

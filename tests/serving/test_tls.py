@@ -8,10 +8,12 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
+from cryptography.x509 import SubjectAlternativeName, UnrecognizedExtension
 
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint
@@ -70,6 +72,33 @@ async def test_a_caller_is_known_by_every_name_and_its_kind(tmp_path: Path) -> N
     async with serving(files_of(authority)) as address:
         seen = await names(address, client)
     assert "dns:app.example.org\nemail:app@example.org\nuri:spiffe://x/app" == seen
+
+
+async def test_a_name_does_not_end_at_a_zero_byte(tmp_path: Path) -> None:
+    """An authority that signs whatever stands behind the zero byte has not said who stands before it."""
+    authority = Authority.new(tmp_path)
+    spoofed = [uri("spiffe://x/app\0.evil"), dns("app.example.org\0.evil"), email("app@example.org")]
+    async with serving(files_of(authority)) as address:
+        seen = await names(address, authority.client(*spoofed))
+    assert "dns:app.example.org\0.evil\nemail:app@example.org\nuri:spiffe://x/app\0.evil" == seen
+
+
+async def test_a_certificate_without_alternative_names_is_nobody(tmp_path: Path) -> None:
+    """Whatever its common name says."""
+    authority = Authority.new(tmp_path)
+    async with serving(files_of(authority)) as address:
+        assert "" == await names(address, authority.client(file="app.example.org"))
+
+
+def test_a_certificate_whose_names_cannot_be_read_has_none(tmp_path: Path) -> None:
+    """Also where only one of them is of a kind that nobody can read, and no call fails for it."""
+    address = b"\xa3\x00"
+    name = b"\x86\x0espiffe://x/app"
+    for names, expected in ((name, {"uri:spiffe://x/app"}), (name + address, set()), (name[:-1], set())):
+        raw = UnrecognizedExtension(SubjectAlternativeName.oid, bytes([0x30, len(names)]) + names)
+        shown = Path(str(Authority.new(tmp_path).client(extension=raw).certificate_file)).read_bytes()
+        context: Any = SimpleNamespace(auth_context=lambda pem=shown: {"x509_pem_cert": [pem]})
+        assert expected == certificate_names(context)
 
 
 async def test_strangers_do_not_come_to_speak(tmp_path: Path) -> None:

@@ -139,7 +139,19 @@ def test_another_key_another_algorithm_and_a_changed_body_are_refused(issuer: Is
 
 
 @pytest.mark.parametrize(
-    "token", ["", ".", "..", "a.b.c", "é.é.é", "\x00", "x" * 10_000, "e30.e30.e30", "[].[].[]"]
+    "token",
+    [
+        "",
+        ".",
+        "..",
+        "a.b.c",
+        "é.é.é",
+        "\x00",
+        "x" * 10_000,
+        "e30.e30.e30",
+        "[].[].[]",
+        f"{base64url(b'[' * 5800)}.e30.",
+    ],
 )
 def test_garbage_is_refused(issuer: Issuer, token: str) -> None:
     """Nothing but a TokenError comes of what is no token."""
