@@ -35,8 +35,12 @@ GRACE_SECONDS = 30.0
 # The client asks for one account unless it is told for whom; the gateway always tells.
 NOBODY = ("gateway",)
 
+# gRPC reads a request whole before anybody is asked who sent it. No question that dp_service takes is as large: its
+# texts have 200,000 characters at most, its numbers are 32,000 at most.
+MAX_REQUEST_BYTES = 2 * 2**20
+
 _OPTIONS = (
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.so_reuseport", 0),
     # By default a client that asks more often than every five minutes whether this lives is sent away.

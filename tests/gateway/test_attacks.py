@@ -18,7 +18,7 @@ from gris.dp.v1 import question_pb2
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, gateway_address
 from pinot_connector.dbapi import connect_gateway
 from pinot_connector.dbapi.errors import ProgrammingError
-from pinot_connector.errors import InvalidQuestion, ServiceRefused, ServiceUnavailable
+from pinot_connector.errors import InvalidQuestion, RefusedByPolicy, ServiceRefused, ServiceUnavailable
 from pinot_connector.questions import structured_question
 from tests.gateway.conftest import AUDIENCE, GatewayWorld, stub_of
 from tests.serving.pki import Authority, dns, email, uri
@@ -201,18 +201,25 @@ async def test_a_page_token_of_another_account_shows_nothing_of_it(gateway: Gate
 
 
 async def test_a_huge_request_is_refused_before_it_is_read(gateway: GatewayWorld) -> None:
-    """More than 16 MiB never reaches a method, and it is not taken for a spent budget."""
-    question = question_pb2.Question(sql="SELECT " + "x" * (17 * 2**20))
-    options = [("grpc.max_send_message_length", -1)]
-    credentials = gateway.analyst().for_channel()
-    async with grpc.aio.secure_channel(gateway.address, credentials, options=options) as channel:
+    """More than 2 MiB never reaches a method, and it is not taken for a spent budget."""
+    question = question_pb2.Question(sql="SELECT " + "x" * (2 * 2**20))
+    async with gateway.channel(gateway.analyst()) as channel:
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await stub_of(channel).Explain(app_pb2.ExplainRequest(question=question), timeout=10)
     assert grpc.StatusCode.RESOURCE_EXHAUSTED is error.value.code()
     assert not details_of(error.value).details
     async with AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst())) as client:
         with pytest.raises(InvalidQuestion):
-            await client.sql("SELECT " + "x" * (8 * 2**20))
+            await client.sql("SELECT " + "x" * 2**20)
+
+
+async def test_the_largest_question_is_not_too_large(gateway: GatewayWorld) -> None:
+    """As many letters of four bytes, and beside them as many numbers, as a question may have: dp_service reads it."""
+    letters, numbers = ["\U0001f600" * 1000] * 200, [2**62] * 1000
+    where: dict[str, Any] = {"article_id": letters, **{f"column_{place}": numbers for place in range(31)}}
+    async with AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst())) as client:
+        with pytest.raises((InvalidQuestion, RefusedByPolicy)):
+            await client.explain(structured_question("feedback", "article_id", k=10, where=where))
 
 
 async def test_no_engine_and_no_service_can_be_reached_through_the_gateway(gateway: GatewayWorld) -> None:
