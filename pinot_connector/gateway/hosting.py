@@ -39,7 +39,12 @@ NOBODY = ("gateway",)
 # texts have 200,000 characters at most, its numbers are 32,000 at most.
 MAX_REQUEST_BYTES = 2 * 2**20
 
+# So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, whoever sent them.
+MAX_PENDING_CALLS = 100_000
+
 _OPTIONS = (
+    ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
+    ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.so_reuseport", 0),

@@ -256,6 +256,17 @@ async def test_the_limit_holds_for_calls_that_come_at_once(gateway: GatewayWorld
     assert "app/acme/calm" == await reason_of(gateway, gateway.analyst("calm"))
 
 
+async def test_a_flood_of_strangers_cancels_nobodys_call(gateway: GatewayWorld) -> None:
+    """Each of 5000 calls at once is told that it is not let in; none is cancelled, which clients do not repeat."""
+    async with gateway.channel(gateway.nobody) as channel:
+        stub = stub_of(channel)
+        outcomes = await asyncio.gather(
+            *(stub.GetRemaining(REMAINING, timeout=60) for _ in range(5000)), return_exceptions=True
+        )
+    codes = {each.code() for each in outcomes if isinstance(each, grpc.aio.AioRpcError)}
+    assert {grpc.StatusCode.PERMISSION_DENIED} == codes
+
+
 async def test_a_client_comes_back_when_it_is_told_to(gateway: GatewayWorld) -> None:
     """Calls that change nothing are repeated by gRPC itself, after the pause that the gateway names."""
     credentials = gateway.analyst()
