@@ -41,6 +41,9 @@ MAX_REQUEST_BYTES = 2 * 2**20
 
 # So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, whoever sent them.
 MAX_PENDING_CALLS = 100_000
+# Of one connection.
+MAX_STREAMS = 256
+SLOWEST_CALL_SECONDS = 300
 
 _OPTIONS = (
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
@@ -50,6 +53,10 @@ _OPTIONS = (
     ("grpc.so_reuseport", 0),
     # By default a client that asks more often than every five minutes whether this lives is sent away.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
+    # Requests are read before it is known who calls: a connection holds no more of them than are served at once, and
+    # none for ever when its time is over.
+    ("grpc.max_concurrent_streams", MAX_STREAMS),
+    ("grpc.max_connection_age_grace_ms", 1000 * SLOWEST_CALL_SECONDS),
 )
 
 
