@@ -41,8 +41,6 @@ MAX_REQUEST_BYTES = 2 * 2**20
 
 # So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, whoever sent them.
 MAX_PENDING_CALLS = 100_000
-# Of one connection.
-MAX_STREAMS = 256
 SLOWEST_CALL_SECONDS = 300
 
 _OPTIONS = (
@@ -53,9 +51,7 @@ _OPTIONS = (
     ("grpc.so_reuseport", 0),
     # By default a client that asks more often than every five minutes whether this lives is sent away.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
-    # Requests are read before it is known who calls: a connection holds no more of them than are served at once, and
-    # none for ever when its time is over.
-    ("grpc.max_concurrent_streams", MAX_STREAMS),
+    # A call that is never finished does not outlive its connection for ever.
     ("grpc.max_connection_age_grace_ms", 1000 * SLOWEST_CALL_SECONDS),
 )
 
