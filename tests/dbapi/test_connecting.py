@@ -88,6 +88,8 @@ def fake_pinot() -> Iterator[FakePinot]:
     fake.replies = {re.sub(r"/t\b|/t(?=_)", "/feedback", path): reply for path, reply in fake.replies.items()}
     fake.replies["/behind/a/proxy/query/sql"] = answer
     fake.replies["/tables/feedback"] = {"OFFLINE": {"tableName": "feedback_OFFLINE"}}
+    texts = [{"name": name, "dataType": "STRING"} for name in ("cohort", "member_id")]
+    fake.replies["/tables/feedback/schema"] = {"dimensionFieldSpecs": texts}
     with fake.serving():
         yield fake
 
