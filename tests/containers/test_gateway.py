@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pytest
-from gris.dp.v1.question_pb2 import Question
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
@@ -17,7 +17,6 @@ from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint
 from pinot_connector.errors import GrisError, ServiceRefused
 from pinot_connector.questions import structured_question
-from pinot_connector.results import PrivateResult
 from tests.containers.conftest import TABLE
 from tests.containers.images import build_service
 from tests.containers.stack import IMAGE_USER, PORT, Placed, Services, placed
@@ -40,6 +39,8 @@ history: {{file: /var/lib/gris/history.sqlite}}
 limits: {{per_second: 100, burst: 100}}
 """
 BACK_SECONDS = 60.0
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -107,18 +108,18 @@ async def test_a_paid_answer_is_fetched_when_the_gateway_is_back(gateway: Reache
     async with gateway.asking(gateway.gina) as gina:
         told, before = await gina.ask(question, request_id=name), await gina.remaining()
     await take_away(gateway.placed, killed=killed)
-    again = await _answered(gateway, question, name)
-    async with gateway.asking(gateway.gina) as gina:
-        after = await gina.remaining()
+    again = await _answered(gateway, lambda gina: gina.ask(question, request_id=name))
+    # The result was kept here; for the budget the gateway has to have found the services again.
+    after = await _answered(gateway, lambda gina: gina.remaining())
     assert again.rows == told.rows
     assert [level.spent for level in after] == [level.spent for level in before]
 
 
-async def _answered(gateway: Reached, question: Question, name: str) -> PrivateResult:
+async def _answered(gateway: Reached, ask: Callable[[AsyncGatewayClient], Awaitable[Answer]]) -> Answer:
     async with asyncio.timeout(BACK_SECONDS):
         while True:
             try:
                 async with gateway.asking(gateway.gina) as gina:
-                    return await gina.ask(question, request_id=name)
+                    return await ask(gina)
             except GrisError:
                 await asyncio.sleep(0.2)
