@@ -133,7 +133,9 @@ def _set_of_keys(path: Path, content: bytes) -> tuple[_Key, ...]:
     entries = [entry for entry in json.loads(content)["keys"] if entry.get("use", "sig") == "sig"]
     if not entries:
         # What a deployment begins with: nobody is believed before it is said who.
-        raise SecurityError(f"{path}: a JWKS without a key for signatures: replace it by your issuer's public keys")
+        raise SecurityError(
+            f"{path}: a JWKS without a key for signatures: replace it by your issuer's public keys"
+        )
     # A shared secret could be guessed, and whoever has a private key signs for everybody: neither belongs here.
     if any(entry.get("kty") == "oct" or "d" in entry for entry in entries):
         raise ValueError
