@@ -47,8 +47,8 @@ class RawLine:
 
         What it does not take is given up once it has been quiet for so long.
         """
-        framed = b"\0" + len(message).to_bytes(4, "big") + message
-        left = {stream: framed[: len(framed) - withheld] for stream in streams}
+        framed = memoryview(b"\0" + len(message).to_bytes(4, "big") + message)
+        left = dict.fromkeys(streams, framed[: len(framed) - withheld])
         sent = 0
         while left:
             before = sent
@@ -92,12 +92,12 @@ class RawLine:
             return False
         return True
 
-    def _send_some(self, stream: int, content: bytes) -> int:
+    def _send_some(self, stream: int, content: memoryview) -> int:
         if stream in self.ended:
             return 0
         room = min(self.http.local_flow_control_window(stream), self.http.max_outbound_frame_size)
         if room and content:
-            self.http.send_data(stream, content[:room])
+            self.http.send_data(stream, bytes(content[:room]))
             self._flush()
         return min(room, len(content))
 
