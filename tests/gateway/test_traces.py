@@ -10,7 +10,6 @@ from gris.app.v1 import app_pb2
 
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Endpoint
-from pinot_connector.questions import structured_question
 from tests.connector.world import write_small
 from tests.gateway.conftest import stub_of, write_configuration
 from tests.serving.collector import ENDPOINT, collecting
@@ -18,15 +17,14 @@ from tests.serving.pki import Authority, Issuer, uri
 from tests.serving.processes import budget_words, dp_words, process
 
 THEIRS = "0af7651916cd43dd8448eb211c80319c"
-QUESTION = structured_question("small", "element", k=3)
 
 
-async def explained(address: str, authority: Authority) -> None:
+async def asked(address: str, authority: Authority) -> None:
     """Ask as an outsider who names a trace, and state and baggage with it."""
     ana = authority.client(uri("spiffe://example.org/ana"), file="ana")
     said = (("traceparent", f"00-{THEIRS}-b7ad6b7169203331-01"), ("tracestate", "v=1"), ("baggage", "w=1"))
     async with open_channel(Endpoint(address, ana)) as channel:
-        await stub_of(channel).Explain(app_pb2.ExplainRequest(question=QUESTION), metadata=said, timeout=20)
+        await stub_of(channel).GetCatalog(app_pb2.GetCatalogRequest(), metadata=said, timeout=20)
 
 
 async def test_an_outsiders_trace_ends_at_the_gateway(
@@ -46,9 +44,9 @@ async def test_an_outsiders_trace_ends_at_the_gateway(
             )
             config = write_configuration(tmp_path, authority, issuer, dp, budget)
             ready = opened.enter_context(process("pinot_connector.gateway", ["--config", config], log))
-            await explained(ready["address"], authority)
-    (outer,) = (span for span in collector.spans("gateway") if span.name.endswith("/Explain"))
-    (inner,) = (span for span in collector.spans("dp_service") if span.name.endswith("/EstimateCost"))
+            await asked(ready["address"], authority)
+    (outer,) = (span for span in collector.spans("gateway") if span.name.endswith("/GetCatalog"))
+    (inner,) = (span for span in collector.spans("dp_service") if span.name.endswith("/GetCatalog"))
     assert (b"", [THEIRS]) == (outer.parent_span_id, [link.trace_id.hex() for link in outer.links])
     assert THEIRS != outer.trace_id.hex()
     assert (outer.trace_id, outer.span_id) == (inner.trace_id, inner.parent_span_id)
