@@ -129,7 +129,7 @@ async def test_a_call_without_a_request_is_told_so(tmp_path: Path) -> None:
     async with impatient(tmp_path, most=1) as server, grpc.aio.insecure_channel(server.address) as channel:
         call: Any = channel.stream_unary(ONE)
         with pytest.raises(grpc.aio.AioRpcError) as error:
-            await call(iter(()), metadata=server.metadata("ana"))
+            await call(iter(()), metadata=server.metadata("ana"), timeout=20)
     assert grpc.StatusCode.INVALID_ARGUMENT is error.value.code()
 
 
