@@ -114,8 +114,8 @@ rolling: $(VENV)/.dev ## restart two replicas of each service in turn, 40 times,
 fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
 	$(BIN)/python -m tests.fuzz
 
-bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot asks PINOT_BROKER
-	$(BIN)/python -m bench.path --engine $(ENGINE)
+bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot, BENCH="--events 1000000"
+	$(BIN)/python -m bench.path --engine $(ENGINE) $(BENCH)
 
 bench-noise: $(VENV)/.bench ## exact noise beside numpy, OpenDP and PyDP, and memory at 10^7
 	$(BIN)/python -m bench.noise

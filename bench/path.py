@@ -2,6 +2,7 @@
 
     python -m bench.path --engine duckdb
     python -m bench.path --engine pinot        # PINOT_BROKER and PINOT_CONTROLLER, or a cluster that it starts
+    python -m bench.path --engine pinot --events 1000000    # a made-up table of that size, in place of a real one
 
 1, 8 and 32 callers ask, in turns with as many who ask the engine alone, in one process, so that a slow moment of the
 machine meets both. Figures are medians over all questions, ratios are medians over the turns. Every private question
@@ -33,16 +34,15 @@ import pinotdb
 
 from bench.cpu import cpu_seconds
 from bench.stages import TimedSteps
+from bench.tables import Table, engagement, feedback
 from deploy.pinot.cluster import PinotCluster, Ports
-from examples.load import TABLES, load
+from examples.load import load
 from pinot_connector import structured_question
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-TABLE = "cofacts_feedback"
 CALLERS = (1, 8, 32)
 TURNS = 5
 WARM_UP = 100
@@ -54,7 +54,6 @@ accounts:
   - path: [bench, "*"]
     limit: {information: 1000000000, calls: 1000000000}
 """
-QUESTION = structured_question(TABLE, "article_id", k=10)
 
 Ask = Callable[[], object]
 
@@ -93,9 +92,10 @@ class Figures:
 class Engines:
     """The engine of the private path, and how somebody asks who goes round it: each caller with a client of its own.
 
-    `warm_up` asks what a controller is asked for each question, many times.
+    All ask about one `table`. `warm_up` asks what a controller is asked for each question, many times.
     """
 
+    table: Table
     private: Engine
     alone: Callable[[str], Ask]
     warm_up: Callable[[], None] = lambda: None
@@ -108,10 +108,15 @@ def main() -> None:
     )
     parser.add_argument("--engine", choices=["duckdb", "pinot"], default="duckdb")
     parser.add_argument("--questions", type=int, default=100, help="in each turn, all callers together")
+    parser.add_argument(
+        "--events", type=int, help="rows of a made-up table; without it, a real one of 74,000"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with _engines(options.engine) as engines:
-        found = asyncio.run(_measure(engines, options.questions))
+    with tempfile.TemporaryDirectory() as folder:
+        table = feedback() if options.events is None else engagement(options.events, Path(folder))
+        with _engines(options.engine, table) as engines:
+            found = asyncio.run(_measure(engines, options.questions))
     if options.json:
         print(json.dumps([asdict(each) for each in found]))
     else:
@@ -138,7 +143,7 @@ def _print(engine: str, found: list[Figures]) -> None:
 async def _measure(engines: Engines, questions: int) -> list[Figures]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        (folder / "policy.yaml").write_text(_policy_with_fresh_noise())
+        (folder / "policy.yaml").write_text(engines.table.policy)
         (folder / "budget.yaml").write_text(BUDGET)
         services = EmbeddedServices(
             policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder
@@ -152,13 +157,14 @@ async def _with_callers(
     services: EmbeddedServices, engines: Engines, callers: int, questions: int
 ) -> Figures:
     steps = TimedSteps(services.dp_address, services.budget_address, engines.private)
+    question = structured_question(engines.table.name, "article_id", k=10)
     with ThreadPoolExecutor(callers) as threads:
         loop = asyncio.get_running_loop()
-        text = await steps.rendered(QUESTION, engines.private.dialect)
+        text = await steps.rendered(question, engines.private.dialect)
         clients = [engines.alone(text) for _ in range(callers)]
 
         async def private(_: int) -> object:
-            return await steps.ask(QUESTION)
+            return await steps.ask(question)
 
         async def alone(caller: int) -> object:
             return await loop.run_in_executor(threads, clients[caller])
@@ -211,44 +217,39 @@ def _mean_cpu_ms(turns: list[Turn]) -> dict[str, float]:
     return {name: statistics.mean(turn.cpu[name] for turn in turns) * 1e3 for name in turns[0].cpu}
 
 
-def _policy_with_fresh_noise() -> str:
-    text = (EXAMPLES / "policy.yaml").read_text()
-    return text.replace("    member: member_id\n", "    member: member_id\n    consistency: fresh\n")
-
-
 @contextmanager
-def _engines(name: str) -> Iterator[Engines]:
+def _engines(name: str, table: Table) -> Iterator[Engines]:
     with ExitStack() as stack:
-        engines = _duckdb() if name == "duckdb" else _pinot(*_addresses(stack))
+        engines = _duckdb(table) if name == "duckdb" else _pinot(table, *_addresses(stack, table))
         try:
             yield engines
         finally:
             engines.private.close()
 
 
-def _duckdb() -> Engines:
-    path = TABLES[TABLE]
+def _duckdb(table: Table) -> Engines:
     database = duckdb.connect()
-    database.execute(f"CREATE VIEW {TABLE} AS SELECT * FROM '{path}'")  # noqa: S608 - our own file
+    database.execute(f"CREATE VIEW {table.name} AS SELECT * FROM '{table.parquet}'")  # noqa: S608 - our own file
 
     def client(sql: str) -> Ask:
         cursor = database.cursor()
         return lambda: cursor.execute(sql).fetchall()
 
-    return Engines(DuckDBEngine({TABLE: path}), client)
+    return Engines(table, DuckDBEngine({table.name: table.parquet}), client)
 
 
-def _addresses(stack: ExitStack) -> tuple[str, str]:
+def _addresses(stack: ExitStack, table: Table) -> tuple[str, str]:
     """Return broker and controller of the cluster that the environment names, or of one that is started."""
     if "PINOT_BROKER" in os.environ:
         return os.environ["PINOT_BROKER"], os.environ["PINOT_CONTROLLER"]
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     cluster = stack.enter_context(PinotCluster(2, directory=folder, ports=Ports.free(2)))
-    load(TABLES[TABLE], TABLE, controller=cluster.controller_url, broker=cluster.broker_url)
+    to = {"controller": cluster.controller_url, "broker": cluster.broker_url}
+    load(table.parquet, table.name, segments=table.segments, **to)
     return cluster.broker_url, cluster.controller_url
 
 
-def _pinot(broker: str, controller: str) -> Engines:
+def _pinot(table: Table, broker: str, controller: str) -> Engines:
     address = urlsplit(broker)
 
     def client(sql: str) -> Ask:
@@ -262,9 +263,9 @@ def _pinot(broker: str, controller: str) -> Engines:
     def warm_up() -> None:
         with httpx.Client(base_url=controller) as http:
             for _ in range(CONTROLLER_WARM_UP):
-                http.get(f"/segments/{TABLE}_OFFLINE/crc").raise_for_status()
+                http.get(f"/segments/{table.name}_OFFLINE/crc").raise_for_status()
 
-    return Engines(PinotEngine(controller=controller, broker=broker), client, warm_up)
+    return Engines(table, PinotEngine(controller=controller, broker=broker), client, warm_up)
 
 
 if __name__ == "__main__":

@@ -4,69 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import grpc
 import pytest
 import pytest_asyncio
 from google.protobuf.timestamp_pb2 import Timestamp
 from gris.budget.v1 import budget_pb2 as pb
-from gris.budget.v1 import budget_pb2_grpc
 
-from budget_service import calls
-from budget_service.configuration import AccountEntry, Configuration
+from budget_service.configuration import AccountEntry
 from budget_service.hosting import ListenError, serving
-from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
-from budget_service.ledger.values import MAX_AMOUNT, Cost
-from budget_service.settings import LiveSettings, Settings
-from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
-from budget_service.stores.sqlite import SqliteStore
-from budget_service.tickets import Release, TicketVerifier
+from budget_service.ledger.values import MAX_AMOUNT
 from tests.budget.client import (
     PATH,
     account,
     charging,
-    connected,
     cost,
     failure,
     releasing,
     reserving,
 )
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import OTHER_UNIT, UNIT, SteppedClock
-
-Stub: TypeAlias = "budget_pb2_grpc.BudgetServiceAsyncStub"
-
-CONFIGURATION = Configuration.model_validate(
-    {
-        "create_at_first_use": True,
-        "accounts": [
-            {"path": ["acme"], "limit": {"information": 15, "calls": 9}, "window": "never"},
-            {"path": ["acme", "*"], "limit": {"information": 10, "calls": 5}},
-            {"path": ["watched"], "limit": {"information": 1, "calls": 1}, "mode": "track", "window": "day"},
-        ],
-    }
-)
-TICKETS = TicketVerifier(bytes(32))
-SETTINGS = LiveSettings(Settings(CONFIGURATION))
-STRICT = LiveSettings(Settings(CONFIGURATION, TICKETS))
+from tests.budget.samples import OTHER_UNIT, SteppedClock
+from tests.budget.served import CONFIGURATION, SETTINGS, Stub, served
 
 
 @pytest_asyncio.fixture
 async def stub(tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Stub]:
     """Serve a ledger in SQLite on a clock that stands still."""
-    store = SqliteStore.open(tmp_path / "ledger.db", clock)
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with served(tmp_path, clock) as stub:
         yield stub
-    await store.close()
 
 
 async def test_a_question_is_reserved_settled_and_seen(stub: Stub, clock: SteppedClock) -> None:
@@ -334,240 +303,11 @@ async def test_of_many_clients_who_want_the_last_unit_one_wins(stub: Stub) -> No
     assert {grpc.StatusCode.RESOURCE_EXHAUSTED} == {each.code() for each in refused}
 
 
-@dataclass
-class TroubledStore(MemoryStore):
-    """A store that waits before it works, or fails."""
-
-    trouble: Exception | None = None
-    gate: asyncio.Event | None = None
-    started: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def apply(self, request: Request) -> Answer:
-        """Wait, fail or work."""
-        if self.trouble is not None:
-            raise self.trouble
-        self.started.set()
-        if self.gate is not None:
-            await self.gate.wait()
-        return await super().apply(request)
-
-
-@pytest.mark.parametrize(
-    ("trouble", "code", "reason"),
-    [
-        (StoreUnavailableError("down"), grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE"),
-        (OutcomeUnknownError("lost"), grpc.StatusCode.UNAVAILABLE, "OUTCOME_UNKNOWN"),
-        (RuntimeError("a fault that speaks of acme"), grpc.StatusCode.INTERNAL, "INTERNAL"),
-    ],
-)
-async def test_a_store_in_trouble_is_never_an_allow(
-    clock: SteppedClock,
-    trouble: Exception,
-    code: grpc.StatusCode,
-    reason: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """Whether it had an effect is told by the reason; a fault says nothing of itself, not even in the log."""
-    store = TroubledStore(clock, trouble=trouble)
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
-        error = await failure(stub.ReserveBudget(reserving()))
-        assert (code, reason) == (error.code, error.info.reason)
-        assert "acme" not in error.message
-        assert caplog.records
-        assert "acme" not in caplog.text
-        store.trouble = None
-        assert (await stub.ReserveBudget(reserving())).reservation_id
-
-
 async def test_thousands_of_calls_at_once_are_all_answered(stub: Stub) -> None:
     """gRPC itself would cancel some of them without a reason."""
     asked = [charging(cost(0, 0), path=("acme", str(index % 50))) for index in range(4000)]
     answers = await asyncio.gather(*(stub.UpdateBudget(message) for message in asked))
     assert all(answer.charged == cost(0, 0) for answer in answers)
-
-
-async def test_more_calls_than_may_run_are_told_so(
-    clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """UNAVAILABLE with a reason, and without an effect."""
-    monkeypatch.setattr(calls, "MAX_RUNNING", 1)
-    store = TroubledStore(clock, gate=asyncio.Event())
-    assert store.gate is not None
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
-        first = asyncio.ensure_future(stub.UpdateBudget(charging()))
-        await store.started.wait()
-        error = await failure(stub.UpdateBudget(charging()))
-        assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
-        assert error.retry is not None
-        assert error.retry.retry_delay.seconds == 1
-        store.gate.set()
-        assert (await first).charged == cost(4, 1)
-    assert len(store.entries) == 1
-
-
-class SlowConnection(sqlite3.Connection):
-    """A connection on whose commits the disk lets wait."""
-
-    begun = threading.Event()
-    gate = threading.Event()
-
-    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        """Wait before a commit of the ledger."""
-        if sql == "COMMIT" and threading.current_thread() is not threading.main_thread():
-            self.begun.set()
-            self.gate.wait()
-        return super().execute(sql, *parameters)
-
-
-@pytest_asyncio.fixture
-async def slow_stub(
-    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Stub]:
-    """Serve a ledger whose commits wait for `SlowConnection.gate`."""
-    SlowConnection.begun.clear()
-    SlowConnection.gate.clear()
-    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=SlowConnection))
-    store = SqliteStore.open(tmp_path / "ledger.db", clock)
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
-        yield stub
-    await store.close()
-
-
-async def gives_up(call: grpc.aio.UnaryUnaryCall[Any, Any]) -> None:
-    """See that a call ends with its deadline."""
-    with pytest.raises(grpc.aio.AioRpcError) as late:
-        await call
-    assert late.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
-
-
-async def test_a_deadline_does_not_interrupt_a_commit(slow_stub: Stub) -> None:
-    """The caller gives up; the charge is made, and its repeat finds it. One that still waited has no effect."""
-    asked, behind = charging(request_id="id"), charging(request_id="behind")
-    late = asyncio.ensure_future(gives_up(slow_stub.UpdateBudget(asked, timeout=0.4)))
-    await asyncio.to_thread(SlowConnection.begun.wait)
-    await asyncio.gather(late, gives_up(slow_stub.UpdateBudget(behind, timeout=0.2)))
-    SlowConnection.gate.set()
-    again = await slow_stub.UpdateBudget(asked)
-    assert again.replayed
-    assert cost(4, 1) == again.levels[-1].spent
-    assert not (await slow_stub.UpdateBudget(behind)).replayed
-
-
-async def test_callers_who_give_up_do_not_add_up(slow_stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the disk hangs: what nobody waits for any more takes no place from those who do."""
-    monkeypatch.setattr(calls, "MAX_RUNNING", 2)
-    first = slow_stub.UpdateBudget(charging(request_id="first"))
-    await asyncio.to_thread(SlowConnection.begun.wait)
-    for _ in range(5):
-        await gives_up(slow_stub.UpdateBudget(charging(cost(1, 1)), timeout=0.05))
-    SlowConnection.gate.set()
-    assert (await first).levels[-1].spent == cost(4, 1)
-    # It comes after whatever was left in the line.
-    assert (await slow_stub.UpdateBudget(charging(cost(2, 1)))).levels[-1].spent == cost(6, 2)
-
-
-async def test_a_stop_finishes_what_has_begun(clock: SteppedClock) -> None:
-    """A charge that is under way when the server stops is made and answered."""
-    store = TroubledStore(clock, gate=asyncio.Event())
-    assert store.gate is not None
-    async with AsyncExitStack() as clients:
-        async with serving(store, SETTINGS, "127.0.0.1:0") as address:
-            stub = await clients.enter_async_context(connected(address))
-            call = asyncio.ensure_future(stub.UpdateBudget(charging()))
-            await store.started.wait()
-            asyncio.get_running_loop().call_later(0.2, store.gate.set)
-        assert (await call).charged == cost(4, 1)
-
-
-@pytest_asyncio.fixture
-async def strict_stub(clock: SteppedClock) -> AsyncIterator[Stub]:
-    """Serve a ledger that demands tickets."""
-    store = MemoryStore(clock)
-    async with serving(store, STRICT, "127.0.0.1:0") as address, connected(address) as stub:
-        yield stub
-
-
-def ticket(query_id: str, information: int, calls: int, release_id: str = "rel") -> bytes:
-    """Return dp_service's ticket for a release."""
-    return TICKETS.ticket(Release(release_id, query_id, Cost(information, calls), UNIT))
-
-
-async def test_a_ticket_is_checked_against_the_reservations_question(strict_stub: Stub) -> None:
-    """Whether or not the client repeats the question; and a repeat of the charge still finds its answer."""
-    for query_id in ("", "q"):
-        held = await strict_stub.ReserveBudget(reserving(cost(2, 1), query_id="q"))
-        asked = charging(
-            cost(2, 1),
-            reservation_id=held.reservation_id,
-            release_id="rel",
-            query_id=query_id,
-            charge_ticket=ticket("q", 2, 1),
-        )
-        await strict_stub.UpdateBudget(asked)
-        assert (await strict_stub.UpdateBudget(asked)).replayed
-
-
-async def test_a_repeat_finds_its_answer_though_its_ticket_key_was_dropped(any_store: Store) -> None:
-    """With the same ticket and the same content; a new charge, or another one under its id, is denied."""
-    settings = LiveSettings(STRICT.current)
-    async with serving(any_store, settings, "127.0.0.1:0") as address, connected(address) as stub:
-        held = await stub.ReserveBudget(reserving(cost(2, 1), query_id="q"))
-        settled = charging(
-            cost(2, 1),
-            reservation_id=held.reservation_id,
-            release_id="rel",
-            query_id="q",
-            charge_ticket=ticket("q", 2, 1),
-        )
-        direct = charging(cost(2, 1), release_id="r", query_id="d", charge_ticket=ticket("d", 2, 1, "r"))
-        answers = [await stub.UpdateBudget(asked) for asked in (settled, direct)]
-        settings.current = Settings(CONFIGURATION, TicketVerifier(bytes([1] * 32)))
-        for asked, first in zip((settled, direct), answers, strict=True):
-            again = await stub.UpdateBudget(asked)
-            assert (again.replayed, list(again.levels)) == (True, list(first.levels))
-            other = pb.UpdateBudgetRequest()
-            other.CopyFrom(asked)
-            other.charge_ticket = bytes(40)
-            assert (await failure(stub.UpdateBudget(other))).info.reason == "TICKET_NOT_AUTHENTIC"
-            other.request_id = "new"
-            assert (await failure(stub.UpdateBudget(other))).info.reason == "TICKET_NOT_AUTHENTIC"
-
-
-async def test_a_charge_without_its_ticket_is_denied_and_costs_nothing(strict_stub: Stub) -> None:
-    """A lower cost, another question, another release, no ticket: nothing is charged, the reservation stays."""
-    held = await strict_stub.ReserveBudget(reserving(cost(4, 2), query_id="q"))
-    id_ = held.reservation_id
-    for asked in (
-        charging(cost(1, 1), reservation_id=id_, release_id="rel", charge_ticket=ticket("q", 4, 2)),
-        charging(cost(4, 2), reservation_id=id_, release_id="rel", charge_ticket=ticket("other", 4, 2)),
-        charging(cost(4, 2), reservation_id=id_, release_id="other", charge_ticket=ticket("q", 4, 2)),
-        charging(cost(4, 2), reservation_id=id_, release_id="rel"),
-        charging(cost(4, 2), release_id="rel", charge_ticket=ticket("q", 4, 2)),
-        charging(cost(4, 2)),
-    ):
-        error = await failure(strict_stub.UpdateBudget(asked))
-        assert (error.code, error.info.reason) == (grpc.StatusCode.PERMISSION_DENIED, "TICKET_NOT_AUTHENTIC")
-    state = (await strict_stub.GetBudget(pb.GetBudgetRequest(account=account()))).levels[1]
-    assert (
-        (state.spent.information, state.spent.calls),
-        (state.reserved.information, state.reserved.calls),
-    ) == ((0, 0), (4, 2))
-    direct = charging(cost(4, 2), release_id="rel", query_id="q", charge_ticket=ticket("q", 4, 2))
-    assert cost(4, 2) == (await strict_stub.UpdateBudget(direct)).charged
-
-
-async def test_a_ticket_of_one_question_does_not_settle_another(strict_stub: Stub) -> None:
-    """Saying the ticket's question beside another question's reservation is refused."""
-    held = await strict_stub.ReserveBudget(reserving(cost(4, 2), query_id="q"))
-    asked = charging(
-        cost(1, 1),
-        reservation_id=held.reservation_id,
-        release_id="rel",
-        query_id="cheap",
-        charge_ticket=ticket("cheap", 1, 1),
-    )
-    error = await failure(strict_stub.UpdateBudget(asked))
-    assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("query_id",))
 
 
 async def test_a_taken_port_is_refused(clock: SteppedClock) -> None:

@@ -20,8 +20,8 @@ from budget_service.stores.sqlite import SqliteStore
 from tests.budget.client import charging, connected, cost, failure
 from tests.budget.conftest import closing
 from tests.budget.samples import SteppedClock, charge
+from tests.budget.served import SETTINGS
 from tests.budget.test_process import NOT_SERVING, SERVING, health_becomes
-from tests.budget.test_service import SETTINGS
 
 SHORT_SECONDS = 0.2
 

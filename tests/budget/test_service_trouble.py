@@ -1,0 +1,172 @@
+"""The service while its store fails, is slow or hangs, and while its callers leave or are too many."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import pytest_asyncio
+
+from budget_service import calls
+from budget_service.hosting import serving
+from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.requests import Request
+from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
+from budget_service.stores.sqlite import SqliteStore
+from tests.budget.client import (
+    charging,
+    connected,
+    cost,
+    failure,
+    reserving,
+)
+from tests.budget.memory_store import MemoryStore
+from tests.budget.samples import SteppedClock
+from tests.budget.served import SETTINGS, Stub
+
+
+@dataclass
+class TroubledStore(MemoryStore):
+    """A store that waits before it works, or fails."""
+
+    trouble: Exception | None = None
+    gate: asyncio.Event | None = None
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def apply(self, request: Request) -> Answer:
+        """Wait, fail or work."""
+        if self.trouble is not None:
+            raise self.trouble
+        self.started.set()
+        if self.gate is not None:
+            await self.gate.wait()
+        return await super().apply(request)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code", "reason"),
+    [
+        (StoreUnavailableError("down"), grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE"),
+        (OutcomeUnknownError("lost"), grpc.StatusCode.UNAVAILABLE, "OUTCOME_UNKNOWN"),
+        (RuntimeError("a fault that speaks of acme"), grpc.StatusCode.INTERNAL, "INTERNAL"),
+    ],
+)
+async def test_a_store_in_trouble_is_never_an_allow(
+    clock: SteppedClock,
+    trouble: Exception,
+    code: grpc.StatusCode,
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whether it had an effect is told by the reason; a fault says nothing of itself, not even in the log."""
+    store = TroubledStore(clock, trouble=trouble)
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+        error = await failure(stub.ReserveBudget(reserving()))
+        assert (code, reason) == (error.code, error.info.reason)
+        assert "acme" not in error.message
+        assert caplog.records
+        assert "acme" not in caplog.text
+        store.trouble = None
+        assert (await stub.ReserveBudget(reserving())).reservation_id
+
+
+async def test_more_calls_than_may_run_are_told_so(
+    clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """UNAVAILABLE with a reason, and without an effect."""
+    monkeypatch.setattr(calls, "MAX_RUNNING", 1)
+    store = TroubledStore(clock, gate=asyncio.Event())
+    assert store.gate is not None
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+        first = asyncio.ensure_future(stub.UpdateBudget(charging()))
+        await store.started.wait()
+        error = await failure(stub.UpdateBudget(charging()))
+        assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
+        assert error.retry is not None
+        assert error.retry.retry_delay.seconds == 1
+        store.gate.set()
+        assert (await first).charged == cost(4, 1)
+    assert len(store.entries) == 1
+
+
+class SlowConnection(sqlite3.Connection):
+    """A connection on whose commits the disk lets wait."""
+
+    begun = threading.Event()
+    gate = threading.Event()
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        """Wait before a commit of the ledger."""
+        if sql == "COMMIT" and threading.current_thread() is not threading.main_thread():
+            self.begun.set()
+            self.gate.wait()
+        return super().execute(sql, *parameters)
+
+
+@pytest_asyncio.fixture
+async def slow_stub(
+    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Stub]:
+    """Serve a ledger whose commits wait for `SlowConnection.gate`."""
+    SlowConnection.begun.clear()
+    SlowConnection.gate.clear()
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=SlowConnection))
+    store = SqliteStore.open(tmp_path / "ledger.db", clock)
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+        yield stub
+    await store.close()
+
+
+async def gives_up(call: grpc.aio.UnaryUnaryCall[Any, Any]) -> None:
+    """See that a call ends with its deadline."""
+    with pytest.raises(grpc.aio.AioRpcError) as late:
+        await call
+    assert late.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_a_deadline_does_not_interrupt_a_commit(slow_stub: Stub) -> None:
+    """The caller gives up; the charge is made, and its repeat finds it. One that still waited has no effect."""
+    asked, behind = charging(request_id="id"), charging(request_id="behind")
+    late = asyncio.ensure_future(gives_up(slow_stub.UpdateBudget(asked, timeout=0.4)))
+    await asyncio.to_thread(SlowConnection.begun.wait)
+    await asyncio.gather(late, gives_up(slow_stub.UpdateBudget(behind, timeout=0.2)))
+    SlowConnection.gate.set()
+    again = await slow_stub.UpdateBudget(asked)
+    assert again.replayed
+    assert cost(4, 1) == again.levels[-1].spent
+    assert not (await slow_stub.UpdateBudget(behind)).replayed
+
+
+async def test_callers_who_give_up_do_not_add_up(slow_stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the disk hangs: what nobody waits for any more takes no place from those who do."""
+    monkeypatch.setattr(calls, "MAX_RUNNING", 2)
+    first = slow_stub.UpdateBudget(charging(request_id="first"))
+    await asyncio.to_thread(SlowConnection.begun.wait)
+    for _ in range(5):
+        await gives_up(slow_stub.UpdateBudget(charging(cost(1, 1)), timeout=0.05))
+    SlowConnection.gate.set()
+    assert (await first).levels[-1].spent == cost(4, 1)
+    # It comes after whatever was left in the line.
+    assert (await slow_stub.UpdateBudget(charging(cost(2, 1)))).levels[-1].spent == cost(6, 2)
+
+
+async def test_a_stop_finishes_what_has_begun(clock: SteppedClock) -> None:
+    """A charge that is under way when the server stops is made and answered."""
+    store = TroubledStore(clock, gate=asyncio.Event())
+    assert store.gate is not None
+    async with AsyncExitStack() as clients:
+        async with serving(store, SETTINGS, "127.0.0.1:0") as address:
+            stub = await clients.enter_async_context(connected(address))
+            call = asyncio.ensure_future(stub.UpdateBudget(charging()))
+            await store.started.wait()
+            asyncio.get_running_loop().call_later(0.2, store.gate.set)
+        assert (await call).charged == cost(4, 1)
