@@ -68,7 +68,10 @@ MALFORMED = {
     "cast of a literal": (where("day = CAST('2019-01-01' AS DATE)"), A_FUNCTION),
     "double colon": (where("article_id::varchar = 'x'"), "a cast or a parameter"),
     "subquery in FROM": (PLAIN.replace("engagement", "(SELECT * FROM engagement)"), A_FUNCTION),
-    "subquery in IN": (where("article_id IN (SELECT article_id FROM engagement)"), "QUERY in IN"),
+    "subquery in IN": (
+        where("article_id IN (SELECT article_id FROM engagement)"),
+        "a subquery is not accepted",
+    ),
     "EXISTS": (where("EXISTS (SELECT 1)"), A_FUNCTION),
     "CTE": (f"WITH x AS (SELECT 1) {PLAIN}", "begins with SELECT"),
     "UNION": (f"{PLAIN} UNION ALL {PLAIN}", "a statement other than one plain SELECT"),
@@ -92,7 +95,7 @@ MALFORMED = {
     "MySQL's offset": (PLAIN.replace("LIMIT 5", "LIMIT 5, 10"), "OFFSET in SELECT"),
     "FETCH": (
         PLAIN.replace("LIMIT 5", "FETCH FIRST 5 ROWS ONLY"),
-        "LIMIT in SELECT",
+        "FETCH is not accepted",
     ),
     "FOR UPDATE": (f"{PLAIN} FOR UPDATE", "LOCKS in SELECT"),
     "ROLLUP": (PLAIN.replace("GROUP BY article_id", "GROUP BY article_id WITH ROLLUP"), "ROLLUP in GROUP"),
