@@ -255,6 +255,9 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ),
         ("time: {column: day, type: date, zone: ../UTC}", "time.zone: expected the name of an IANA"),
         ("time: {column: day, type: date, zone: Europe}", "time.zone: expected the name of an IANA"),
+        # What a machine calls its own is another zone elsewhere, and `right` counts leap seconds.
+        ("time: {column: day, type: date, zone: localtime}", "time.zone: expected the name of an IANA"),
+        ("time: {column: day, type: date, zone: right/UTC}", "time.zone: expected the name of an IANA"),
         (
             "time: {column: day, type: date, refresh: hour}",
             "refresh: Input should be 'day', 'week' or 'month'",
