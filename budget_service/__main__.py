@@ -46,7 +46,7 @@ from budget_service.tickets import TicketKeyError
 from budget_service.workers import stop_with_supervisor, supervise
 from serving import logs
 from serving.followed import SecurityError
-from serving.options import OperatingError, add_operating_options, operating_of
+from serving.options import OperatingError, add_operating_options, address_option, operating_of
 from serving.security import Security, SecurityOptions, add_security_options
 from serving.watching import Watched, watched, watched_workers
 
@@ -247,13 +247,20 @@ def _parser() -> argparse.ArgumentParser:
     stores.add_argument(
         "--store-file", type=Path, help="a file with the store's address, for one that holds a password"
     )
-    parser.add_argument("--listen", default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one")
+    parser.add_argument(
+        "--listen",
+        type=address_option,
+        default="127.0.0.1:50052",
+        help="HOST:PORT; port 0 takes a free one",
+    )
     parser.add_argument(
         "--workers", type=_positive, default=1, help="processes behind one port; SQLite takes exactly one"
     )
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--admin-listen", help="HOST:PORT for the administrator's service; without it there is none"
+        "--admin-listen",
+        type=address_option,
+        help="HOST:PORT for the administrator's service; without it there is none",
     )
     parser.add_argument("--archive", type=Path, help="the folder that sealed journals may be moved to")
     parser.add_argument(

@@ -28,6 +28,7 @@ from serving.authorisation import Methods, Role, methods_of
 from serving.draining import connection_options, drain_and_stop
 from serving.followed import SecurityError
 from serving.observing import NOTHING, Effect, Sight
+from serving.options import checked_address
 from serving.security import Security, SecurityOptions
 
 # A call leaves no cycles behind, so that there is little to look for; as many new objects as this are looked at in
@@ -199,9 +200,10 @@ async def administering(
 
 def split_address(listen: str) -> tuple[str, int]:
     """Return host and port of HOST:PORT; raises ListenError."""
-    host, colon, port = listen.rpartition(":")
-    if not (host and colon and port.isdecimal()):
-        raise ListenError(f"{listen!r} is not HOST:PORT")
+    try:
+        host, _, port = checked_address(listen).rpartition(":")
+    except ValueError as error:
+        raise ListenError(f"{listen!r}: {error}") from None
     return host, int(port)
 
 

@@ -9,6 +9,7 @@ from enum import Enum
 from fractions import Fraction
 
 from google.protobuf import timestamp_pb2
+from gris.app.v1 import app_pb2
 from gris.budget.v1 import budget_pb2
 from gris.common.v1 import cost_pb2
 
@@ -93,15 +94,7 @@ class Share:
 def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
     """Returns what part of each level, from the widest on, a price is in each unit that it has."""
     return tuple(
-        Share(
-            path=level.path,
-            unit=unit,
-            cost=cost,
-            limit=limit,
-            remaining=remaining,
-            of_limit=Fraction(cost, limit) if limit else None,
-            mode=level.mode,
-        )
+        Share(level.path, unit, cost, limit, remaining, _part(cost, limit), level.mode)
         for level in levels
         for unit, cost, limit, remaining in (
             ("information", price.information, level.limit.information, level.remaining.information),
@@ -109,6 +102,29 @@ def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
         )
         if cost > 0
     )
+
+
+def share_of(message: app_pb2.BudgetShare) -> Share:
+    """Returns the share that a message holds.
+
+    Raises:
+        IntegrityError: the message has no mode, or takes nothing.
+    """
+    if message.mode not in _MODES or message.cost < 1:
+        raise IntegrityError("the gateway sent a share of a budget without a mode or a cost")
+    return Share(
+        path=tuple(message.path),
+        unit=message.unit,
+        cost=message.cost,
+        limit=message.limit,
+        remaining=message.remaining,
+        of_limit=_part(message.cost, message.limit),
+        mode=_MODES[message.mode],
+    )
+
+
+def _part(cost: int, limit: int) -> Fraction | None:
+    return Fraction(cost, limit) if limit else None
 
 
 def narrowest(shares: Iterable[Share]) -> Share | None:

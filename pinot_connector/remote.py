@@ -21,7 +21,7 @@ from gris.dp.v1 import dp_pb2, question_pb2
 from pinot_connector import telemetry
 from pinot_connector.asking import Asking
 from pinot_connector.boundary import Service, translated
-from pinot_connector.budgets import Level, cost_of, level_of, questions_left
+from pinot_connector.budgets import Level, cost_of, level_of, questions_left, share_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import open_channel
@@ -104,17 +104,15 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
 
         It names no engine's query.
         """
-        explanation = await self._estimate(question)
-        return explanation.of_budget(await self.remaining())
-
-    async def _estimate(self, question: question_pb2.Question | str) -> Explanation:
         asked = sql_question(question) if isinstance(question, str) else question
-        message = await self._call(self._stub.Explain, app_pb2.ExplainRequest(question=asked))
+        request = app_pb2.ExplainRequest(question=asked, account=self._account)
+        message = await self._call(self._stub.Explain, request)
         return Explanation(
             worst_case_cost=cost_of(message.worst_case_cost),
             parameters=parameters_of(message.parameters),
             sentences=tuple(message.explanation),
             queries=(),
+            shares=tuple(map(share_of, message.shares)),
         )
 
     async def remaining(self) -> tuple[Level, ...]:
@@ -124,7 +122,7 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
 
     async def questions_left(self, question: question_pb2.Question | str) -> int | None:
         """Tells how many more questions like this one can be asked for certain; None if no limit is enforced."""
-        explanation = await self._estimate(question)
+        explanation = await self.explain(question)
         return questions_left(await self.remaining(), explanation.worst_case_cost)
 
     async def catalog(self, table: str = "") -> Catalog:

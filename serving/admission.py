@@ -19,13 +19,17 @@ from serving.identity import Context
 from serving.observing import Sight
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Surrounding: TypeAlias = Callable[[Context], AbstractAsyncContextManager[None]]
 
 # Whether a server lives, and what its interface is, may be asked by whoever reaches it.
 OPEN_SERVICES = ("grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection")
 
 
 class Admission(ABC, grpc.aio.ServerInterceptor):
-    """Runs every method but the open ones inside `admitted`; a sight looks at calls that are not let in."""
+    """Runs every method but the open ones inside `admitted`; a sight looks at calls that are not let in.
+
+    `surrounded` and `opened` say how handlers are made of handlers, for a server that reads and writes in its own way.
+    """
 
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
@@ -43,9 +47,19 @@ class Admission(ABC, grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
         # gRPC itself says of a method that nobody serves that there is none.
-        if handler is None or method.split("/")[1] in OPEN_SERVICES:
-            return handler
-        return _surrounded(handler, lambda context: self._looked_at(method, context))
+        if handler is None:
+            return None
+        if method.split("/")[1] in OPEN_SERVICES:
+            return self.opened(handler)
+        return self.surrounded(handler, lambda context: self._looked_at(method, context))
+
+    def surrounded(self, handler: Handler, admitted: Surrounding) -> Handler:
+        """Return a handler that does the same inside `admitted`."""
+        return _surrounded(handler, admitted)
+
+    def opened(self, handler: Handler) -> Handler:
+        """Return the handler of an open method."""
+        return handler
 
     @asynccontextmanager
     async def _looked_at(self, method: str, context: Context) -> AsyncIterator[None]:
@@ -76,9 +90,7 @@ def status_of(code: grpc.StatusCode, message: str, *details: Message) -> grpc.St
     return rpc_status.to_status(Status(code=code.value[0], message=message, details=packed))
 
 
-def _surrounded(
-    handler: Handler, admitted: Callable[[Context], AbstractAsyncContextManager[None]]
-) -> Handler:
+def _surrounded(handler: Handler, admitted: Surrounding) -> Handler:
     """Return a handler whose behaviour runs inside `admitted`; generators stay generators."""
     coders = {
         "request_deserializer": handler.request_deserializer,

@@ -21,11 +21,19 @@ from serving.health import Health
 PART_OF_A_CONNECTION = 0.5
 
 
-def connection_options(drain_seconds: float) -> tuple[tuple[str, int], ...]:
-    """Return the options of a server that is to be drained for so long; none if it is not drained."""
+def connection_options(
+    drain_seconds: float, *, grace_seconds: float | None = None
+) -> tuple[tuple[str, int], ...]:
+    """Return the options of a server that is to be drained for so long; none if it is not drained.
+
+    With `grace_seconds` a connection whose time is over is closed so much later, whatever calls it still has.
+    """
     if not drain_seconds:
         return ()
-    return (("grpc.max_connection_age_ms", max(1, int(1000 * PART_OF_A_CONNECTION * drain_seconds))),)
+    age = ("grpc.max_connection_age_ms", max(1, int(1000 * PART_OF_A_CONNECTION * drain_seconds)))
+    if grace_seconds is None:
+        return (age,)
+    return (age, ("grpc.max_connection_age_grace_ms", int(1000 * grace_seconds)))
 
 
 async def drain_and_stop(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 LARGEST_PORT = 65535
+"""gRPC would take a larger one for another port, and listen there."""
 MAX_DRAIN_SECONDS = 600.0
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -56,11 +57,32 @@ class Operating:
         return [word for name, value in told.items() for word in (f"--{name}", str(value))]
 
 
+def is_port(text: str) -> bool:
+    """Whether a text is the number of a port, 0 included."""
+    return text.isascii() and text.isdecimal() and int(text) <= LARGEST_PORT
+
+
+def checked_address(text: str) -> str:
+    """Return an address to listen on, HOST:PORT, as it is; raises ValueError if it is none."""
+    host, _, port = text.rpartition(":")
+    if not (host and is_port(port)):
+        raise ValueError(f"expected HOST:PORT with a port from 0 to {LARGEST_PORT}")
+    return text
+
+
+def address_option(text: str) -> str:
+    """Return an address to listen on that stands on the command line; raises ArgumentTypeError if it is none."""
+    try:
+        return checked_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def add_operating_options(parser: argparse.ArgumentParser) -> None:
     """Let a parser take them; `operating_of` reads them from what it returns."""
     parser.add_argument(
         "--metrics-listen",
-        type=_address,
+        type=address_option,
         help="HOST:PORT for Prometheus, port 0 takes a free one; without it nothing is counted",
     )
     parser.add_argument("--log-format", type=LogFormat, choices=tuple(LogFormat), default=LogFormat.TEXT)
@@ -83,13 +105,6 @@ def add_operating_options(parser: argparse.ArgumentParser) -> None:
 def operating_of(parsed: argparse.Namespace) -> Operating:
     """Return what a parser with these options has read."""
     return Operating(parsed.metrics_listen, parsed.log_format, parsed.log_level, parsed.drain_seconds)
-
-
-def _address(text: str) -> str:
-    host, _, port = text.rpartition(":")
-    if not (host and port.isdecimal() and int(port) <= LARGEST_PORT):
-        raise argparse.ArgumentTypeError(f"expected HOST:PORT with a port from 0 to {LARGEST_PORT}")
-    return text
 
 
 def _seconds(text: str) -> float:

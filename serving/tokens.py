@@ -114,7 +114,7 @@ def _read_keys(path: Path) -> tuple[_Key, ...]:
     content = read_bytes(path)
     try:
         if content.lstrip().startswith(b"{"):
-            return _set_of_keys(content)
+            return _set_of_keys(path, content)
         return (_key(None, _pem_key(content)),)
     except (jwt.PyJWTError, ValueError, TypeError, KeyError, UnsupportedAlgorithm):
         raise SecurityError(
@@ -129,10 +129,15 @@ def _pem_key(content: bytes) -> object:
     return load_pem_public_key(content)
 
 
-def _set_of_keys(content: bytes) -> tuple[_Key, ...]:
+def _set_of_keys(path: Path, content: bytes) -> tuple[_Key, ...]:
     entries = [entry for entry in json.loads(content)["keys"] if entry.get("use", "sig") == "sig"]
+    if not entries:
+        # What a deployment begins with: nobody is believed before it is said who.
+        raise SecurityError(
+            f"{path}: a JWKS without a key for signatures: replace it by your issuer's public keys"
+        )
     # A shared secret could be guessed, and whoever has a private key signs for everybody: neither belongs here.
-    if not entries or any(entry.get("kty") == "oct" or "d" in entry for entry in entries):
+    if any(entry.get("kty") == "oct" or "d" in entry for entry in entries):
         raise ValueError
     keys = tuple(_key(entry.get("kid"), jwt.PyJWK(entry).key, entry.get("alg")) for entry in entries)
     if len(keys) != len({key.key_id for key in keys}):

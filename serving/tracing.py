@@ -33,35 +33,53 @@ log = logging.getLogger(__name__)
 
 
 class ServerTraces:
-    """Makes the spans of a server."""
+    """Makes the spans of a server.
 
-    def __init__(self, provider: trace.TracerProvider) -> None:
-        from opentelemetry import trace  # noqa: PLC0415 - an extra
+    Args:
+        provider: where spans go.
+        trusted: whether a span belongs to its caller's trace. Of callers that are not trusted a span begins a trace of
+            its own, so that they choose neither its id nor whether it is recorded, and has a link to theirs.
+    """
+
+    def __init__(self, provider: trace.TracerProvider, *, trusted: bool = True) -> None:
+        from opentelemetry import context, trace  # noqa: PLC0415 - an extra
         from opentelemetry.trace.propagation.tracecontext import (  # noqa: PLC0415
             TraceContextTextMapPropagator,
         )
 
         self._tracer = provider.get_tracer("gris.serving")
         self._propagator = TraceContextTextMapPropagator()
-        self._server = trace.SpanKind.SERVER
-        self._error = trace.Status(trace.StatusCode.ERROR)
+        self._trace = trace
+        self._context = context
+        self._trusted = trusted
 
     def begin(self, service: str, method: str, context: _Context) -> Span:
-        """Begin the span of a call, under that of its caller."""
+        """Begin the span of a call; what is asked of other servers in the same task belongs to it."""
         carrier = {
             key: value
             for key, value in context.invocation_metadata() or ()
             if key == TRACEPARENT and isinstance(value, str)
         }
-        parent = self._propagator.extract(carrier) if carrier else None
-        attributes = {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method}
-        return self._tracer.start_span(f"{service}/{method}", parent, self._server, attributes)
+        nobody = self._context.Context()
+        caller = self._propagator.extract(carrier, nobody) if carrier else nobody
+        told = self._trace.get_current_span(caller).get_span_context()
+        links = (self._trace.Link(told),) if told.is_valid and not self._trusted else ()
+        span = self._tracer.start_span(
+            f"{service}/{method}",
+            caller if self._trusted else nobody,
+            self._trace.SpanKind.SERVER,
+            {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
+            links,
+        )
+        # gRPC serves each call in a task of its own, so nobody has to take this back.
+        self._context.attach(self._trace.set_span_in_context(span, nobody))
+        return span
 
     def end(self, span: Span, ending: Ending) -> None:
         """End the span of a call."""
         if ending.code != _OK:
             span.set_attribute("gris.reason", ending.reason)
-            span.set_status(self._error)
+            span.set_status(self._trace.StatusCode.ERROR)
         span.set_attribute("rpc.grpc.status_code", grpc.StatusCode[ending.code].value[0])
         span.end()
 
@@ -77,8 +95,11 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def exported(service: str) -> Iterator[ServerTraces | None]:
-    """Send the traces of a service where the environment says; None if it says nothing, or the extra is missing."""
+def exported(service: str, *, trusted: bool = True) -> Iterator[ServerTraces | None]:
+    """Send the traces of a service where the environment says; None if it says nothing, or the extra is missing.
+
+    `trusted` says whether a caller's trace goes on (`ServerTraces`).
+    """
     if not is_wanted(os.environ):
         yield None
         return
@@ -89,7 +110,7 @@ def exported(service: str) -> Iterator[ServerTraces | None]:
         yield None
         return
     try:
-        yield ServerTraces(provider)
+        yield ServerTraces(provider, trusted=trusted)
     finally:
         provider.force_flush(FLUSH_MILLISECONDS)
         provider.shutdown()

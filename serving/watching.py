@@ -37,10 +37,13 @@ class Watched:
 
 
 @contextmanager
-def watched(service: str, operating: Operating) -> Iterator[Watched]:
-    """Watch this process as `operating` says while the block runs; raises OperatingError."""
+def watched(service: str, operating: Operating, *, trusted: bool = True) -> Iterator[Watched]:
+    """Watch this process as `operating` says while the block runs; raises OperatingError.
+
+    `trusted` says whether the traces of its callers go on in it.
+    """
     with ExitStack() as stack:
-        traces = stack.enter_context(tracing.exported(service))
+        traces = stack.enter_context(tracing.exported(service, trusted=trusted))
         if operating.metrics_listen is None and FOLDER_VARIABLE not in os.environ:
             yield Watched(Sight(traces=traces))
             return

@@ -2,7 +2,8 @@
 
     python /opt/gris/image/probe.py localhost:50051
 
-For Docker and compose, which can only run a command. Kubernetes asks by itself.
+For Docker and compose, which can only run a command. Kubernetes asks by itself. If the answer is not yes, one line on
+standard error says what is wrong.
 """
 
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+STORE = "gris.budget.v1.BudgetService/store"
 _TIMEOUT_SECONDS = 2.0
 _NO, _USAGE = 1, 2
 
@@ -21,15 +23,31 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
         print("probe: expected one argument, HOST:PORT", file=sys.stderr)
         return _USAGE
-    with grpc.insecure_channel(arguments[0]) as channel:
+    fault = _fault(arguments[0])
+    if fault:
+        print(f"probe: {arguments[0]}: {fault}", file=sys.stderr)
+    return _NO if fault else 0
+
+
+def _fault(address: str) -> str:
+    """Return why the server does not serve, and nothing if it does."""
+    with grpc.insecure_channel(address) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
         try:
-            stub: Any = health_pb2_grpc.HealthStub(channel)
-            answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=_TIMEOUT_SECONDS)
+            if _serves(stub, ""):
+                return ""
         except grpc.RpcError as error:
-            print(f"probe: {error.code().name}", file=sys.stderr)
-            return _NO
-    serves = answer.status == health_pb2.HealthCheckResponse.SERVING
-    return 0 if serves else _NO
+            return f"no answer about its health: {error.code().name}: {error.details()}"
+        try:
+            store_serves = _serves(stub, STORE)
+        except grpc.RpcError:
+            store_serves = True  # Only budget_service has one.
+    return "NOT_SERVING: it is about to end" if store_serves else f"NOT_SERVING, and so is {STORE}"
+
+
+def _serves(stub: Any, name: str) -> bool:
+    answer = stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=_TIMEOUT_SECONDS)
+    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
 
 
 if __name__ == "__main__":

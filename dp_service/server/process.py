@@ -31,7 +31,7 @@ from serving.authorisation import Methods, Role, methods_of
 from serving.draining import connection_options, drain_and_stop
 from serving.followed import SecurityError
 from serving.observing import Sight
-from serving.options import Operating, OperatingError, add_operating_options, operating_of
+from serving.options import Operating, OperatingError, add_operating_options, address_option, operating_of
 from serving.security import Security, SecurityOptions, add_security_options
 from serving.watching import Watched, watched
 
@@ -45,7 +45,6 @@ LOOK_SECONDS = 1.0
 POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 """The health check's name that serves exactly while the policy file's content is what is served."""
 EXIT_USAGE = 2
-LARGEST_PORT = 65535
 # What it takes to release a histogram: the application's server, which sees true counts anyway, has this role alone.
 _SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary")
 _READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog")
@@ -92,7 +91,10 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         "repeatable",
     )
     parser.add_argument(
-        "--listen", type=_address, default="127.0.0.1:50051", help="address and port; port 0 picks a free one"
+        "--listen",
+        type=address_option,
+        default="127.0.0.1:50051",
+        help="address and port; port 0 picks a free one",
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
     parser.add_argument("--validate", action="store_true", help="check all files, then end")
@@ -109,14 +111,6 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         operating=operating_of(options),
         security=SecurityOptions.of(options),
     )
-
-
-def _address(text: str) -> str:
-    """Return an address as it is; gRPC would take a port beyond 65535 for another one."""
-    host, _, port = text.rpartition(":")
-    if not (host and port.isdecimal() and int(port) <= LARGEST_PORT):
-        raise argparse.ArgumentTypeError(f"expected HOST:PORT with a port from 0 to {LARGEST_PORT}")
-    return text
 
 
 def key_set_service(keys: KeySet) -> str:

@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         gateway = Gateway(read_document(options.config, GatewayConfiguration))
         try:
             if not options.validate:
-                with watched("gateway", operating) as seen:
+                with watched("gateway", operating, trusted=False) as seen:
                     asyncio.run(_run(gateway, seen, operating.drain_seconds))
         finally:
             gateway.close()

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -34,6 +35,7 @@ from pinot_connector.gateway.accounts import AccountError, checked_segment
 from serving.authorisation import CertificateName
 from serving.documents import Strict
 from serving.followed import SecurityError
+from serving.options import LARGEST_PORT, checked_address, is_port
 from serving.tls import TlsFiles, is_loopback
 from serving.tokens import JwtSettings
 
@@ -47,6 +49,24 @@ def _segment(text: str) -> str:
         raise ValueError(str(error)) from None
 
 
+def _target(text: str) -> str:
+    """Return where a service is, in one of gRPC's forms; ports are looked at, names are gRPC's to look up."""
+    for each in text.rpartition("/")[2].split(","):
+        _, colon, port = each.rpartition(":")
+        if colon and not is_port(port):
+            raise ValueError(f"expected a port from 0 to {LARGEST_PORT}")
+    return text
+
+
+def _url(text: str) -> str:
+    try:
+        _ = urlsplit(text).port
+    except ValueError:
+        raise ValueError(f"expected a URL with a port from 0 to {LARGEST_PORT}") from None
+    return text
+
+
+Url = Annotated[str, AfterValidator(_url)]
 Prefix = Annotated[
     list[Annotated[str, AfterValidator(_segment)]], Field(min_length=1, max_length=MAX_SEGMENTS)
 ]
@@ -68,7 +88,7 @@ class Tls(Strict):
 class Service(Strict):
     """Where a service is; with `tls` or any file it is reached by TLS."""
 
-    address: str = Field(min_length=1)
+    address: Annotated[str, Field(min_length=1), AfterValidator(_target)]
     tls: bool = False
     ca_file: str | None = None
     certificate_file: str | None = None
@@ -92,8 +112,8 @@ class Service(Strict):
 class Pinot(Strict):
     """A Pinot cluster; `authorization_file` holds the header's value, `certificate_file` a certificate with its key."""
 
-    broker: str
-    controller: str
+    broker: Url
+    controller: Url
     authorization_file: str | None = None
     ca_file: str | None = None
     certificate_file: str | None = None
@@ -171,7 +191,7 @@ class GatewayConfiguration(Strict):
     budget: Service
     engine: EngineChoice
     identity: IdentityRules
-    listen: str = Field("127.0.0.1:50054", pattern=r"^.+:\d{1,5}$")
+    listen: Annotated[str, AfterValidator(checked_address)] = "127.0.0.1:50054"
     tls: Tls | None = None
     insecure: bool = False
     reflection: bool = False

@@ -23,7 +23,8 @@ MAX_ELEMENT_BYTES = 3 * 2**20
 MAX_PAGE_BYTES = 3 * 2**20
 VERSION = 1
 DAY_MICROSECONDS = 86_400 * 10**6
-FORGOTTEN_AT_ONCE = 100
+# Of the room that there is so much is made free at a time, since it takes a look at everything that is kept.
+PART_MADE_FREE = 1 / 64
 
 _SCHEMA = """
 CREATE TABLE releases (
@@ -39,6 +40,16 @@ CREATE INDEX by_time ON releases (released_at);
 CREATE UNIQUE INDEX by_request ON releases (account, request_id) WHERE request_id != '';
 """
 
+# A result counts with all newer ones of its account. Those that count most are forgotten first, so that the accounts
+# that keep most lose their oldest, until they keep no more than others.
+_MAKE_ROOM = """
+WITH
+    sized AS MATERIALIZED (SELECT id, account, length(entry) AS size FROM releases),
+    counted AS (SELECT id, size, sum(size) OVER (PARTITION BY account ORDER BY id DESC) AS kept FROM sized),
+    ordered AS (SELECT id, size, sum(size) OVER (ORDER BY kept DESC, id ROWS UNBOUNDED PRECEDING) AS free FROM counted)
+DELETE FROM releases WHERE id IN (SELECT id FROM ordered WHERE free - size < ?)
+"""
+
 _Answer = TypeVar("_Answer")
 
 
@@ -48,7 +59,11 @@ class HistoryError(Exception):
 
 @dataclass(frozen=True)
 class Keeping:
-    """How much is kept: for how long, how many results of one account, and how large the file may become."""
+    """How much is kept: for how long, how many results of one account, and how large the file may become.
+
+    When the file is full, an account that keeps no more than its share, the whole by the number of accounts that keep
+    anything, loses nothing.
+    """
 
     days: int
     per_account: int
@@ -122,11 +137,9 @@ class History:
                 "ORDER BY id DESC LIMIT 1 OFFSET ?)",
                 (account, account, self._keeping.per_account),
             )
-            if self._bytes() > self._keeping.megabytes * 2**20:
-                db.execute(
-                    "DELETE FROM releases WHERE id IN (SELECT id FROM releases ORDER BY id LIMIT ?)",
-                    (FORGOTTEN_AT_ONCE,),
-                )
+            room = self._keeping.megabytes * 2**20
+            if (missing := self._bytes() - room) > 0:
+                db.execute(_MAKE_ROOM, (missing + PART_MADE_FREE * room,))
 
     def _find(self, account: str, request_id: str) -> app_pb2.PastRelease | None:
         found = self._connection.execute(

@@ -35,24 +35,27 @@ GRACE_SECONDS = 30.0
 # The client asks for one account unless it is told for whom; the gateway always tells.
 NOBODY = ("gateway",)
 
-# gRPC reads a request whole before anybody is asked who sent it. No question that dp_service takes is as large: its
-# texts have 200,000 characters at most, its numbers are 32,000 at most.
+# No question that dp_service takes is as large: its texts have 200,000 characters at most, its numbers are 32,000 at
+# most.
 MAX_REQUEST_BYTES = 2 * 2**20
-
+# What a caller may send before something waits for it.
+UNREAD_BYTES = 2**14
 # So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, whoever sent them.
-MAX_PENDING_CALLS = 100_000
-SLOWEST_CALL_SECONDS = 300
+MAX_PENDING_CALLS = 10_000
+# A call that is never finished does not outlive its connection for ever.
+SLOWEST_CALL_SECONDS = 300.0
 
 _OPTIONS = (
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.http2.lookahead_bytes", UNREAD_BYTES),
+    # It would let whoever sends fast send megabytes that nobody waits for.
+    ("grpc.http2.bdp_probe", 0),
     ("grpc.so_reuseport", 0),
     # By default a client that asks more often than every five minutes whether this lives is sent away.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
-    # A call that is never finished does not outlive its connection for ever.
-    ("grpc.max_connection_age_grace_ms", 1000 * SLOWEST_CALL_SECONDS),
 )
 
 
@@ -127,7 +130,7 @@ class Gateway:
         sight, names = watched.sight, (SERVICE_NAME, health.OVERALL)
         server = grpc.aio.server(
             interceptors=(GatewayAdmission(self._callers, self._limiter, sight),),
-            options=(*_OPTIONS, *connection_options(drain_seconds)),
+            options=(*_OPTIONS, *connection_options(drain_seconds, grace_seconds=SLOWEST_CALL_SECONDS)),
         )
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, sight.before(server))
         told = health.Health()

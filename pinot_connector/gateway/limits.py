@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 MAX_CALLERS = 10_000
@@ -66,8 +66,10 @@ class Limiter:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     @contextmanager
-    def entered(self, name: str) -> Iterator[None]:
+    def entered(self, name: str) -> Iterator[Callable[[], None]]:
         """Count a call while the block runs.
+
+        What it gives counts the call no more among those of all callers, for one that only its own caller holds up.
 
         Raises:
             TooManyError: the caller has had enough for now, or the gateway has.
@@ -85,10 +87,14 @@ class Limiter:
         bucket.running += 1
         self._running += 1
         try:
-            yield
+            with ExitStack() as shared:
+                shared.callback(self._leave)
+                yield shared.close
         finally:
             bucket.running -= 1
-            self._running -= 1
+
+    def _leave(self) -> None:
+        self._running -= 1
 
     def _wait_in_line(self, bucket: _Bucket) -> float:
         """Return in how many seconds a refused call may come again: each at a moment of its own."""

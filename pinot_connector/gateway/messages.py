@@ -13,7 +13,7 @@ from gris.budget.v1 import budget_pb2
 from gris.common.v1 import cost_pb2, histogram_pb2
 from gris.dp.v1 import dp_pb2
 
-from pinot_connector.budgets import Cost, Level, Mode
+from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.results import (
     COLUMN_TYPES,
@@ -82,6 +82,19 @@ def explanation_message(explanation: Explanation) -> app_pb2.ExplainResponse:
         worst_case_cost=cost_message(explanation.worst_case_cost),
         parameters=parameters_message(explanation.parameters),
         explanation=explanation.sentences,
+        shares=map(share_message, explanation.shares),
+    )
+
+
+def share_message(share: Share) -> app_pb2.BudgetShare:
+    """Return what a question takes of one level's budget."""
+    return app_pb2.BudgetShare(
+        path=share.path,
+        unit=share.unit,
+        cost=share.cost,
+        limit=share.limit,
+        remaining=share.remaining,
+        mode=_MODES[share.mode],
     )
 
 

@@ -57,9 +57,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         yield app_pb2.AskResponse(end=answer.end)
 
     async def Explain(self, request: app_pb2.ExplainRequest, context: Context) -> app_pb2.ExplainResponse:
-        """Tell what a question would cost."""
+        """Tell what a question would cost, and what part of a budget that is."""
         async with _telling(context):
-            return messages.explanation_message(await self._client.estimate(_question(request.question)))
+            client = self._client.on_behalf_of(_account(request.account))
+            return messages.explanation_message(await client.explain(_question(request.question)))
 
     async def GetRemaining(
         self, request: app_pb2.GetRemainingRequest, context: Context

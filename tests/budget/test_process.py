@@ -21,6 +21,7 @@ from gris.budget.v1 import budget_pb2 as pb
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from budget_service.__main__ import main
 from tests.budget.client import PATH, account, charging, connected, cost, failure
 from tests.budget.redis_server import redis_server
 from tests.budget.samples import UNIT
@@ -270,7 +271,6 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
         (refused(tmp_path, "etcd://x"), 2, "sqlite:PATH"),
         (refused(tmp_path, "sqlite:x", "--archive", f"{tmp_path}/none"), 2, "not a folder"),
         (refused(tmp_path, f"sqlite:{tmp_path}/no/ledger.db"), 2, "no/ledger.db"),
-        (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--listen", "nowhere"), 2, "HOST:PORT"),
         (refused(tmp_path, "redis://127.0.0.1:1/0"), 1, "127.0.0.1:1"),
         (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--spend-every-budget"), 2, "give both"),
         (refused_file(tmp_path, ""), 2, "expected one line"),
@@ -310,6 +310,20 @@ def test_a_configuration_can_be_checked_alone(tmp_path: Path) -> None:
     """No store is touched."""
     assert refused(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--validate") == (0, "")
     assert not (tmp_path / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("option", ["--listen", "--admin-listen", "--metrics-listen"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:70000", "127.0.0.1:-1", ":5", "localhost", "127.0.0.1:\u0665"]
+)
+def test_a_wrong_address_is_named_by_its_option(
+    option: str, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what was expected, also where only the configuration is checked; the exit code is 2."""
+    with pytest.raises(SystemExit) as end:
+        main(["--config", "budget.yaml", f"{option}={address}", "--validate"])
+    assert end.value.code == 2
+    assert f"{option}: expected HOST:PORT with a port from 0 to 65535" in capsys.readouterr().err
 
 
 async def test_a_changed_configuration_comes_into_force_and_a_broken_one_does_not(tmp_path: Path) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
+from gris.app.v1 import app_pb2
+from gris.budget.v1 import budget_pb2
 
-from pinot_connector import AsyncPrivateClient, Cost, Level, Mode
-from pinot_connector.budgets import questions_left
+from pinot_connector import AsyncPrivateClient, Cost, Level, Mode, Share
+from pinot_connector.budgets import questions_left, share_of
+from pinot_connector.errors import IntegrityError
 from pinot_connector.questions import structured_question
 
 
@@ -55,3 +59,19 @@ async def test_a_client_tells_it_for_a_question(client: AsyncPrivateClient) -> N
     assert 272 == await client.questions_left(structured_question("feedback", "article_id", k=5))
     text = "SELECT cohort, COUNT(DISTINCT member_id) FROM feedback GROUP BY cohort"
     assert 300 == await client.questions_left(text)
+
+
+@pytest.mark.parametrize("wrong", [{"mode": budget_pb2.MODE_UNSPECIFIED}, {"cost": 0}, {"cost": -1}])
+def test_a_share_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    """A gateway that sends a share of no mode or no cost is not believed; one without a limit has no part of it."""
+    sent: dict[str, Any] = {
+        "path": ["a"],
+        "unit": "calls",
+        "cost": 2,
+        "limit": 0,
+        "remaining": 0,
+        "mode": budget_pb2.MODE_TRACK,
+    }
+    assert Share(("a",), "calls", 2, 0, 0, None, Mode.TRACK) == share_of(app_pb2.BudgetShare(**sent))
+    with pytest.raises(IntegrityError):
+        share_of(app_pb2.BudgetShare(**(sent | wrong)))

@@ -95,11 +95,11 @@ def test_an_image_holds_what_it_runs_and_no_tools(target: str, rooms: list[str])
 
 
 def test_a_container_can_ask_itself_whether_it_serves(services: Services) -> None:
-    """Exit code 0 where the service serves, 1 where nothing listens, 2 without an address."""
+    """Exit code 0 where the service serves, 1 where nothing listens, 2 without an address; what is wrong is said."""
     for service in (services.dp, services.budget):
         for arguments, expected in ((["localhost:50050"], 0), (["localhost:1"], 1), ([], 2)):
-            code, _ = service.container.exec(["python", "/opt/gris/image/probe.py", *arguments])
-            assert code == expected
+            code, said = service.container.exec(["python", "/opt/gris/image/probe.py", *arguments])
+            assert (code, bool(said)) == (expected, expected != 0), said
 
 
 def test_a_paused_store_means_no_result_and_no_lost_budget(services: Services, duckdb: DuckDBEngine) -> None:

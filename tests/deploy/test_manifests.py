@@ -9,19 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from budget_service.configuration import load_configuration
 from budget_service.hosting import GRACE_SECONDS as BUDGET_GRACE
-from budget_service.ledger.values import Account
 from deploy.kubernetes import validate
 from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer, written
-from dp_service.queries.policy import read_policy
 from dp_service.server.process import GRACE_SECONDS as DP_GRACE
-from pinot_connector.gateway.configuration import GatewayConfiguration
 from pinot_connector.gateway.hosting import GRACE_SECONDS as GATEWAY_GRACE
-from serving.documents import read_document
 from serving.draining import connection_options
 
-PRODUCTION = FOLDER / "overlays" / "production"
 WORKLOAD = """
 apiVersion: apps/v1
 kind: Deployment
@@ -130,11 +124,3 @@ def test_a_service_is_drained_before_it_is_killed(name: str, grace: float) -> No
     assert found["spec"]["minReadySeconds"] > 0
     # Connections live about half as long, and a client that lost one asks for names once a second.
     assert connection_options(drain)[0][1] < 1000 * drain - 5000
-
-
-def test_productions_example_configuration_can_be_served() -> None:
-    """Whoever starts from it starts from something sound."""
-    policy = read_policy((PRODUCTION / "policy.yaml").read_bytes(), "policy.yaml").policy
-    assert [table.name for table in policy.tables] == ["engagement"]
-    assert load_configuration(PRODUCTION / "budget.yaml").limit_of(Account(("acme", "ann"))) is not None
-    read_document(PRODUCTION / "gateway.yaml", GatewayConfiguration).require_protected()

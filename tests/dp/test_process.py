@@ -70,6 +70,7 @@ def test_validation_ends_at_once(configuration: list[str]) -> None:
         (1, "absent.yaml", "absent.yaml"),
         (3, "absent.key", "absent.key"),
         (5, "127.0.0.1:99999", "--listen"),
+        (5, "127.0.0.1:65536", "--listen: expected HOST:PORT with a port from 0 to 65535"),
         (5, "256.1.1.1:50051", "--listen"),
         (5, "localhost", "--listen"),
     ],

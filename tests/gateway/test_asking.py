@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from fractions import Fraction
 from typing import Any
 
 import grpc
@@ -14,8 +15,15 @@ from gris.dp.v1 import question_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, GatewayClient
+from pinot_connector.budgets import shares_of
 from pinot_connector.dbapi import connect_gateway
-from pinot_connector.errors import BudgetExhausted, InvalidQuestion, RefusedByPolicy
+from pinot_connector.errors import (
+    AccountUnknown,
+    BudgetExhausted,
+    InvalidQuestion,
+    RefusedByPolicy,
+    ServiceRefused,
+)
 from pinot_connector.questions import sql_question, structured_question
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.serving.pki import email, uri
@@ -81,6 +89,37 @@ async def test_a_price_is_told_without_asking(gateway: GatewayWorld) -> None:
     assert explanation.narrowest is not None
     assert left == explanation.narrowest.remaining // explanation.narrowest.cost
     assert 0 == levels[-1].spent.information
+
+
+async def test_a_price_is_compared_with_the_budget(gateway: GatewayWorld) -> None:
+    """Level by level and unit by unit, as the connector does; of an account below the caller's own if it is named."""
+    credentials = gateway.analyst("comparing")
+    own = ("app", "acme", "comparing")
+    async with asking(gateway, credentials) as client:
+        await client.ask(TOP)
+        explanation = await client.explain(TOP)
+        levels = await client.remaining()
+    cost = explanation.worst_case_cost
+    assert shares_of(levels, cost) == explanation.shares
+    assert [(own[:depth], unit) for depth in (1, 2, 3) for unit in ("information", "calls")] == [
+        (share.path, share.unit) for share in explanation.shares
+    ]
+    last = explanation.shares[-1]
+    assert (1, 300, 299, Fraction(1, 300)) == (last.cost, last.limit, last.remaining, last.of_limit)
+    async with asking(gateway, credentials, account="app/acme/comparing/notebook") as client:
+        below = await client.explain(TOP)
+    assert ((*own, "notebook"), 300) == (below.shares[-1].path, below.shares[-1].remaining)
+
+
+async def test_a_price_is_not_compared_with_anothers_budget(gateway: GatewayWorld) -> None:
+    """Explain tells nothing of an account that is not the caller's, nor of one without a budget."""
+    async with asking(gateway, gateway.analyst(), account="app/acme/bob") as client:
+        with pytest.raises(ServiceRefused, match="ACCOUNT_OUT_OF_REACH"):
+            await client.explain(TOP)
+    unknown = gateway.authority.client(email("unknown@example.org"), file="unknown-explains")
+    async with asking(gateway, unknown) as client:
+        with pytest.raises(AccountUnknown):
+            await client.explain(TOP)
 
 
 async def test_the_catalogue_arrives_whole(gateway: GatewayWorld) -> None:
@@ -229,6 +268,11 @@ async def test_a_token_decides_before_a_certificate(gateway: GatewayWorld) -> No
         ("Ask", app_pb2.AskRequest(question=TOP, request_id="né"), "request_id"),
         ("Ask", app_pb2.AskRequest(question=TOP, request_id="a\nb"), "request_id"),
         ("Explain", app_pb2.ExplainRequest(), "question"),
+        (
+            "Explain",
+            app_pb2.ExplainRequest(question=TOP, account=budget_pb2.Account(path=["a/b"])),
+            "account.path",
+        ),
         ("GetCatalog", app_pb2.GetCatalogRequest(page_token="?"), "page_token"),
         ("ListReleases", app_pb2.ListReleasesRequest(page_size=-1), "page_size"),
         ("ListReleases", app_pb2.ListReleasesRequest(page_size=101), "page_size"),

@@ -132,8 +132,14 @@ class Days:
 
 
 async def kept(history: History, account: tuple[str, ...] = ANA) -> list[int]:
-    """Return the k of what is kept of an account."""
-    return [each.question.structured.k for each in (await history.page(account, 100, None)).releases]
+    """Return the k of all that is kept of an account."""
+    found, before = [], None
+    while True:
+        page = await history.page(account, 100, before)
+        found += [each.question.structured.k for each in page.releases]
+        before = page.after
+        if before is None:
+            return found
 
 
 async def test_an_account_keeps_its_newest_results_for_so_many_days(tmp_path: Path) -> None:
@@ -196,14 +202,40 @@ async def test_pages_are_cut_by_size_too() -> None:
     await history.close()
 
 
+async def filled(history: History, account: tuple[str, ...], count: int, *, payload: int) -> None:
+    """Have so many results of a size kept, with k from 1 on."""
+    for k in range(1, count + 1):
+        await history.add(account, release(k, payload=payload))
+
+
 async def test_the_file_stops_growing() -> None:
-    """The oldest results of all accounts go once it has reached its size."""
+    """An account that fills it alone loses its oldest results once it has reached its size."""
     history = History(None, Keeping(days=10, per_account=1000, megabytes=16), Days())
     async with asyncio.timeout(60):
-        for k in range(1, 400):
-            await history.add(ANA, release(k, payload=20_000))
-    assert 399 in await kept(history)
-    assert 200 > len(await kept(history))
+        await filled(history, ANA, 299, payload=20_000)
+    left = await kept(history)
+    assert list(range(299, 299 - len(left), -1)) == left
+    # Of 16 MiB there is a part that is made free ahead, and each takes 120 kB.
+    assert 130 <= len(left) <= 139
+    await history.close()
+
+
+async def test_whoever_fills_the_file_loses_nobody_elses_results() -> None:
+    """Accounts within their share keep all they have; those beyond it are brought down to the same."""
+    history = History(None, Keeping(days=10, per_account=1000, megabytes=16), Days())
+    bob, cleo, mallory = ("b",), ("c",), ("m",)
+    async with asyncio.timeout(60):
+        await filled(history, ANA, 10, payload=1000)
+        await filled(history, cleo, 60, payload=20_000)
+        await filled(history, mallory, 300, payload=20_000)
+        await filled(history, bob, 30, payload=20_000)
+        await filled(history, mallory, 99, payload=20_000)
+    assert list(range(10, 0, -1)) == await kept(history)
+    assert list(range(30, 0, -1)) == await kept(history, bob)
+    theirs, most = await kept(history, cleo), await kept(history, mallory)
+    # What these two leave of their quarters the other two have.
+    assert 50 <= len(theirs) <= len(most) <= len(theirs) + 3
+    assert 60 == theirs[0]
     await history.close()
 
 

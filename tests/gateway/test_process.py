@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -48,11 +49,26 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
     return lambda text: text.replace(old, new)
 
 
+def with_port(service: str, port: str) -> Callable[[str], str]:
+    """Return a change of the port of a service."""
+    return lambda text: re.sub(rf'(?m)^({service}: .*:)\d+"', rf'\g<1>{port}"', text)
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
         (replaced("listen:", "listens:"), "listens"),
         (replaced("listen: 127.0.0.1:0", "listen: nowhere"), "listen"),
+        (
+            replaced("listen: 127.0.0.1:0", "listen: 127.0.0.1:70000"),
+            "listen: Value error, expected HOST:PORT",
+        ),
+        (replaced("listen: 127.0.0.1:0", "listen: ':5'"), "listen"),
+        (replaced("listen: 127.0.0.1:0", "listen: '127.0.0.1:\u0665'"), "listen"),
+        (with_port("dp", "70000"), "dp.address: Value error, expected a port from 0 to 65535"),
+        (with_port("budget", "65536"), "budget.address: Value error, expected a port"),
+        (with_port("dp", "-1"), "dp.address: Value error, expected a port"),
+        (with_port("dp", "1,127.0.0.1:70000"), "dp.address: Value error, expected a port"),
         (replaced("client_ca:", "authority:"), "tls.authority"),
         (lambda text: text[: text.index(", client_ca")] + "}" + text[text.index("\ndp:") :], "client_ca"),
         (replaced("algorithms: [ES256]", "algorithms: [HS256]"), "identity.jwt.algorithms.0"),
@@ -105,6 +121,8 @@ def test_a_wrong_configuration_is_named_in_one_line(
             "authorization_file",
         ),
         ("broker: 'http://b:1'", 2, "engine.pinot.controller"),
+        ("broker: 'http://b:70000', controller: 'http://c:1'", 2, "engine.pinot.broker"),
+        ("broker: 'http://b:1', controller: 'http://c:65536'", 2, "engine.pinot.controller"),
     ],
 )
 def test_a_pinot_is_named_as_the_engine(

@@ -15,7 +15,8 @@ from serving.draining import connection_options, drain_and_stop
 from serving.health import Health
 from serving.observing import NOTHING
 
-from .echo import EchoStub, add_echo
+from .echo import SERVICE, EchoStub, add_echo
+from .rawcalls import raw_line
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -90,3 +91,21 @@ async def test_a_connection_ends_within_the_drain_and_its_calls_do_not_notice() 
             await channel.wait_for_state_change(state)
         for number in range(100):
             assert await echo.one(str(number)) == str(number)
+
+
+async def test_a_call_that_is_never_finished_does_not_outlive_its_connection_for_ever() -> None:
+    """Half of a request has come when the connection's time is over: it is closed when the grace is over too."""
+    server = grpc.aio.server(options=connection_options(0.4, grace_seconds=0.5))
+    add_echo(NOTHING.before(server))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+
+    def is_closed() -> bool:
+        with raw_line(f"127.0.0.1:{port}") as line:
+            line.send([line.begin(f"/{SERVICE}/One")], b"\n\x01a", withheld=1)
+            return line.is_closed()
+
+    try:
+        assert await asyncio.to_thread(is_closed)
+    finally:
+        await server.stop(None)

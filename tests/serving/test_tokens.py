@@ -229,14 +229,15 @@ def unusable(tmp_path: Path) -> dict[str, bytes]:
         "two keys of one id": json.dumps({"keys": [entry, entry]}).encode(),
         "a short key": short.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
         "no key": b'{"keys": []}',
+        "another use": json.dumps({"keys": [entry | {"use": "enc"}]}).encode(),
         "no set": b"{}",
         "half a set": b'{"keys": [{"kty": "EC"}]}',
         "nothing": b"",
     }
 
 
-@pytest.mark.parametrize("name", ["a private key", "a private JWK", "a shared secret", "two keys of one id",
-                                  "a short key", "no key", "no set", "half a set", "nothing"])  # fmt: skip
+@pytest.mark.parametrize("name", ["a private key", "a private JWK", "a shared secret", "two keys of one id", "nothing",
+                                  "a short key", "no key", "another use", "no set", "half a set"])  # fmt: skip
 def test_a_key_file_that_is_not_safe_is_refused(tmp_path: Path, name: str) -> None:
     """The error names the file and shows none of it."""
     path = tmp_path / "keys"

@@ -12,17 +12,18 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 from opentelemetry.trace import SpanKind, StatusCode
 
 from serving.observing import Sight
 from serving.tracing import ServerTraces, exported, is_wanted
 
+from .collector import ENDPOINT
 from .echo import SECRET, SERVICE, EchoStub, observed_echo
 
 ROOT = Path(__file__).parents[2]
 TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE_ID}-{SPAN_ID}-01"
-ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 @pytest.fixture
@@ -65,6 +66,33 @@ async def test_a_span_belongs_to_its_caller(sight: Sight, exporter: InMemorySpan
         SpanKind.SERVER,
         StatusCode.UNSET,
     )
+
+
+async def test_a_caller_who_is_not_trusted_chooses_no_trace(exporter: InMemorySpanExporter) -> None:
+    """The span begins a trace of its own; what the caller said of theirs is a link, without its state."""
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    sight = Sight(traces=ServerTraces(provider, trusted=False))
+    span = await span_of(sight, exporter, "a", traceparent=TRACEPARENT, tracestate=f"v={SECRET}")
+    provider.shutdown()
+    assert span.context is not None
+    assert (span.parent, f"{span.context.trace_id:032x}" != TRACE_ID) == (None, True)
+    (link,) = span.links
+    assert f"{link.context.trace_id:032x}" == TRACE_ID
+    assert SECRET not in span.to_json()
+
+
+@pytest.mark.parametrize(("trusted", "recorded"), [(False, 0), (True, 1)])
+async def test_a_caller_who_is_not_trusted_has_nothing_recorded(
+    exporter: InMemorySpanExporter, trusted: bool, recorded: int
+) -> None:
+    """Where no trace is sampled, the flag of a trusted caller alone counts."""
+    provider = TracerProvider(sampler=ParentBased(ALWAYS_OFF))
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    async with observed_echo(Sight(traces=ServerTraces(provider, trusted=trusted))) as echo:
+        await echo.one("a", metadata=(("traceparent", TRACEPARENT),))
+    assert recorded == len(exporter.get_finished_spans())
+    provider.shutdown()
 
 
 @pytest.mark.parametrize("wrong", ["", "00-0-0-01", "x" * 4000, "00-" + "0" * 32 + "-" + "0" * 16 + "-01"])

@@ -23,6 +23,7 @@ from serving.observing import Ending
 ROOT = Path(__file__).parents[2]
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
 DASHBOARD = ROOT / "deploy" / "grafana" / "gris.json"
+SCRAPING = ROOT / "deploy" / "prometheus" / "scrape.yml"
 GUIDE = ROOT / "docs" / "operating.md"
 OF_PROMETHEUS = {"job", "instance", "le"}
 _MATCHED = re.compile(r"(\w+)(?:=~|!=|!~|=)\"")
@@ -40,7 +41,8 @@ def existing() -> dict[str, set[str]]:
     meters = Meters(provider)
     meters.question("answered", 1.0)
     meters.engine_call("pinot", "run", "answered")
-    found = {**_series(registry), **_series(REGISTRY)}
+    # What Prometheus adds for each target.
+    found = {**_series(registry), **_series(REGISTRY), "up": OF_PROMETHEUS}
     provider.shutdown()
     return found
 
@@ -71,12 +73,49 @@ def rules() -> list[dict[str, Any]]:
 def test_a_query_asks_only_for_what_exists(query: str, existing: dict[str, set[str]]) -> None:
     """It is PromQL, and every metric and every label that it selects by is one that is made."""
     text = str(promql_parser.parse(query).prettify())
-    names = re.findall(r"\bgris_\w+", text)
+    names = re.findall(r"\bgris_\w+|\bup\b", text)
     assert names
     for name in names:
         assert name in existing
     labels = set().union(*(existing[name] for name in names)) | OF_PROMETHEUS
     assert set(_MATCHED.findall(text)) <= labels
+
+
+def scraped() -> set[str]:
+    """Return the jobs that scrape.yml makes: of the label that it keeps, under a prefix."""
+    (found,) = yaml.safe_load(SCRAPING.read_text())["scrape_configs"]
+    told = [each for each in found["relabel_configs"] if "app_kubernetes_io_name" in str(each)]
+    kept, named = ({key: each[key] for key in each if key != "source_labels"} for each in told)
+    assert kept.pop("action") == "keep"
+    assert named == {"target_label": "job", "replacement": "gris-$1"}
+    return {f"gris-{name}" for name in kept["regex"].strip("()").split("|")}
+
+
+def test_alerts_miss_every_job_that_is_scraped() -> None:
+    """Both services and the gateway: each by its name, all its replicas or one of them, whether known or not."""
+    told = {rule["alert"]: rule["expr"] for rule in rules()}
+    gone = told["GrisServiceGone"] + " or " + told["GrisGatewayGone"]
+    assert set(re.findall(r'absent\(up\{job="([\w-]+)"\}\)', gone)) == scraped()
+    for expression in (gone, told["GrisReplicaGone"]):
+        zero = re.findall(r'up\{job=~?"([\w|-]+)"\}\)? == 0', expression)
+        assert {name for each in zero for name in each.split("|")} == scraped()
+
+
+def test_what_has_metrics_on_kubernetes_is_scraped() -> None:
+    """Every Deployment that names a port so."""
+    folder = ROOT / "deploy" / "kubernetes" / "base"
+    found = [each for path in folder.glob("*.yaml") for each in yaml.safe_load_all(path.read_text())]
+    pods = {
+        each["metadata"]["name"]: each["spec"]["template"]["spec"]
+        for each in found
+        if each["kind"] == "Deployment"
+    }
+    with_metrics = {
+        f"gris-{name}"
+        for name, pod in pods.items()
+        if any(port["name"] == "metrics" for container in pod["containers"] for port in container["ports"])
+    }
+    assert with_metrics == scraped()
 
 
 def test_every_alert_has_a_severity_and_a_sentence() -> None:

@@ -1,4 +1,4 @@
-"""Tells what a question would cost at most."""
+"""Tells what a question would cost at most, and what part of the budget that is."""
 
 import os
 from pathlib import Path
@@ -20,3 +20,5 @@ query = question_pb2.HistogramQuery(
 question = question_pb2.Question(structured=query)
 explained = service.Explain(app_pb2.ExplainRequest(question=question))
 print(explained.worst_case_cost.information, explained.worst_case_cost.calls, *explained.explanation)
+for share in explained.shares:
+    print("/".join(share.path), share.cost, "of", share.limit, share.unit)

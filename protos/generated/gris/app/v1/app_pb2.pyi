@@ -67,20 +67,40 @@ class Result(_message.Message):
     def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[_dp_pb2.IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., replayed: bool = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
-    __slots__ = ("question",)
+    __slots__ = ("question", "account")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     question: _question_pb2.Question
-    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ...) -> None: ...
+    account: _budget_pb2.Account
+    def __init__(self, question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "explanation")
+    __slots__ = ("worst_case_cost", "parameters", "explanation", "shares")
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     EXPLANATION_FIELD_NUMBER: _ClassVar[int]
+    SHARES_FIELD_NUMBER: _ClassVar[int]
     worst_case_cost: _cost_pb2.Cost
     parameters: _dp_pb2.MechanismParameters
     explanation: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ...) -> None: ...
+    shares: _containers.RepeatedCompositeFieldContainer[BudgetShare]
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[_dp_pb2.MechanismParameters, _Mapping]] = ..., explanation: _Optional[_Iterable[str]] = ..., shares: _Optional[_Iterable[_Union[BudgetShare, _Mapping]]] = ...) -> None: ...
+
+class BudgetShare(_message.Message):
+    __slots__ = ("path", "unit", "cost", "limit", "remaining", "mode")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    path: _containers.RepeatedScalarFieldContainer[str]
+    unit: str
+    cost: int
+    limit: int
+    remaining: int
+    mode: _budget_pb2.Mode
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., unit: _Optional[str] = ..., cost: _Optional[int] = ..., limit: _Optional[int] = ..., remaining: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ...) -> None: ...
 
 class GetRemainingRequest(_message.Message):
     __slots__ = ("account",)

@@ -38,6 +38,7 @@ class PrivateQueryServiceStub(object):
     gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
     with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
     retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
+    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
     """
 
     def __init__(self, channel):
@@ -86,6 +87,7 @@ class PrivateQueryServiceServicer(object):
     gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
     with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
     retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
+    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
     """
 
     def Ask(self, request, context):
@@ -97,7 +99,8 @@ class PrivateQueryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Tells what a question would cost at most and what would be done, without asking or paying.
+        """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
+        paying.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -174,6 +177,7 @@ class PrivateQueryService(object):
     gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
     with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
     retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
+    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
     """
 
     @staticmethod

@@ -30,6 +30,7 @@ class PrivateQueryServiceStub:
     gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
     with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
     retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
+    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -45,7 +46,9 @@ class PrivateQueryServiceStub:
         gris.app.v1.app_pb2.ExplainRequest,
         gris.app.v1.app_pb2.ExplainResponse,
     ]
-    """Tells what a question would cost at most and what would be done, without asking or paying."""
+    """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
+    paying.
+    """
 
     GetRemaining: grpc.UnaryUnaryMultiCallable[
         gris.app.v1.app_pb2.GetRemainingRequest,
@@ -80,6 +83,7 @@ class PrivateQueryServiceAsyncStub:
     gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
     with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
     retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
+    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
     """
 
     Ask: grpc.aio.UnaryStreamMultiCallable[
@@ -94,7 +98,9 @@ class PrivateQueryServiceAsyncStub:
         gris.app.v1.app_pb2.ExplainRequest,
         gris.app.v1.app_pb2.ExplainResponse,
     ]
-    """Tells what a question would cost at most and what would be done, without asking or paying."""
+    """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
+    paying.
+    """
 
     GetRemaining: grpc.aio.UnaryUnaryMultiCallable[
         gris.app.v1.app_pb2.GetRemainingRequest,
@@ -129,6 +135,7 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
     with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
     retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
+    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
     """
 
     @abc.abstractmethod
@@ -147,7 +154,9 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         request: gris.app.v1.app_pb2.ExplainRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris.app.v1.app_pb2.ExplainResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.ExplainResponse]]:
-        """Tells what a question would cost at most and what would be done, without asking or paying."""
+        """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
+        paying.
+        """
 
     @abc.abstractmethod
     def GetRemaining(

@@ -1,0 +1,143 @@
+"""How long, and for how many, the gateway waits for its callers: for the rest of a request, for an answer to be read.
+
+Left to itself gRPC reads a request whole before anybody is asked who sends it, and keeps an answer until it is read,
+however many of them there are. So the gateway takes every call for a stream, which on the line is the same: a message
+is read when something waits for it, and not before, and whatever is not waited for stays with its sender.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
+from contextlib import aclosing, contextmanager, nullcontext
+from typing import Any, TypeVar
+
+import grpc
+
+from serving.admission import Handler, Surrounding
+from serving.identity import Context
+
+PATIENCE_SECONDS = 60.0
+"""How long all of one call may wait for its caller."""
+
+_Waited = TypeVar("_Waited")
+
+
+class UnsentError(Exception):
+    """A caller does not send one whole request."""
+
+
+class UnreadError(Exception):
+    """A caller does not read its answer."""
+
+
+class Room:
+    """Holds so many at a time: whoever comes when it is full takes the place of the one who came first.
+
+    Where nobody is known, the places of those who stay cannot be kept from those who only pass through.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._inside: dict[asyncio.Timeout, None] = {}
+
+    @contextmanager
+    def entered(self, stay: asyncio.Timeout) -> Iterator[None]:
+        """Be inside while the block runs, which is inside `stay`; that one ends when the place is taken."""
+        while len(self._inside) >= self._most:
+            first = next(iter(self._inside))
+            del self._inside[first]
+            if not first.expired():
+                first.reschedule(asyncio.get_running_loop().time())
+        self._inside[stay] = None
+        try:
+            yield
+        finally:
+            self._inside.pop(stay, None)
+
+
+class _Patience:
+    """How long one call may still wait for its caller, in seconds; those who read share a room if there is one."""
+
+    def __init__(self, seconds: float, readers: Room | None) -> None:
+        self._seconds = seconds
+        self._readers = readers
+        self._has_begun = False
+
+    async def reading(self, requests: AsyncIterator[Any]) -> Any:
+        """Return the next request; raises StopAsyncIteration, UnsentError."""
+        try:
+            return await self._waiting(anext(requests), self._readers)
+        except TimeoutError:
+            raise UnsentError from None
+
+    async def writing(self, context: Context, response: Any) -> None:
+        """Send a message; raises UnreadError."""
+        if not self._has_begun:
+            # Sent with a message that is given up, the beginning would be sent again with the end.
+            await context.send_initial_metadata(())
+            self._has_begun = True
+        try:
+            await self._waiting(context.write(response))
+        except TimeoutError:
+            raise UnreadError from None
+
+    async def _waiting(self, waited: Awaitable[_Waited], room: Room | None = None) -> _Waited:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            async with asyncio.timeout(self._seconds) as stay:
+                with nullcontext() if room is None else room.entered(stay):
+                    return await waited
+        finally:
+            self._seconds -= loop.time() - began
+
+
+def patient(
+    handler: Handler,
+    surrounding: Surrounding,
+    seconds: float,
+    readers: Room | None = None,
+) -> Handler:
+    """Return a handler that does the same inside `surrounding`, and reads nothing before that has been entered.
+
+    In it UnsentError or UnreadError is raised if the caller keeps it waiting for so many seconds in all; UnsentError
+    also if another one takes its place among the `readers` (if they are limited). Answers are sent inside it, too.
+    """
+    behaviour: Any = (
+        handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
+    )
+
+    async def served(requests: AsyncIterator[Any], context: Context) -> None:
+        async with surrounding(context):
+            patience = _Patience(seconds, readers)
+            given = _all(requests, patience) if handler.request_streaming else await _one(requests, patience)
+            answer = behaviour(given, context)
+            all_answers: AsyncGenerator[Any, None] = answer if handler.response_streaming else _once(answer)
+            async with aclosing(all_answers) as responses:
+                async for response in responses:
+                    await patience.writing(context, response)
+
+    streamed: Handler = grpc.stream_stream_rpc_method_handler(
+        served, handler.request_deserializer, handler.response_serializer
+    )
+    return streamed
+
+
+async def _one(requests: AsyncIterator[Any], patience: _Patience) -> Any:
+    try:
+        return await patience.reading(requests)
+    except StopAsyncIteration:
+        raise UnsentError from None
+
+
+async def _all(requests: AsyncIterator[Any], patience: _Patience) -> AsyncIterator[Any]:
+    while True:
+        try:
+            yield await patience.reading(requests)
+        except StopAsyncIteration:
+            return
+
+
+async def _once(answer: Awaitable[Any]) -> AsyncGenerator[Any, None]:
+    yield await answer

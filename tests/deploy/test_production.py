@@ -1,0 +1,75 @@
+"""The overlay for production: whoever starts from it starts from something sound, which trusts nobody yet."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from budget_service.configuration import load_configuration
+from budget_service.ledger.values import Account
+from deploy.kubernetes.validate import FOLDER
+from dp_service.queries.policy import read_policy
+from pinot_connector.gateway.__main__ import main
+from pinot_connector.gateway.configuration import GatewayConfiguration
+from serving.documents import read_document
+from tests.serving.pki import Authority, Issuer
+
+PRODUCTION = FOLDER / "overlays" / "production"
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Path:
+    """Return the overlay's gateway.yaml, with its folders moved here and a certificate of its own."""
+    Authority.new(tmp_path).server("gateway")
+    shutil.copy(PRODUCTION / "issuer.jwks", tmp_path)
+    text = (PRODUCTION / "gateway.yaml").read_text().replace("0.0.0.0:50054", "127.0.0.1:0")
+    for folder in ("/run/gris", "/etc/gris", "/var/lib/gris"):
+        assert folder in text
+        text = text.replace(folder, str(tmp_path))
+    (tmp_path / "gateway.yaml").write_text(text)
+    return tmp_path / "gateway.yaml"
+
+
+def test_its_configuration_can_be_served() -> None:
+    """The policy has a table, the budgets a limit for an analyst, and the gateway speaks TLS."""
+    policy = read_policy((PRODUCTION / "policy.yaml").read_bytes(), "policy.yaml").policy
+    assert [table.name for table in policy.tables] == ["engagement"]
+    assert load_configuration(PRODUCTION / "budget.yaml").limit_of(Account(("acme", "ann"))) is not None
+    read_document(PRODUCTION / "gateway.yaml", GatewayConfiguration).require_protected()
+
+
+@pytest.mark.parametrize("options", [[], ["--validate"]])
+def test_a_gateway_whose_issuer_nobody_named_does_not_start(
+    gateway: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file that stands in for the issuer's keys has none, and the gateway says what to replace it by."""
+    assert main(["--config", str(gateway), *options]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"gateway: {gateway.parent / 'issuer.jwks'}: " in said.err
+    assert "replace it by your issuer's public keys" in said.err
+
+
+async def test_a_gateway_with_the_keys_of_an_issuer_starts(gateway: Path) -> None:
+    """So nothing but these keys was missing."""
+    issuer = Issuer(gateway.parent, key_id="yours")
+    (gateway.parent / "issuer.jwks").write_text(json.dumps({"keys": [issuer.jwk()]}))
+    assert main(["--config", str(gateway), "--validate"]) == 0
+    command = [sys.executable, "-m", "pinot_connector.gateway", "--config", str(gateway)]
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, env=os.environ)
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            assert json.loads(await process.stdout.readline())["service"] == "gateway"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        await process.communicate()
+    assert process.returncode == 0

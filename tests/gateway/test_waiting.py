@@ -1,0 +1,221 @@
+"""Callers who keep the gateway waiting: half a request, an answer that nobody reads, and a great many of both."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.wrappers_pb2 import StringValue
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from pinot_connector.gateway.admission import MAX_OPEN_CALLS, GatewayAdmission
+from pinot_connector.gateway.callers import Callers
+from pinot_connector.gateway.configuration import IdentityRules
+from pinot_connector.gateway.hosting import MAX_REQUEST_BYTES
+from pinot_connector.gateway.limits import Limiter
+from serving.observing import NOTHING
+from tests.connector.world import free_port, write_small
+from tests.serving.echo import SERVICE, EchoStub, add_echo
+from tests.serving.pki import ISSUER, Issuer
+from tests.serving.rawcalls import RawLine, raw_line
+
+AUDIENCE = "gateway"
+INVALID_ARGUMENT, UNAVAILABLE = "3", "14"
+ONE = f"/{SERVICE}/One"
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Impatient:
+    """A server in this process that lets one call in, or one of each caller, and waits for nobody for long."""
+
+    address: str
+    issuer: Issuer
+
+    def metadata(self, name: str) -> list[tuple[str, str]]:
+        """Return what makes a call one of this caller's."""
+        return [("authorization", f"Bearer {self.issuer.token(AUDIENCE, sub=name)}")]
+
+    async def refusal(self, name: str) -> str:
+        """Return the reason for which a call of this caller is refused, empty if it is answered."""
+        async with grpc.aio.insecure_channel(self.address) as channel:
+            try:
+                await EchoStub(channel).one("a", metadata=self.metadata(name))
+            except grpc.aio.AioRpcError as error:
+                return error.details() or "?"
+        return ""
+
+    async def lets_in(self, name: str) -> None:
+        """Wait until a call of this caller is answered."""
+        async with asyncio.timeout(20):
+            while await self.refusal(name):  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def impatient(folder: Path, *, most: int) -> AsyncIterator[Impatient]:
+    """Serve an echo to callers with tokens, one call at a time for each and so many for all."""
+    issuer = Issuer(folder)
+    rules = IdentityRules.model_validate(
+        {
+            "jwt": {
+                "key_file": str(issuer.key_file),
+                "algorithms": ["ES256"],
+                "issuer": ISSUER,
+                "audience": AUDIENCE,
+                "accounts": [{"claim": "iss", "equals": ISSUER, "prefix": ["app"], "append": "sub"}],
+            }
+        }
+    )
+    limiter = Limiter(per_second=100, burst=100, concurrent=1, clock=time.monotonic, most=most)
+    admission = GatewayAdmission(Callers(rules), limiter, NOTHING, patience_seconds=0.3)
+    server = grpc.aio.server(interceptors=(admission,))
+    add_echo(NOTHING.before(server))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield Impatient(f"127.0.0.1:{port}", issuer)
+    finally:
+        await server.stop(None)
+
+
+def begun(line: RawLine, metadata: list[tuple[str, str]], text: str, *, withheld: int) -> int:
+    """Begin a call of the echo and send its request but for the last bytes."""
+    stream = line.begin(ONE, metadata)
+    line.send([stream], StringValue(value=text).SerializeToString(), withheld=withheld)
+    return stream
+
+
+async def test_a_request_that_is_never_finished_ends_and_gives_its_place_back(tmp_path: Path) -> None:
+    """INVALID_ARGUMENT once the patience is over; the caller's next call is let in."""
+    async with impatient(tmp_path, most=1) as server:
+
+        def ends() -> str:
+            with raw_line(server.address) as line:
+                return line.status(begun(line, server.metadata("ana"), "x" * 100, withheld=1))
+
+        assert INVALID_ARGUMENT == await asyncio.to_thread(ends)
+        assert "" == await server.refusal("ana")
+
+
+async def test_an_answer_that_nobody_reads_holds_up_its_own_caller_alone(tmp_path: Path) -> None:
+    """There is one place for all: others get it when the patience is over, the one who does not read when it leaves."""
+    async with impatient(tmp_path, most=1) as server:
+        with ExitStack() as opened:
+
+            def unread() -> None:
+                line = opened.enter_context(raw_line(server.address, window=10))
+                begun(line, server.metadata("ana"), "x" * MIB, withheld=0)
+
+            await asyncio.to_thread(unread)
+            await server.lets_in("bob")
+            assert "expected at most 1 calls at a time" == await server.refusal("ana")
+        await server.lets_in("ana")
+
+
+async def test_a_call_without_a_request_is_told_so(tmp_path: Path) -> None:
+    """Its stream ends before a message has come."""
+    async with impatient(tmp_path, most=1) as server, grpc.aio.insecure_channel(server.address) as channel:
+        call: Any = channel.stream_unary(ONE)
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await call(iter(()), metadata=server.metadata("ana"), timeout=20)
+    assert grpc.StatusCode.INVALID_ARGUMENT is error.value.code()
+
+
+@dataclass(frozen=True)
+class Running:
+    """A gateway as a process."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    def mebibytes(self) -> float:
+        """Return how much memory it holds now."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
+
+
+@contextmanager
+def open_to_tokens(folder: Path) -> Iterator[Running]:
+    """Run a gateway that asks nobody for a certificate."""
+    issuer, nowhere = Issuer(folder), f"127.0.0.1:{free_port()}"
+    write_small(folder / "small.parquet", 10)
+    (folder / "gateway.yaml").write_text(f"""
+listen: 127.0.0.1:0
+dp: {{address: "{nowhere}"}}
+budget: {{address: "{nowhere}"}}
+engine: {{duckdb: {{small: {folder}/small.parquet}}}}
+identity:
+  jwt:
+    {{key_file: {issuer.key_file}, algorithms: [ES256], issuer: {ISSUER}, audience: {AUDIENCE},
+      accounts: [{{claim: iss, equals: {ISSUER}, prefix: [app], append: sub}}]}}
+""")
+    command = [sys.executable, "-m", "pinot_connector.gateway", "--config", str(folder / "gateway.yaml")]
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            yield Running(json.loads(process.stdout.readline())["address"], process)
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize(
+    ("method", "first"),
+    [
+        ("/gris.app.v1.PrivateQueryService/Ask", None),
+        ("/grpc.health.v1.Health/Check", None),
+        ("/grpc.health.v1.Health/Watch", b""),
+    ],
+)
+async def test_half_sent_calls_of_strangers_are_hardly_held(
+    tmp_path: Path, method: str, first: bytes | None
+) -> None:
+    """Of 180 requests of 2 MiB without their last byte, or behind one that is whole, it keeps a few; and it serves."""
+    with open_to_tokens(tmp_path) as running, ExitStack() as opened:
+        before = running.mebibytes()
+
+        def attack() -> None:
+            for _ in range(3):
+                line = opened.enter_context(raw_line(running.address))
+                streams = [line.begin(method) for _ in range(60)]
+                if first is not None:
+                    line.send(streams, first)
+                line.send(streams, b"\n" + b"x" * (MAX_REQUEST_BYTES - 10), withheld=1, quiet_seconds=0.5)
+
+        await asyncio.to_thread(attack)
+        held = running.mebibytes() - before
+        async with grpc.aio.insecure_channel(running.address) as channel:
+            stub: Any = health_pb2_grpc.HealthStub(channel)
+            answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=20)
+    assert health_pb2.HealthCheckResponse.SERVING == answer.status
+    # 64 of them may be under way; gRPC needs as much again while they come and go. All of them would be 360 MiB.
+    assert 300 > held
+
+
+async def test_whoever_watches_the_health_makes_room_for_newcomers(tmp_path: Path) -> None:
+    """Beyond so many calls of strangers the one that began first ends, so that none of them is kept out."""
+    with open_to_tokens(tmp_path) as running:
+
+        def watched() -> tuple[str, int]:
+            with raw_line(running.address) as line:
+                first = line.begin("/grpc.health.v1.Health/Watch")
+                line.send([first], b"")
+                for _ in range(MAX_OPEN_CALLS):
+                    line.send([line.begin("/grpc.health.v1.Health/Watch")], b"")
+                return line.status(first), len(line.ended)
+
+        assert (UNAVAILABLE, 1) == await asyncio.to_thread(watched)

@@ -1,0 +1,123 @@
+"""Calls as no gRPC client makes them: half sent, or never read, as many on one connection as one likes."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import ResponseReceived, StreamReset, TrailersReceived
+from h2.settings import SettingCodes
+
+Headers = Sequence[tuple[str, str]]
+DEFAULT_WINDOW = 2**16 - 1
+PATIENCE_SECONDS = 30.0
+
+
+@dataclass
+class RawLine:
+    """One connection, HTTP/2 in plain text. `ended` has the headers that each call ended with, none if it was reset."""
+
+    socket: socket.socket
+    http: H2Connection
+    ended: dict[int, dict[str, str]] = field(default_factory=dict)
+
+    def greet(self) -> None:
+        """Tell the server how this side reads, and hear how it does; before that it takes more than it says."""
+        self._flush()
+        assert self.listen(PATIENCE_SECONDS), "nobody speaks HTTP/2 here"
+
+    def begin(self, method: str, metadata: Headers = ()) -> int:
+        """Begin a call of a method ("/package.Service/Method") and return its number."""
+        stream = self.http.get_next_available_stream_id()
+        named = {":method": "POST", ":scheme": "http", ":path": method, ":authority": "gateway"}
+        self.http.send_headers(
+            stream, [*named.items(), ("te", "trailers"), ("content-type", "application/grpc"), *metadata]
+        )
+        self._flush()
+        return stream
+
+    def send(
+        self, streams: Sequence[int], message: bytes, *, withheld: int = 0, quiet_seconds: float = 1.0
+    ) -> int:
+        """Send a message on each call, all but the last bytes of it, and return how many bytes the server has taken.
+
+        What it does not take is given up once it has been quiet for so long.
+        """
+        framed = memoryview(b"\0" + len(message).to_bytes(4, "big") + message)
+        left = dict.fromkeys(streams, framed[: len(framed) - withheld])
+        sent = 0
+        while left:
+            before = sent
+            for stream in tuple(left):
+                sent += (went := self._send_some(stream, left[stream]))
+                left[stream] = left[stream][went:]
+                if not left[stream] or stream in self.ended:
+                    del left[stream]
+            if sent == before and not self.listen(quiet_seconds):
+                break
+        return sent
+
+    def listen(self, seconds: float) -> bool:
+        """Take in what the server says next; whether it was anything within so long."""
+        self.socket.settimeout(seconds)
+        try:
+            content = self.socket.recv(2**16)
+        except TimeoutError:
+            return False
+        for event in self.http.receive_data(content):
+            if isinstance(event, ResponseReceived | TrailersReceived) and event.stream_ended is not None:
+                self.ended[event.stream_id] = _text(event.headers)
+            elif isinstance(event, StreamReset):
+                self.ended.setdefault(event.stream_id, {})
+        self._flush()
+        return bool(content)
+
+    def status(self, stream: int) -> str:
+        """Return the number of the status that a call ends with."""
+        while stream not in self.ended:
+            assert self.listen(PATIENCE_SECONDS), "the call has not ended"
+        return self.ended[stream]["grpc-status"]
+
+    def is_closed(self) -> bool:
+        """Hear no more of what the server says, and wait until it closes the connection; False if it never does."""
+        self.socket.settimeout(PATIENCE_SECONDS)
+        try:
+            while self.socket.recv(2**16):
+                pass
+        except TimeoutError:
+            return False
+        return True
+
+    def _send_some(self, stream: int, content: memoryview) -> int:
+        if stream in self.ended:
+            return 0
+        room = min(self.http.local_flow_control_window(stream), self.http.max_outbound_frame_size)
+        if room and content:
+            self.http.send_data(stream, bytes(content[:room]))
+            self._flush()
+        return min(room, len(content))
+
+    def _flush(self) -> None:
+        self.socket.settimeout(PATIENCE_SECONDS)
+        self.socket.sendall(self.http.data_to_send())
+
+
+@contextmanager
+def raw_line(address: str, window: int = DEFAULT_WINDOW) -> Iterator[RawLine]:
+    """Open a connection on which of each answer so many bytes are taken, and no more."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), PATIENCE_SECONDS) as opened:
+        http = H2Connection(H2Configuration(header_encoding=None))
+        http.initiate_connection()
+        http.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: window})
+        line = RawLine(opened, http)
+        line.greet()
+        yield line
+
+
+def _text(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    return {name.decode(): value.decode(errors="replace") for name, value in headers}
