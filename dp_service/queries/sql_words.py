@@ -103,6 +103,9 @@ def _check_neighbours(left: _Word, right: _Word) -> None:
         refuse("a number other than an integer")
     if left.kind == right.kind and left.kind in ("text", "quoted"):
         refuse("a quoted word beside another")
+    if right.text == "*" and left.text != "(":
+        # After a table it would be overlooked; within parentheses it is counted, or refused with its tree.
+        refuse("*")
     if _is_stray_comma(left, right):
         refuse("a comma that separates nothing")
     if right.text == "(" and left.kind in ("name", "quoted") and left.text.upper() not in _BEFORE_PARENTHESIS:

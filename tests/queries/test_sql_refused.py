@@ -84,6 +84,8 @@ MALFORMED = {
     "sample": (PLAIN.replace("engagement", "engagement TABLESAMPLE (10)"), A_FUNCTION),
     "SORT BY": (PLAIN.replace("ORDER BY 2 DESC", "SORT BY secret"), "SORT in SELECT"),
     "DISTRIBUTE BY": (PLAIN.replace(" LIMIT", " DISTRIBUTE BY member_id LIMIT"), "DISTRIBUTE in SELECT"),
+    "star after a table": (PLAIN.replace("engagement", "engagement *"), r"\* is not accepted"),
+    "star before a column": (PLAIN.replace("SELECT ", "SELECT *"), r"\* is not accepted"),
     "HAVING": (PLAIN.replace("ORDER", "HAVING COUNT(*) > 3 ORDER"), "HAVING in SELECT"),
     "QUALIFY": (PLAIN.replace("ORDER", "QUALIFY article_id = 'x' ORDER"), "QUALIFY in SELECT"),
     "DISTINCT": (f"SELECT DISTINCT {PLAIN[7:]}", "DISTINCT in SELECT"),
