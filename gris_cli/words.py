@@ -139,7 +139,7 @@ def lasting_words(explanation: Explanation) -> str:
     if share is None:
         return ""
     asked = counted(share.remaining // share.cost, "question")
-    ends = f"enough for {asked} like this one: the {share.unit} of {'/'.join(share.path)} decides"
+    ends = f"enough for {asked} like this one, by the {share.unit} of {'/'.join(share.path)}"
     repeats = explanation.parameters.consistency is Consistency.KEYED
     return ends + ("; one that is paid for is free while the data stay the same" if repeats else "")
 

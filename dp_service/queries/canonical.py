@@ -214,7 +214,9 @@ def _text_restriction(
 
 def _contradiction() -> QuestionError:
     return QuestionError(
-        "filters", "the conditions on one column contradict each other, or its domain: no row can meet them"
+        "filters",
+        "the conditions on one column, a time range among them, contradict each other, or its domain: "
+        "no row can meet them",
     )
 
 

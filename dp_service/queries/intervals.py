@@ -91,14 +91,14 @@ def gaps(intervals: Intervals) -> Intervals:
 def written(intervals: Intervals, universe: Interval) -> Interval | None:
     """Return what spans the numbers that a condition for the set is written with; None if it needs none.
 
-    They are its members if it is short. Else they are its ends, but for those of the universe, and what is missing
-    between them; the upper end is the first number above the set.
+    They are its members if it is short. Else they are its ends, but for those of the universe, and the ends of what is
+    missing between them.
     """
     if is_short(intervals):
         return Interval(intervals[0].start, intervals[-1].end)
-    start, end = intervals[0].start, intervals[-1].end
-    numbers = [number for gap in gaps(intervals) for number in (gap.start, gap.end - 1)]
-    numbers += [number for number in (start, end) if number not in (universe.start, universe.end)]
+    ends = [(gap.start, gap.end - 1) for gap in gaps(intervals)]
+    ends.append((intervals[0].start, intervals[-1].end - 1))
+    numbers = {number for pair in ends for number in pair} - {universe.start, universe.end - 1}
     return Interval(min(numbers), max(numbers) + 1) if numbers else None
 
 

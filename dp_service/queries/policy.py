@@ -125,11 +125,20 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
     return PolicyFile(policy, schema, document)
 
 
+# Where pydantic's own words speak of this program and not of the file.
+_SHAPES = {
+    "extra_forbidden": "there is no such key",
+    "missing": "expected this key",
+    "model_type": "expected keys and their values",
+    "dict_type": "expected keys and their values",
+}
+
+
 def _shape_problems(document: Document, error: ValidationError) -> Iterable[Problem]:
     for each in error.errors(include_url=False, include_input=False):
-        # pydantic names which kind of domain it took a value for; the file has no such key.
-        place = tuple(part for part in each["loc"] if part not in DOMAIN_KINDS)
-        yield document.problem(place, each["msg"].removeprefix("Value error, "))
+        # pydantic names what it took a part for, a key or a kind of domain; the file has no such part.
+        place = tuple(part for part in each["loc"] if part not in (*DOMAIN_KINDS, "[key]"))
+        yield document.problem(place, _SHAPES.get(each["type"], each["msg"].removeprefix("Value error, ")))
 
 
 def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Faults) -> None:
@@ -180,7 +189,9 @@ def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault
     for column in columns:
         if column.name == member and (column.group_by or column.operators):
             fault(place, "the member column may be neither grouped by nor filtered on")
-        if column.name == member and column.nulls is Nulls.KEEP:
+        if column.name == member and column.type is ColumnType.BOOL:
+            fault((*place, "type"), "expected string, int64 or date: a truth value tells no members apart")
+        elif column.name == member and column.nulls is Nulls.KEEP:
             fault((*place, "nulls"), "expected drop: rows without a member belong to nobody")
 
 

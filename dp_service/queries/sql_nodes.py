@@ -18,6 +18,7 @@ _NAMES: dict[type, str] = {
     exp.ILike: "ILIKE",
     exp.Null: "NULL",
     exp.Subquery: "a subquery",
+    exp.Fetch: "FETCH",
     exp.Star: "*",
     exp.Alias: "an alias other than of the count",
     exp.Cast: "a cast or typed literal other than DATE",
@@ -33,6 +34,8 @@ def refuse_node(node: object) -> NoReturn:
 def only(node: exp.Expr, *arguments: str) -> None:
     """Refuse a node that carries any argument besides those named."""
     surplus = sorted(key for key, value in node.args.items() if value and key not in arguments)
+    if surplus and type(node.args[surplus[0]]) in _NAMES:
+        refuse_node(node.args[surplus[0]])
     if surplus:
         refuse(f"{surplus[0].rstrip('_').upper()} in {node.key.upper()}")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NoReturn
 
 from dp_service.queries.errors import QuestionError
@@ -47,6 +47,7 @@ _REFUSED_SIGNS = {
 _REFUSED_KINDS = {"comment": "a comment", "float": "a number other than an integer"}
 # Words that may stand before an opening parenthesis; any other would be a function.
 _BEFORE_PARENTHESIS = frozenset({"COUNT", "IN", "AND", "WHERE", "NOT", "BETWEEN"})
+_OF_LITERALS = frozenset({"DATE", "TRUE", "FALSE"})
 _CLAUSE_WORDS = frozenset(
     {"SELECT", "FROM", "WHERE", "GROUP", "BY", "ORDER", "LIMIT", "AND", "IN", "BETWEEN"}
 )
@@ -77,6 +78,7 @@ def check_words(text: str) -> str:
     for left, right in pairwise(words):
         _check_neighbours(left, right)
     _check_depth(words)
+    _check_between(words)
     return text[: words[-1].start] if words[-1].kind == "end" else text
 
 
@@ -103,6 +105,11 @@ def _check_neighbours(left: _Word, right: _Word) -> None:
         refuse("a number other than an integer")
     if left.kind == right.kind and left.kind in ("text", "quoted"):
         refuse("a quoted word beside another")
+    # What the parser overlooks. Within parentheses both are read, and judged with the tree.
+    if right.text == "*" and left.text != "(":
+        refuse("*")
+    if (left.text.upper(), right.text.upper()) == ("BY", "DISTINCT"):
+        refuse("DISTINCT in GROUP BY")
     if _is_stray_comma(left, right):
         refuse("a comma that separates nothing")
     if right.text == "(" and left.kind in ("name", "quoted") and left.text.upper() not in _BEFORE_PARENTHESIS:
@@ -122,3 +129,14 @@ def _check_depth(words: list[_Word]) -> None:
         depth += (word.text == "(") - (word.text == ")")
         if depth > MAXIMUM_DEPTH:
             refuse("deeper nesting of parentheses")
+
+
+def _check_between(words: list[_Word]) -> None:
+    """Refuse two literals after BETWEEN without an AND, which the parser puts there by itself."""
+    for i, word in enumerate(words):
+        if word.kind == "name" and word.text.upper() == "BETWEEN":
+            first = takewhile(
+                lambda each: each.kind != "name" or each.text.upper() in _OF_LITERALS, words[i + 1 :]
+            )
+            if sum(each.kind in ("text", "number") for each in first) > 1:
+                refuse("BETWEEN without AND")

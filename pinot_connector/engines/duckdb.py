@@ -74,6 +74,8 @@ class DuckDBEngine:
         with self._connection(query.table, file.path) as connection, self._deadline(connection) as late:
             try:
                 rows = _fetch(connection, query, late)
+                if _is_database(file.path):
+                    _require_no_collation(connection, query)
             except EngineRefused:
                 # A file that is replaced under a query fails in DuckDB's own way; its version tells why.
                 _require_version(file, data_version)
@@ -157,9 +159,8 @@ class _Shared:
 
 def _in_memory() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:")
-    # A cache of file contents could answer from a file that has been replaced. DuckDB has one since 1.3.
-    with suppress(duckdb.CatalogException):
-        connection.execute("SET enable_external_file_cache = false")
+    # A cache of file contents could answer from a file that has been replaced.
+    connection.execute("SET enable_external_file_cache = false")
     return connection
 
 
@@ -212,6 +213,23 @@ def _execute_all(connection: duckdb.DuckDBPyConnection, *statements: str) -> Non
 def _require_version(file: VersionedFile, data_version: str) -> None:
     if file.version() != data_version:
         raise DataChanged("the data changed while the question was answered")
+
+
+def _require_no_collation(connection: duckdb.DuckDBPyConnection, query: EngineQuery) -> None:
+    """Refuse a column to which different texts are equal: one row would decide how the element of all is spelled."""
+    for column in query.reads:
+        if _is_collated(connection, query.table, column.name):
+            raise EngineRefused(f"the column {column.name} of the table compares texts by a collation")
+
+
+def _is_collated(connection: duckdb.DuckDBPyConnection, table: str, column: str) -> bool:
+    # DuckDB does not tell the collation of a column, but it refuses to compare it with another one.
+    compared = f"{_quoted(column)}::VARCHAR = ('' COLLATE \"binary\")"
+    try:
+        connection.execute(f"SELECT {compared} FROM {_quoted(table)} LIMIT 0")  # noqa: S608
+    except duckdb.Error:
+        return True
+    return False
 
 
 def _fetch(

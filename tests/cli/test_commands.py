@@ -92,7 +92,7 @@ def test_explaining_to_an_account_says_what_part_of_its_budget_a_question_is(
     assert main(["explain", "--sql", ARTICLES, *connection]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "11 of 3000 information (0.367 %), 2989 left" in said
-    assert "enough for 271 questions like this one: the information of t/" in said
+    assert "enough for 271 questions like this one, by the information of t/" in said
     assert "is free while the data stay the same" in said
 
 

@@ -112,7 +112,7 @@ def test_every_fault_is_told_with_its_line(written: Path, capsys: pytest.Capture
     ("content", "line", "message"),
     [
         (b"epsilon_per: [", 1, "expected the node content"),
-        (b"", 1, "Input should be"),
+        (b"", 1, "expected keys and their values"),
         (b"\xff\xfe", 1, "UTF-8"),
         (POLICY.replace("1e-10", "1e-300").encode(), 1, "no noise that can be drawn"),
     ],

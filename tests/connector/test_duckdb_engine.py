@@ -207,6 +207,34 @@ def test_a_database_file_is_read_anew_when_it_is_replaced(tmp_path: Path) -> Non
     engine.close()
 
 
+@pytest.mark.parametrize("collated", ["member_id", "element", "app"])
+def test_a_column_with_a_collation_is_refused_by_name(tmp_path: Path, collated: str) -> None:
+    """`x` and `X` would be one element, spelled as the first row spells it; and so in a filter, or of members."""
+    path = tmp_path / "data.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE plain (member_id VARCHAR, element VARCHAR, app VARCHAR, day DATE)")
+        connection.execute(
+            f"CREATE TABLE small AS SELECT * REPLACE ({collated} COLLATE nocase AS {collated}) FROM plain"
+        )
+        connection.execute("INSERT INTO small VALUES ('m', 'x', 'a', NULL), ('M', 'X', 'A', NULL)")
+    sql = f"{SQL.split('FROM', maxsplit=1)[0]} FROM small WHERE app = 'a' GROUP BY element ORDER BY 2 DESC"
+    kinds = {
+        "app": ColumnType.STRING,
+        "day": ColumnType.DATE,
+        "element": ColumnType.STRING,
+        "member_id": None,
+    }
+    reads = tuple(ReadColumn(name, kind, None) for name, kind in kinds.items())
+    engine = DuckDBEngine({"small": path})
+    with pytest.raises(
+        EngineRefused, match=f"the column {collated} of the table compares texts by a collation"
+    ):
+        _run(engine, EngineQuery("small", sql, (ELEMENT,), 10, reads=reads))
+    others = tuple(read for read in reads if read.name != collated)
+    assert _run(engine, EngineQuery("small", sql, (ELEMENT,), 10, reads=others)).elements
+    engine.close()
+
+
 def _write_database(path: Path, members: int) -> None:
     with duckdb.connect(path) as connection:
         connection.execute(

@@ -4,7 +4,7 @@ from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, Engin
 
 EXACT = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
-    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "
+    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
 )
 
 

@@ -105,6 +105,34 @@ def test_another_column_than_the_policy_says_is_refused_by_name(
         judged(field, read)
 
 
+@pytest.mark.parametrize("format_", ["1:DAYS:EPOCH", "EPOCH|DAYS", "EPOCH|DAYS|1", "1:days:epoch"])
+def test_days_since_1970_are_days(format_: str) -> None:
+    """In the words of either generation of schemas."""
+    day = ReadColumn("c", ColumnType.DATE, None)
+    judged({"dataType": "INT", "format": format_}, day, "dateTimeFieldSpecs")
+
+
+@pytest.mark.parametrize(
+    "format_",
+    [
+        "1:DAYS:SIMPLE_DATE_FORMAT:yyyyMMdd",
+        "SIMPLE_DATE_FORMAT|yyyyMMdd",
+        "1:MILLISECONDS:EPOCH",
+        "EPOCH",
+        "7:DAYS:EPOCH",
+    ],
+)
+def test_days_that_are_counted_otherwise_are_refused(format_: str) -> None:
+    """20240229 would be a day too late for every answer, and the question would be paid for with nothing."""
+    day = ReadColumn("c", ColumnType.DATE, None)
+    with pytest.raises(
+        EngineRefused, match=r"column c: Pinot holds it as .*, and a date is the number of days"
+    ):
+        judged({"dataType": "INT", "format": format_}, day, "dateTimeFieldSpecs")
+    number = ReadColumn("c", ColumnType.INT64, MINIMUM["INT"])
+    judged({"dataType": "INT", "format": format_}, number, "dateTimeFieldSpecs")
+
+
 def test_a_metric_has_another_null() -> None:
     """Zero stands for a missing metric, so that the policy's default does not say it."""
     with pytest.raises(EngineRefused, match="column c: Pinot stores 0 "):

@@ -107,6 +107,11 @@ def test_every_option_is_one_that_pinot_knows(asked: list[Asked]) -> None:
     assert all(each.pinot.options["numGroupsLimit"] == "100000000" for each in asked)
 
 
+def test_no_broker_decides_what_becomes_of_nulls(asked: list[Asked]) -> None:
+    """A broker's own default stands only where the query does not say what it wants."""
+    assert {"false"} == {each.pinot.options.get("enableNullHandling") for each in asked}
+
+
 def test_only_clipped_questions_go_to_the_multi_stage_engine(asked: list[Asked]) -> None:
     """Pinot's parser sees the option where the policy clips, and nowhere else."""
     is_multistage = ["useMultistageEngine" in each.pinot.options for each in asked]

@@ -150,6 +150,22 @@ def test_conditions_that_no_row_can_meet_are_an_error(condition: str) -> None:
     assert refusal.value.field == "filters"
 
 
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("2024-01-02T00:00Z", "2024-01-01T00:00Z"),
+        # No day begins between noon and one o'clock.
+        ("2024-01-01T12:00Z", "2024-01-01T13:00Z"),
+    ],
+)
+def test_a_time_range_in_which_nothing_can_be_is_told_as_one(start: str, end: str) -> None:
+    """Whoever has set no filter need not guess which condition is meant."""
+    moments = TimeRange(datetime.datetime.fromisoformat(start), datetime.datetime.fromisoformat(end))
+    query = HistogramQuery("engagement", ("article_id",), Measure.EVENTS, time_range=moments, k=3)
+    with pytest.raises(QuestionError, match="a time range among them, contradict"):
+        fingerprint(query)
+
+
 def utc(*parts: int) -> datetime.datetime:
     """Return a moment in UTC."""
     return datetime.datetime(*parts, tzinfo=datetime.UTC)  # type: ignore[arg-type, misc]

@@ -238,8 +238,8 @@ def test_rows_of_the_current_period_change_no_answer() -> None:
 def test_the_boundary_reaches_every_engine() -> None:
     """As a day for DuckDB, as the number that Pinot stores for it."""
     resolution = asked(OPEN, "2026-11-20T12:00:00Z")
-    assert "\"day\" < DATE '2026-11-20'" in render(resolution, "duckdb")
-    assert f'"day" < {days("2026-11-20")}' in render(resolution, "pinot")
+    assert "\"day\" <= DATE '2026-11-19'" in render(resolution, "duckdb")
+    assert f'"day" <= {days("2026-11-19")}' in render(resolution, "pinot")
     assert resolution.window == "day before 2026-11-20"
 
 

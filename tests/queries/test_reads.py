@@ -41,10 +41,12 @@ def test_a_member_column_that_the_policy_lists_has_its_type() -> None:
     [
         ("score = 7", Interval(7, 8)),
         ("score IN (-3, 5000000000)", Interval(-3, 5_000_000_001)),
-        # Written as `< 6`.
-        ("score <= 5", Interval(INT64_MINIMUM + 1, 7)),
+        ("score <= 5", Interval(INT64_MINIMUM + 1, 6)),
+        # The last number of a narrower column is no number outside of it.
+        ("score <= 2147483647", Interval(INT64_MINIMUM + 1, 2**31)),
+        ("score < 2147483648", Interval(INT64_MINIMUM + 1, 2**31)),
         ("score > 2147483646", Interval(2**31 - 1, 2**31)),
-        ("score BETWEEN 2 AND 2000", Interval(2, 2002)),
+        ("score BETWEEN 2 AND 2000", Interval(2, 2001)),
     ],
 )
 def test_the_numbers_that_a_column_is_compared_with_are_told(condition: str, numbers: Interval) -> None:

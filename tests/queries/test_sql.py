@@ -16,7 +16,7 @@ from .policies import POLICY, resolved
 
 PINOT_PREFIX = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
-    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "
+    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
 )
 NESTED_PREFIX = (
     "SET useMultistageEngine=true; SET useLiteMode=false; SET useBrokerPruning=false; SET mseMinGroupTrimSize=-1; "
@@ -68,7 +68,7 @@ ACCEPTED = {
             WHERE "member_id" IS NOT NULL AND "article_id" <> 'null'
             AND "country" = 'DE'
             AND "day" >= DATE '2019-01-01'
-            AND "day" < DATE '2019-02-01'
+            AND "day" <= DATE '2019-01-31'
             AND length("article_id") <= 1024
             GROUP BY "article_id"
             ORDER BY COUNT(DISTINCT "member_id") DESC, "article_id" ASC
@@ -76,7 +76,7 @@ ACCEPTED = {
         r"""SELECT "article_id", COUNT(DISTINCT "member_id") AS "gris_count"
             FROM "engagement"
             WHERE "member_id" IS NOT NULL
-            AND "article_id" <> 'null' AND "country" = 'DE' AND "day" >= 17897 AND "day" < 17928
+            AND "article_id" <> 'null' AND "country" = 'DE' AND "day" >= 17897 AND "day" <= 17927
             GROUP BY "article_id"
             ORDER BY COUNT(DISTINCT "member_id") DESC, "article_id" ASC
             LIMIT 2001""",
@@ -125,14 +125,14 @@ ACCEPTED = {
         "3730e36b969816b3",
         r"""SELECT "score", COALESCE("shown", 'none') AS "shown", COUNT(*) AS "gris_count"
             FROM "engagement"
-            WHERE "member_id" IS NOT NULL AND COALESCE("active", FALSE) = TRUE AND "score" >= 0 AND "score" < 8
+            WHERE "member_id" IS NOT NULL AND COALESCE("active", FALSE) = TRUE AND "score" >= 0 AND "score" <= 7
             AND length(COALESCE("shown", 'none')) <= 1024
             GROUP BY "score", COALESCE("shown", 'none')
             ORDER BY COUNT(*) DESC, "score" ASC, COALESCE("shown", 'none') ASC
             LIMIT 1001""",
         r"""SELECT "score", "shown", COUNT(*) AS "gris_count"
             FROM "engagement"
-            WHERE "member_id" IS NOT NULL AND "active" = TRUE AND "score" >= 0 AND "score" < 8
+            WHERE "member_id" IS NOT NULL AND "active" = TRUE AND "score" >= 0 AND "score" <= 7
             GROUP BY "score", "shown"
             ORDER BY COUNT(*) DESC, "score" ASC, "shown" ASC
             LIMIT 1001""",
@@ -196,7 +196,7 @@ ACCEPTED = {
             CAST(SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END) AS BIGINT) AS "gris_count"
             FROM (SELECT "item", COALESCE("channel", 'unknown') AS "channel", COUNT(*) AS "gris_member_count"
             FROM "orders"
-            WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" < 1599955200000
+            WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" <= 1599955199999
             AND "item" NOT IN ('null', 'x')
             AND length("item") <= 1024 AND length(COALESCE("channel", 'unknown')) <= 1024
             GROUP BY "item", COALESCE("channel", 'unknown'), "customer") AS "gris_members"
@@ -208,7 +208,7 @@ ACCEPTED = {
             SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END) AS "gris_count"
             FROM (SELECT "item", "channel", COUNT(*) AS "gris_member_count"
             FROM "orders"
-            WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" < 1599955200000
+            WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" <= 1599955199999
             AND "item" NOT IN ('null', 'x')
             GROUP BY "item", "channel", "customer") AS "gris_members"
             GROUP BY "item", "channel"

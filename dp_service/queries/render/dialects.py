@@ -13,10 +13,11 @@ from dp_service.queries.structured import Value
 # Without these each server of a Pinot cluster keeps only part of its groups and counts come out too low, with every
 # flag clean. numGroupsLimit has no value for "none". Of the ways to set an option (0.11 and later) only the last SET
 # statement counts, and OPTION(..) counts at the very end of the text alone, where `statement` puts its LIMIT; so no
-# literal can set one.
+# literal can set one. And a broker may be set up to answer with NULLs by itself: then one row whose value is missing
+# would decide whether there is an answer, for the query takes what is stored in its place.
 _PINOT_EXACT = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
-    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; "
+    "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
 )
 
 

@@ -6,7 +6,6 @@ element. Rows without a member belong to nobody, and are left out inside.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
 
 from dp_service.queries.canonical import (
@@ -166,28 +165,18 @@ def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dial
 
 
 def _bounds(key: str, hull: Interval, kind: ColumnType, dialect: Dialect) -> Iterator[str]:
-    universe = UNIVERSES[kind]
-    if kind is ColumnType.DATE:
-        yield from _day_bounds(key, hull, dialect)
-        return
-    if hull == universe and dialect.stores_nulls:
-        yield f"{key} IS NOT NULL"
-    if hull.start > universe.start:
-        yield f"{key} >= {literal(_value(hull.start, kind), dialect)}"
-    if hull.end < universe.end:
-        yield f"{key} < {literal(_value(hull.end, kind), dialect)}"
+    """Write the ends of a set of integers, both among its members: no number is written that a narrow column lacks.
 
-
-def _day_bounds(key: str, hull: Interval, dialect: Dialect) -> Iterator[str]:
-    """Say both ends always: engines hold days, infinite ones too, that no answer can carry.
-
-    One member's odd day must leave that row out and nothing else, or it would decide whether there is an answer.
+    Of days both ends are said always: engines hold days, infinite ones too, that no answer can carry. One member's odd
+    day must leave that row out and nothing else, or it would decide whether there is an answer.
     """
-    yield f"{key} >= {literal(date_of(hull.start), dialect)}"
-    if hull.end < UNIVERSES[ColumnType.DATE].end:
-        yield f"{key} < {literal(date_of(hull.end), dialect)}"
-    else:
-        yield f"{key} <= {literal(datetime.date.max, dialect)}"
+    universe, are_days = UNIVERSES[kind], kind is ColumnType.DATE
+    if hull == universe and dialect.stores_nulls and not are_days:
+        yield f"{key} IS NOT NULL"
+    if are_days or hull.start > universe.start:
+        yield f"{key} >= {literal(_value(hull.start, kind), dialect)}"
+    if are_days or hull.end < universe.end:
+        yield f"{key} <= {literal(_value(hull.end - 1, kind), dialect)}"
 
 
 def _values(intervals: tuple[Interval, ...], kind: ColumnType) -> list[Value]:

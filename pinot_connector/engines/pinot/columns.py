@@ -6,6 +6,7 @@ compares numbers as texts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ _INT_MINIMUM, _INT_MAXIMUM = -(2**31), 2**31 - 1
 _LONG_MINIMUM = -(2**63)
 # The first and the last day of the years 1 to 9999, which are all that a query asks for.
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+# Days since 1970, as schemas say it before and since Pinot 0.11.
+_DAYS = re.compile(r"1:DAYS:EPOCH|EPOCH\|DAYS(\|1)?", re.IGNORECASE)
 
 # What Pinot stores where a value is missing and the schema says nothing.
 _NULLS_OF_DIMENSIONS: Mapping[str, Element] = {
@@ -37,11 +40,15 @@ _READ_AS: Mapping[str, Callable[[str], Element]] = {
 
 @dataclass(frozen=True)
 class PinotColumn:
-    """A column of a schema; `null_value` is what stands for NULL, None for a type that no question reads."""
+    """A column of a schema; `null_value` is what stands for NULL, None for a type that no question reads.
+
+    `format` says what its values mean as times, None: the schema does not tell.
+    """
 
     type: str
     is_single: bool
     null_value: Element | None
+    format: str | None
 
 
 def columns_of(schema: Mapping[str, Any]) -> Mapping[str, PinotColumn]:
@@ -61,7 +68,9 @@ def columns_of(schema: Mapping[str, Any]) -> Mapping[str, PinotColumn]:
 def _column(field: Mapping[str, Any], nulls: Mapping[str, Element]) -> PinotColumn:
     kind, stated = field["dataType"], field.get("defaultNullValue")
     null_value = nulls.get(kind) if stated is None or kind not in _READ_AS else _READ_AS[kind](str(stated))
-    return PinotColumn(kind, field.get("singleValueField", True) is True, null_value)
+    format_ = field.get("format")
+    is_single = field.get("singleValueField", True) is True
+    return PinotColumn(kind, is_single, null_value, None if format_ is None else str(format_))
 
 
 def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadColumn]) -> None:
@@ -69,7 +78,8 @@ def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadCol
 
     Raises:
         EngineRefused: there is no such column, one row has several values in it, it has another type or another value
-            in the place of NULL than the policy says, or is compared with integers that it cannot hold.
+            in the place of NULL than the policy says, holds days in another form than their number since 1970, or is
+            compared with integers that it cannot hold.
     """
     for read in reads:
         if read.name not in columns:
@@ -84,6 +94,8 @@ def _faults(read: ReadColumn, held: PinotColumn) -> Iterator[str]:
         yield "one row has several values in it (singleValueField: false), and would count in several elements"
     if held.type not in PINOT_TYPES[read.type or ColumnType.STRING]:
         yield f"Pinot holds {held.type}, {_policy_type(read)}"
+    if read.type is ColumnType.DATE and held.format is not None and not _DAYS.fullmatch(held.format):
+        yield f"Pinot holds it as {held.format}, and a date is the number of days since 1970 (EPOCH|DAYS)"
     if not _is_null(read, held):
         yield f"Pinot stores {_said(held)} where a value is missing, {_policy_null(read)}"
     if held.type == "INT" and any(
