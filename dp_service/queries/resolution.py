@@ -95,7 +95,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     domain = _domain(dimensions)
     mechanism = mechanism_for(dimensions)
     d_bar = _d_bar(table, mechanism, query.k) if domain is None else None
-    _check_k(query.k, mechanism, largest=d_bar if domain is None else len(domain))
+    k = _shown(query.k, mechanism, domain, d_bar)
     closed_before = None if table.time is None else table.time.closed_before(now)
     canonical = canonicalise(query, table, closed_before=closed_before)
     return Resolution(
@@ -104,7 +104,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         tau=tau,
         delta_l0=delta_l0,
         d_bar=d_bar,
-        k=query.k,
+        k=k,
         domain=domain,
         omit_counts=query.omit_counts,
         count_noise=policy.count_noise if mechanism in _GUMBEL else CountNoise.LAPLACE,
@@ -206,8 +206,16 @@ def _d_bar(table: Table, mechanism: MechanismKind, k: int | None) -> int:
     return min(max(D_BAR_PER_K * k, DEFAULT_D_BAR), MAXIMUM_ELEMENTS)
 
 
-def _check_k(k: int | None, mechanism: MechanismKind, *, largest: int | None) -> None:
+def _shown(
+    k: int | None, mechanism: MechanismKind, domain: tuple[Element, ...] | None, d_bar: int | None
+) -> int | None:
+    """Return how many elements are shown at most.
+
+    Of a known domain there are never more than it has, and asking for more is asking for all. Of an unknown one there
+    may be more than are fetched, and a shorter answer would pass for the whole.
+    """
     if k is None and mechanism in _GUMBEL:
         raise QuestionError("k", "expected how many elements to show, since the price grows with it")
-    if k is not None and largest is not None and k > largest:
-        raise QuestionError("k", f"expected at most {largest} elements for this question")
+    if k is not None and d_bar is not None and k > d_bar:
+        raise QuestionError("k", f"expected at most {d_bar} elements for this question")
+    return k if k is None or domain is None else min(k, len(domain))
