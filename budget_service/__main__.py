@@ -68,13 +68,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         settings = LiveSettings(load_settings(options.config))
         security = Security(SecurityOptions.of(options), METHODS)
-        if options.validate:
-            return 0
         store = _store_address(options)
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
+        if options.validate:
+            return 0
         if options.confirm_restored:
             return asyncio.run(_confirm_restored(options, store, settings.current.configuration))
         if options.workers > 1:
@@ -281,7 +281,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_operating_options(parser)
     add_security_options(parser)
-    parser.add_argument("--validate", action="store_true", help="only check the configuration")
+    parser.add_argument("--validate", action="store_true", help="only check the configuration and its files")
     return parser
 
 

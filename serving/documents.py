@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +42,12 @@ def read_document(path: Path, schema: type[Document]) -> Document:
 
 class UniqueKeyLoader(yaml.SafeLoader):
     """YAML lets the last of two equal keys win silently; here they are refused. Its other errors are YAMLError too."""
+
+    def get_single_data(self) -> Any:
+        """Read the document; raises MarkedYAMLError where it is deeper than Python goes."""
+        with suppress(RecursionError):
+            return super().get_single_data()
+        raise yaml.MarkedYAMLError(problem="expected less nesting", problem_mark=self.get_mark())
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Build a value as YAML does; raises MarkedYAMLError for a day or a number that Python cannot make."""

@@ -116,7 +116,16 @@ def _read_keys(path: Path) -> tuple[_Key, ...]:
         if content.lstrip().startswith(b"{"):
             return _set_of_keys(path, content)
         return (_key(None, _pem_key(content)),)
-    except (jwt.PyJWTError, ValueError, TypeError, KeyError, UnsupportedAlgorithm):
+    # What is no mapping has no `get`, and JSON may be deeper than Python goes.
+    except (
+        jwt.PyJWTError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+        UnsupportedAlgorithm,
+    ):
         raise SecurityError(
             f"{path}: expected a PEM public key or certificate, or a JWKS, of RSA (2048 bits or more), EC or Ed25519 "
             "keys, without private or shared ones"

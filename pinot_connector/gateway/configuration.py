@@ -31,6 +31,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from pinot_connector.endpoints import Address, Credentials, Endpoint
+from pinot_connector.errors import InvalidQuestion
 from pinot_connector.gateway.accounts import AccountError, checked_segment
 from serving.authorisation import CertificateName
 from serving.documents import Strict
@@ -102,11 +103,14 @@ class Service(Strict):
             return self.address
         return Endpoint(self.address, Credentials(*files))
 
-    def require_readable(self) -> None:
-        """Look at the files; raises InvalidQuestion that names the one that cannot be used."""
+    def require_readable(self, key: str) -> None:
+        """Look at the files; raises SecurityError that names the one below `key` that cannot be used."""
         address = self.to_address()
         if isinstance(address, Endpoint):
-            address.credentials.for_channel()
+            try:
+                address.credentials.for_channel()
+            except InvalidQuestion as error:
+                raise SecurityError(f"{key}.{error.field}: {error.problem}") from None
 
 
 class Pinot(Strict):

@@ -99,7 +99,8 @@ class History:
     async def add(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
         """Keep a result, and forget what is too old or too much.
 
-        The same release of the same question replaces what was kept of it, unless that had a request id of its own.
+        It replaces what was kept of the same request, and of the same release of the same question unless that had a
+        request id of its own.
         """
         await self._in_thread(lambda: self._add(_name(account), release))
 
@@ -129,7 +130,8 @@ class History:
                 (account, same),
             )
             db.execute(
-                "INSERT INTO releases (account, same, request_id, released_at, entry) VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO releases (account, same, request_id, released_at, entry) "
+                "VALUES (?, ?, ?, ?, ?)",
                 row,
             )
             db.execute(

@@ -18,6 +18,7 @@ from pinot_connector import telemetry
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.base import Engine
+from pinot_connector.errors import EngineError
 from pinot_connector.gateway.admission import GatewayAdmission
 from pinot_connector.gateway.callers import Callers
 from pinot_connector.gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
@@ -25,6 +26,7 @@ from pinot_connector.gateway.history import History, Keeping
 from pinot_connector.gateway.limits import Limiter
 from pinot_connector.gateway.parts import SERVICE_NAME, Parts
 from pinot_connector.gateway.server import PrivateQueryServicer
+from pinot_connector.gateway.waiting import PATIENCE_SECONDS, waited_for
 from serving import health
 from serving.draining import connection_options, drain_and_stop
 from serving.followed import SecurityError
@@ -42,6 +44,8 @@ MAX_REQUEST_BYTES = 2 * 2**20
 UNREAD_BYTES = 2**14
 # So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, whoever sent them.
 MAX_PENDING_CALLS = 10_000
+# A refusal that is not read is kept as well, some 24 kB with its call, and strangers can have as many as calls.
+MAX_CALLS_OF_A_CONNECTION = 1000
 # A call that is never finished does not outlive its connection for ever.
 SLOWEST_CALL_SECONDS = 300.0
 
@@ -53,6 +57,8 @@ _OPTIONS = (
     ("grpc.http2.lookahead_bytes", UNREAD_BYTES),
     # It would let whoever sends fast send megabytes that nobody waits for.
     ("grpc.http2.bdp_probe", 0),
+    ("grpc.max_concurrent_streams", MAX_CALLS_OF_A_CONNECTION),
+    *waited_for(PATIENCE_SECONDS),
     ("grpc.so_reuseport", 0),
     # By default a client that asks more often than every five minutes whether this lives is sent away.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
@@ -67,7 +73,6 @@ class Gateway:
 
     Raises:
         SecurityError: a file cannot be used, or the gateway would be open to strangers.
-        GrisError: a data file or a file of a service's credentials cannot be used.
     """
 
     def __init__(self, configuration: GatewayConfiguration) -> None:
@@ -84,8 +89,8 @@ class Gateway:
         self._credentials = (
             None if configuration.tls is None else server_credentials(configuration.tls.files())
         )
-        for service in (configuration.dp, configuration.budget):
-            service.require_readable()
+        configuration.dp.require_readable("dp")
+        configuration.budget.require_readable("budget")
         self._engine = engine_of(configuration.engine)
 
     def close(self) -> None:
@@ -186,7 +191,6 @@ def engine_of(choice: EngineChoice) -> Engine:
 
     Raises:
         SecurityError: an extra is not installed, or a file cannot be used.
-        EngineUnavailable: a data file cannot be read.
     """
     try:
         if choice.pinot is not None:
@@ -198,6 +202,8 @@ def engine_of(choice: EngineChoice) -> Engine:
         raise SecurityError(
             f"engine: this engine needs the package {error.name}: see the extras of gris-dp"
         ) from None
+    except EngineError as error:
+        raise SecurityError(f"engine.duckdb: {error}") from None
 
 
 def _pinot(pinot: Pinot) -> Engine:

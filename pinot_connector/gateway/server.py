@@ -99,17 +99,21 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
     async def _answered(self, account: Account, request: app_pb2.AskRequest) -> _Answer:
         question, request_id = _question(request.question), _request_id(request.request_id)
-        with self._alone(account, request_id):
-            if request_id:
-                known = await self._history.find(account, request_id)
-                if known is not None and not known.elements_omitted:
-                    return _replay(known, question)
+        with self._alone(account, request_id) as alone:
+            known = await self._history.find(account, request_id) if request_id else None
+            if known is not None and known.question != question:
+                raise RequestError("request_id", "was used before with another question")
+            if known is not None and not known.elements_omitted:
+                return _replay(known)
             result = await self._client.on_behalf_of(account).ask(question)
-            # The question is paid for: what is kept of it must not be lost with a caller who has left.
+            # The question is paid for: what is kept of it must not be lost with a caller who has left, and another
+            # request of this id has to wait for it.
             finishing = asyncio.create_task(self._finished(account, request, result))
             self._finishing.add(finishing)
             finishing.add_done_callback(self._finishing.discard)
-            return await asyncio.shield(finishing)
+            handed_on = alone.pop_all()
+            finishing.add_done_callback(lambda _: handed_on.close())
+        return await asyncio.shield(finishing)
 
     async def _finished(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult
@@ -130,20 +134,16 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             log.error("a result could not be kept: %s", type(error).__name__)
         return answer
 
-    @contextmanager
-    def _alone(self, account: Account, request_id: str) -> Iterator[None]:
-        """Let one request of an id be answered at a time; raises InProgressError."""
-        if not request_id:
-            yield
-            return
-        key = (account, request_id)
-        if key in self._answering:
-            raise InProgressError
-        self._answering.add(key)
-        try:
-            yield
-        finally:
-            self._answering.discard(key)
+    def _alone(self, account: Account, request_id: str) -> ExitStack:
+        """Let one request of an id be answered at a time, until what is returned is closed; raises InProgressError."""
+        stack = ExitStack()
+        if request_id:
+            key = (account, request_id)
+            if key in self._answering:
+                raise InProgressError
+            self._answering.add(key)
+            stack.callback(self._answering.discard, key)
+        return stack
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,7 @@ class _Answer:
         return cls(tuple(messages.element_chunks(result)), messages.result_message(result))
 
 
-def _replay(known: app_pb2.PastRelease, question: question_pb2.Question) -> _Answer:
-    if known.question != question:
-        raise RequestError("request_id", "was used before with another question")
+def _replay(known: app_pb2.PastRelease) -> _Answer:
     end = app_pb2.Result(replayed=True)
     end.MergeFrom(known.result)
     return _Answer((known.elements,), end)

@@ -23,6 +23,16 @@ PATIENCE_SECONDS = 60.0
 _Waited = TypeVar("_Waited")
 
 
+def waited_for(seconds: float) -> tuple[tuple[str, int], ...]:
+    """Return the options of a server that closes connections which have calls and take nothing for so long.
+
+    On such a connection not even the beginning of an answer, or a refusal, gets away, and `patient` cannot end a call.
+    """
+    # One half until the other side is asked whether it is there, one half for its answer.
+    half = int(500 * seconds)
+    return (("grpc.keepalive_time_ms", half), ("grpc.keepalive_timeout_ms", half))
+
+
 class UnsentError(Exception):
     """A caller does not send one whole request."""
 

@@ -95,6 +95,7 @@ def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
         ("accounts:\n" + entry("[]"), "accounts.0.path"),
         ("accounts:\n" + entry("[a]") + entry("[a]"), "twice"),
         ("accounts:\n" + entry("[a]", "    mode: track\n    mode: enforce\n"), "'mode' stands there twice"),
+        ("accounts: " + "[" * 10_000, "expected less nesting"),
         ("accounts:\n  - path: [a]\n    limit: {information: -1, calls: 1}", "accounts.0.limit.information"),
         ("accounts:\n  - path: [a]\n    limit: {information: 1.5, calls: 1}", "accounts.0.limit.information"),
         ("accounts:\n  - path: [a]\n    limit: {information: 1}", "accounts.0.limit.calls"),

@@ -273,6 +273,8 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
         (refused(tmp_path, f"sqlite:{tmp_path}/no/ledger.db"), 2, "no/ledger.db"),
         (refused(tmp_path, "redis://127.0.0.1:1/0"), 1, "127.0.0.1:1"),
         (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--spend-every-budget"), 2, "give both"),
+        (refused(tmp_path, None, "--store-file", f"{tmp_path}/none", "--validate"), 2, "No such file"),
+        (refused(tmp_path, "sqlite:x", "--archive", f"{tmp_path}/none", "--validate"), 2, "not a folder"),
         (refused_file(tmp_path, ""), 2, "expected one line"),
         (refused_file(tmp_path, "sqlite:a\nsqlite:b"), 2, "expected one line"),
         (refused_file(tmp_path, "\udcff"), 2, "not UTF-8"),

@@ -167,6 +167,21 @@ async def test_a_lost_answer_is_fetched_by_its_request_id(gateway: GatewayWorld)
     assert 21 == levels[-1].spent.information
 
 
+async def test_the_id_of_a_large_result_is_not_taken_for_another_question(gateway: GatewayWorld) -> None:
+    """Its elements are not kept, so it is asked again, for nothing; another question is refused, and costs nothing."""
+    large = structured_question("wide", "element", k=None)
+    async with asking(gateway, gateway.analyst()) as client:
+        first = await client.ask(large, request_id="large")
+        with pytest.raises(InvalidQuestion, match="request_id"):
+            await client.ask(TOP, request_id="large")
+        again = await client.ask(large, request_id="large")
+        found = [release async for release in client.releases()]
+        levels = await client.remaining()
+    assert first.rows == again.rows
+    assert ["large"] == [each.request_id for each in found]
+    assert first.charged.information == levels[-1].spent.information
+
+
 async def test_a_request_id_means_nothing_to_another_account(gateway: GatewayWorld) -> None:
     """Whoever guesses an id of somebody else asks and pays as if there were none."""
     async with asking(gateway, gateway.analyst()) as one, asking(gateway, gateway.analyst()) as other:

@@ -174,6 +174,16 @@ async def test_accounts_and_request_ids_are_never_mixed_up(tmp_path: Path) -> No
     await history.close()
 
 
+async def test_a_request_that_is_answered_again_is_kept_once() -> None:
+    """As where its elements were too many to be kept: the newer result takes the place of the older."""
+    history = History(None, KEEPING, Days())
+    await history.add(ANA, release(1, request_id="x"))
+    await history.add(ANA, release(2))
+    await history.add(ANA, release(1, request_id="x"))
+    assert [1, 2] == await kept(history)
+    await history.close()
+
+
 async def test_a_file_is_private_and_found_again(tmp_path: Path) -> None:
     """Only its owner reads it, and a restart loses nothing."""
     file = tmp_path / "history.sqlite"

@@ -81,16 +81,17 @@ def with_port(service: str, port: str) -> Callable[[str], str]:
         (replaced("server.key", "ca.pem"), "private key"),
         (replaced("per_second: 200", "per_second: .nan"), "limits.per_second"),
         (replaced("per_second: 200", "per_second: '200'"), "limits.per_second"),
-        (replaced("small.parquet", "absent.parquet"), "data file"),
+        (replaced("small.parquet", "absent.parquet"), "engine.duckdb: the data file"),
         (replaced("duckdb:", "pinot:"), "engine"),
         (
             replaced("  duckdb:", "  pinot: {broker: 'http://b', controller: 'https://c'}\n  duckdb:"),
             "one of",
         ),
-        (replaced('dp: {address: "', 'dp: {ca_file: absent.pem, address: "'), "absent.pem"),
+        (replaced('dp: {address: "', 'dp: {ca_file: absent.pem, address: "'), "dp.ca_file: expected a file"),
         (lambda _: "- a list", "dictionary"),
         (lambda _: "a: b: c", "line 1"),
         (lambda _: "dp: 1\ndp: 2", "stands there twice"),
+        (lambda _: "dp: " + "[" * 10_000, "line 1: expected less nesting"),
     ],
 )
 def test_a_wrong_configuration_is_named_in_one_line(

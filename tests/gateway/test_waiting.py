@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +22,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from pinot_connector.gateway.admission import MAX_OPEN_CALLS, GatewayAdmission
 from pinot_connector.gateway.callers import Callers
 from pinot_connector.gateway.configuration import IdentityRules
-from pinot_connector.gateway.hosting import MAX_REQUEST_BYTES
+from pinot_connector.gateway.hosting import MAX_CALLS_OF_A_CONNECTION, MAX_REQUEST_BYTES
 from pinot_connector.gateway.limits import Limiter
+from pinot_connector.gateway.waiting import waited_for
 from serving.observing import NOTHING
 from tests.connector.world import free_port, write_small
 from tests.serving.echo import SERVICE, EchoStub, add_echo
@@ -33,6 +34,7 @@ from tests.serving.rawcalls import RawLine, raw_line
 AUDIENCE = "gateway"
 INVALID_ARGUMENT, UNAVAILABLE = "3", "14"
 ONE = f"/{SERVICE}/One"
+WATCH = "/grpc.health.v1.Health/Watch"
 MIB = 2**20
 
 
@@ -64,9 +66,25 @@ class Impatient:
 
 
 @asynccontextmanager
-async def impatient(folder: Path, *, most: int) -> AsyncIterator[Impatient]:
+async def impatient(
+    folder: Path, *, most: int, options: Sequence[tuple[str, int]] = (), patience_seconds: float = 0.3
+) -> AsyncIterator[Impatient]:
     """Serve an echo to callers with tokens, one call at a time for each and so many for all."""
     issuer = Issuer(folder)
+    limiter = Limiter(per_second=100, burst=100, concurrent=1, clock=time.monotonic, most=most)
+    admission = GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING, patience_seconds)
+    server = grpc.aio.server(interceptors=(admission,), options=options)
+    add_echo(NOTHING.before(server))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield Impatient(f"127.0.0.1:{port}", issuer)
+    finally:
+        await server.stop(None)
+
+
+def known_by_tokens(issuer: Issuer) -> Callers:
+    """Return what knows callers by their tokens; each has an account of its own."""
     rules = IdentityRules.model_validate(
         {
             "jwt": {
@@ -78,16 +96,7 @@ async def impatient(folder: Path, *, most: int) -> AsyncIterator[Impatient]:
             }
         }
     )
-    limiter = Limiter(per_second=100, burst=100, concurrent=1, clock=time.monotonic, most=most)
-    admission = GatewayAdmission(Callers(rules), limiter, NOTHING, patience_seconds=0.3)
-    server = grpc.aio.server(interceptors=(admission,))
-    add_echo(NOTHING.before(server))
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    try:
-        yield Impatient(f"127.0.0.1:{port}", issuer)
-    finally:
-        await server.stop(None)
+    return Callers(rules)
 
 
 def begun(line: RawLine, metadata: list[tuple[str, str]], text: str, *, withheld: int) -> int:
@@ -122,6 +131,31 @@ async def test_an_answer_that_nobody_reads_holds_up_its_own_caller_alone(tmp_pat
             await server.lets_in("bob")
             assert "expected at most 1 calls at a time" == await server.refusal("ana")
         await server.lets_in("ana")
+
+
+async def test_whoever_reads_nothing_at_all_is_disconnected(tmp_path: Path) -> None:
+    """Where the line itself is full not even a refusal can be sent; others get in once the line is given up."""
+    async with impatient(tmp_path, most=8, options=waited_for(16.0), patience_seconds=2.0) as server:
+
+        def filled(line: RawLine) -> None:
+            streams = [line.begin(ONE, server.metadata(f"filling-{number}")) for number in range(4)]
+            content = StringValue(value="x" * 3 * MIB).SerializeToString()
+            line.send(streams, content, withheld=1, quiet_seconds=0.2)
+            for stream in streams:
+                line.http.send_data(stream, content[-1:])
+            # What is sent goes with the next call. Until the line is full, and the patience with the four is over.
+            line.begin(ONE)
+            time.sleep(4.0)
+            for number in range(8):
+                holding = line.begin(ONE, server.metadata(f"holding-{number}"))
+                line.http.send_data(holding, b"\0\0\0\0\x08\n\x06refuse")
+            line.begin(ONE)
+            time.sleep(0.5)
+
+        with raw_line(server.address, window=2**31 - 1, buffered=4096) as line:
+            await asyncio.to_thread(filled, line)
+            assert "too many calls at once; nothing was begun" == await server.refusal("bob")
+            await server.lets_in("bob")
 
 
 async def test_a_call_without_a_request_is_told_so(tmp_path: Path) -> None:
@@ -178,7 +212,7 @@ identity:
     [
         ("/gris.app.v1.PrivateQueryService/Ask", None),
         ("/grpc.health.v1.Health/Check", None),
-        ("/grpc.health.v1.Health/Watch", b""),
+        (WATCH, b""),
     ],
 )
 async def test_half_sent_calls_of_strangers_are_hardly_held(
@@ -211,11 +245,27 @@ async def test_whoever_watches_the_health_makes_room_for_newcomers(tmp_path: Pat
     with open_to_tokens(tmp_path) as running:
 
         def watched() -> tuple[str, int]:
-            with raw_line(running.address) as line:
-                first = line.begin("/grpc.health.v1.Health/Watch")
-                line.send([first], b"")
-                for _ in range(MAX_OPEN_CALLS):
-                    line.send([line.begin("/grpc.health.v1.Health/Watch")], b"")
-                return line.status(first), len(line.ended)
+            with ExitStack() as opened:
+                first = opened.enter_context(raw_line(running.address))
+                stream = first.begin(WATCH)
+                first.send([stream], b"")
+                left = MAX_OPEN_CALLS
+                while left:
+                    line = opened.enter_context(raw_line(running.address))
+                    for _ in range(min(left, MAX_CALLS_OF_A_CONNECTION)):
+                        line.send([line.begin(WATCH)], b"")
+                        left -= 1
+                return first.status(stream), len(first.ended)
 
         assert (UNAVAILABLE, 1) == await asyncio.to_thread(watched)
+
+
+async def test_one_connection_is_told_how_many_calls_it_may_have(tmp_path: Path) -> None:
+    """Each call that cannot be answered on it takes memory, whoever began it."""
+    with open_to_tokens(tmp_path) as running:
+
+        def told() -> int:
+            with raw_line(running.address) as line:
+                return line.http.remote_settings.max_concurrent_streams
+
+        assert MAX_CALLS_OF_A_CONNECTION == await asyncio.to_thread(told)

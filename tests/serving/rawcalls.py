@@ -107,13 +107,20 @@ class RawLine:
 
 
 @contextmanager
-def raw_line(address: str, window: int = DEFAULT_WINDOW) -> Iterator[RawLine]:
-    """Open a connection on which of each answer so many bytes are taken, and no more."""
+def raw_line(address: str, window: int = DEFAULT_WINDOW, buffered: int | None = None) -> Iterator[RawLine]:
+    """Open a connection on which of each answer so many bytes are taken, and no more.
+
+    `buffered` is how many bytes the system takes that nobody has asked for.
+    """
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), PATIENCE_SECONDS) as opened:
+        if buffered is not None:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffered)
         http = H2Connection(H2Configuration(header_encoding=None))
         http.initiate_connection()
         http.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: window})
+        if window > DEFAULT_WINDOW:
+            http.increment_flow_control_window(window - DEFAULT_WINDOW)
         line = RawLine(opened, http)
         line.greet()
         yield line

@@ -232,12 +232,15 @@ def unusable(tmp_path: Path) -> dict[str, bytes]:
         "another use": json.dumps({"keys": [entry | {"use": "enc"}]}).encode(),
         "no set": b"{}",
         "half a set": b'{"keys": [{"kty": "EC"}]}',
+        "keys that are texts": b'{"keys": ["AAAA"]}',
+        "endless lists": b'{"keys": ' + b"[" * 100_000,
         "nothing": b"",
     }
 
 
 @pytest.mark.parametrize("name", ["a private key", "a private JWK", "a shared secret", "two keys of one id", "nothing",
-                                  "a short key", "no key", "another use", "no set", "half a set"])  # fmt: skip
+                                  "a short key", "no key", "another use", "no set", "half a set",
+                                  "keys that are texts", "endless lists"])  # fmt: skip
 def test_a_key_file_that_is_not_safe_is_refused(tmp_path: Path, name: str) -> None:
     """The error names the file and shows none of it."""
     path = tmp_path / "keys"

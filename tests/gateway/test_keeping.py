@@ -1,0 +1,93 @@
+"""A caller who leaves in the moment in which a result that is paid for is being kept."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+from gris.app.v1 import app_pb2, app_pb2_grpc
+
+from pinot_connector.client import AsyncPrivateClient
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.gateway.admission import GatewayAdmission
+from pinot_connector.gateway.history import History, Keeping
+from pinot_connector.gateway.limits import Limiter
+from pinot_connector.gateway.server import PrivateQueryServicer
+from serving.observing import NOTHING
+from tests.connector.world import COFACTS
+from tests.gateway.conftest import GatewayWorld, stub_of
+from tests.gateway.test_asking import TOP, ended
+from tests.gateway.test_waiting import AUDIENCE, known_by_tokens
+from tests.serving.pki import Issuer
+
+ASK = app_pb2.AskRequest(question=TOP, request_id="left")
+
+
+class SlowHistory(History):
+    """A history that keeps nothing before it may."""
+
+    def __init__(self) -> None:
+        super().__init__(None, Keeping(days=1, per_account=10, megabytes=16), lambda: time.time_ns() // 1000)
+        self.asked = asyncio.Event()
+        self.may = asyncio.Event()
+
+    async def add(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
+        """Keep a result once it may be kept."""
+        self.asked.set()
+        await self.may.wait()
+        await super().add(account, release)
+
+
+@asynccontextmanager
+async def served(gateway: GatewayWorld, history: SlowHistory, issuer: Issuer) -> AsyncIterator[str]:
+    """Serve what a gateway does with this history, in this process, and give the address."""
+    engine = DuckDBEngine({"feedback": COFACTS})
+    async with AsyncPrivateClient(
+        dp=gateway.dp, budget=gateway.budget, account="none", engine=engine
+    ) as client:
+        limiter = Limiter(per_second=1000, burst=1000, concurrent=8, clock=time.monotonic)
+        server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
+        servicer = PrivateQueryServicer(client, history)
+        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, NOTHING.before(server))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        try:
+            yield f"127.0.0.1:{port}"
+        finally:
+            history.may.set()
+            await server.stop(None)
+            await servicer.finish()
+    engine.close()
+
+
+async def test_whoever_leaves_while_a_result_is_being_kept_finds_it(
+    gateway: GatewayWorld, tmp_path: Path
+) -> None:
+    """Until it is kept its id is being answered, so that nobody pays for it twice; then it is there."""
+    history, issuer = SlowHistory(), Issuer(tmp_path)
+    metadata = [("authorization", f"Bearer {issuer.token(AUDIENCE, sub='leaver')}")]
+    async with (
+        asyncio.timeout(60),
+        served(gateway, history, issuer) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        stub = stub_of(channel)
+        leaving = stub.Ask(ASK, metadata=metadata)
+        await history.asked.wait()
+        leaving.cancel()
+        # Long enough for the cancellation to arrive.
+        await asyncio.sleep(0.2)
+        meanwhile = await ended(stub.Ask(ASK, metadata=metadata, timeout=20))
+        history.may.set()
+        while (  # noqa: ASYNC110 - the server tells nobody
+            afterwards := await ended(stub.Ask(ASK, metadata=metadata, timeout=20))
+        ) is grpc.StatusCode.ABORTED:
+            await asyncio.sleep(0.05)
+        found = await history.page(("app", "leaver"), 10, None)
+    await history.close()
+    assert (grpc.StatusCode.ABORTED, grpc.StatusCode.OK) == (meanwhile, afterwards)
+    assert [("left", 21)] == [(each.request_id, each.result.charged.information) for each in found.releases]
