@@ -21,7 +21,7 @@ from pinot_connector.guarantees import Guarantee
 from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.questions import checked_texts, sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
-from pinot_connector.steps import Steps
+from pinot_connector.steps import Paid, Steps
 
 DEFAULT_CONFIDENCE = 0.95
 DEFAULT_TIMEOUTS = Timeouts()
@@ -75,10 +75,14 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         other._steps = self._steps.paid_by(other._budget)
         return other
 
-    async def ask(self, question: question_pb2.Question) -> PrivateResult:
-        """Answers a question, once it is paid for; see `Asking.ask`."""
+    async def ask(self, question: question_pb2.Question, *, paid: Paid | None = None) -> PrivateResult:
+        """Answers a question, once it is paid for; see `Asking.ask`.
+
+        A charge that has begun is finished even if the caller is cancelled meanwhile. `paid` is called with the result
+        then too, so that what was paid for need not be lost.
+        """
         self._require_open()
-        return await self._steps.ask(question)
+        return await self._steps.ask(question, paid)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Tells what a question (or SQL) would cost at most, what part of the budget that is, and what would be done.

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from gris.budget.v1 import budget_pb2
 from gris.dp.v1 import dp_pb2
@@ -18,8 +18,10 @@ from pinot_connector.errors import GrisError, ReservationOver
 
 CHARGES_OF_A_LAPSED_RESERVATION = 2
 
+_Value = TypeVar("_Value")
+
 # The event loop itself keeps only weak references to tasks.
-_unfinished: set[asyncio.Task[None]] = set()
+_unfinished: set[asyncio.Task[Any]] = set()
 
 
 class Reservation:
@@ -105,9 +107,30 @@ class Reservation:
             await self._budget.release(held)
 
 
+async def finished(work: Coroutine[Any, Any, _Value]) -> _Value:
+    """Returns what work gives that a cancellation must not stop; one that comes is told when the work has ended."""
+    task = _kept_alive(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        raise
+
+
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
     """Waits for work that a cancellation must not stop; cancelled, it goes on by itself."""
+    await asyncio.shield(_kept_alive(work))
+
+
+def _kept_alive(work: Coroutine[Any, Any, _Value]) -> asyncio.Task[_Value]:
     task = asyncio.create_task(work)
     _unfinished.add(task)
-    task.add_done_callback(_unfinished.discard)
-    await asyncio.shield(task)
+    task.add_done_callback(_forget)
+    return task
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    _unfinished.discard(task)
+    # If whoever waited has left, nobody else looks at the failure, and asyncio would complain of it.
+    if not task.cancelled():
+        task.exception()

@@ -18,7 +18,7 @@ import copy
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from gris.common.v1 import histogram_pb2
 from gris.dp.v1 import dp_pb2, question_pb2
@@ -44,7 +44,7 @@ from pinot_connector.errors import (
 from pinot_connector.histograms import checked
 from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.releases import Noisy, verify
-from pinot_connector.reservations import Reservation
+from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import COLUMN_TYPES, PrivateResult, known, prepared
 
 TRIES_ON_MOVING_DATA = 3
@@ -56,6 +56,7 @@ MAX_TEXTS = 256
 NO_VERSION_YET = "none"
 
 _FEATURES = {dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE}
+Paid: TypeAlias = Callable[[PrivateResult], None]
 _Answer = TypeVar("_Answer")
 _Beside = TypeVar("_Beside")
 
@@ -83,16 +84,17 @@ class Steps:
         other._budget = budget
         return other
 
-    async def ask(self, question: question_pb2.Question) -> PrivateResult:
-        """Returns the paid result of a question.
+    async def ask(self, question: question_pb2.Question, paid: Paid | None = None) -> PrivateResult:
+        """Returns the paid result of a question, and hands it to `paid` before, even if the caller has left by then.
 
-        Data that change meanwhile, or a plan that grew old, start the question again, three times at most.
+        Data that change meanwhile, or a plan that grew old, start the question again, three times at most. A charge
+        that has begun is finished whoever leaves.
 
         Raises:
             GrisError: there is no result; see `errors` for what each kind means.
         """
         with self._registered(), telemetry.question():
-            return await self._ask(question)
+            return await self._ask(question, paid)
 
     async def close(self) -> None:
         """Cancels the questions that are still being asked, and waits until they have given everything back.
@@ -118,16 +120,16 @@ class Steps:
         finally:
             self._asking.discard(task)
 
-    async def _ask(self, question: question_pb2.Question) -> PrivateResult:
+    async def _ask(self, question: question_pb2.Question, paid: Paid | None) -> PrivateResult:
         for _ in range(TRIES_ON_MOVING_DATA - 1):
             try:
-                return await self._ask_once(question)
+                return await self._ask_once(question, paid)
             except (DataChanged, PlanExpired):
                 # Whoever replaces data needs a moment to finish.
                 await asyncio.sleep(PAUSE_SECONDS)
-        return await self._ask_once(question)
+        return await self._ask_once(question, paid)
 
-    async def _ask_once(self, question: question_pb2.Question) -> PrivateResult:
+    async def _ask_once(self, question: question_pb2.Question, paid: Paid | None) -> PrivateResult:
         translation, data_version = await self._translate(question)
         query = _engine_query(translation, self._engine.dialect)
         if query.requires:
@@ -141,8 +143,14 @@ class Steps:
             confirming = self._on_engine("confirm", lambda: self._engine.confirm(query, answer))
             noisy, _ = await _together(self._add_noise(translation, query, answer), confirming)
             completed = prepared(query.columns, translation.count_alias or None, noisy)
-            charge = await reservation.charge(noisy.release)
-        return completed(charge)
+
+            async def settled() -> PrivateResult:
+                result = completed(await reservation.charge(noisy.release))
+                if paid is not None:
+                    paid(result)
+                return result
+
+            return await finished(settled())
 
     async def _add_noise(
         self, translation: dp_pb2.TranslateQueryResponse, query: EngineQuery, answer: EngineAnswer

@@ -105,15 +105,26 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
                 raise RequestError("request_id", "was used before with another question")
             if known is not None and not known.elements_omitted:
                 return _replay(known)
-            result = await self._client.on_behalf_of(account).ask(question)
-            # The question is paid for: what is kept of it must not be lost with a caller who has left, and another
-            # request of this id has to wait for it.
-            finishing = asyncio.create_task(self._finished(account, request, result))
-            self._finishing.add(finishing)
-            finishing.add_done_callback(self._finishing.discard)
-            handed_on = alone.pop_all()
-            finishing.add_done_callback(lambda _: handed_on.close())
-        return await asyncio.shield(finishing)
+            finishing: list[asyncio.Task[_Answer]] = []
+
+            def paid(result: PrivateResult) -> None:
+                finishing.append(self._begin_to_finish(account, request, result, alone.pop_all()))
+
+            await self._client.on_behalf_of(account).ask(question, paid=paid)
+        return await asyncio.shield(finishing[0])
+
+    def _begin_to_finish(
+        self, account: Account, request: app_pb2.AskRequest, result: PrivateResult, alone: ExitStack
+    ) -> asyncio.Task[_Answer]:
+        """Keep a result that is paid for: it must not be lost with a caller who has left.
+
+        Another request of its id has to wait for it.
+        """
+        finishing = asyncio.create_task(self._finished(account, request, result))
+        self._finishing.add(finishing)
+        finishing.add_done_callback(self._finishing.discard)
+        finishing.add_done_callback(lambda _: alone.close())
+        return finishing
 
     async def _finished(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult

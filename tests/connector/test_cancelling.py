@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from pinot_connector import PrivateClient, PrivateResult
+from pinot_connector import PrivateClient, PrivateResult, structured_question
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.interrupting import interruptible
@@ -58,6 +58,26 @@ async def test_a_reservation_that_is_cancelled_in_flight_is_given_back(
                 await asking
             assert await untouched(client)
         assert "ReleaseReservation" in relay.methods
+
+
+async def test_a_charge_that_has_begun_is_finished_and_its_result_handed_over(
+    world: World, engine: DuckDBEngine
+) -> None:
+    """The caller leaves while the charge travels: it is paid, and `paid` has the result."""
+    results: list[PrivateResult] = []
+    async with relayed(world) as relay:
+        relay.delays["UpdateBudget"] = 0.1
+        async with asking_client(world, engine, budget=relay.address) as client:
+            question = structured_question("feedback", "article_id", k=5)
+            asking = asyncio.ensure_future(client.ask(question, paid=results.append))
+            await relay.called("UpdateBudget")
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            (result,) = results
+            (level, *_) = await client.remaining()
+            assert (level.spent.information, level.reserved.information) == (result.charged.information, 0)
+        assert "ReleaseReservation" not in relay.methods
 
 
 async def test_closing_gives_back_what_is_being_asked(world: World) -> None:

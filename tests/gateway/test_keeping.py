@@ -7,10 +7,15 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
+import pytest
 from gris.app.v1 import app_pb2, app_pb2_grpc
+from gris.common.v1.cost_pb2 import Cost
 
+from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budgets import Charge
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.gateway.admission import GatewayAdmission
@@ -34,12 +39,14 @@ class SlowHistory(History):
         super().__init__(None, Keeping(days=1, per_account=10, megabytes=16), lambda: time.time_ns() // 1000)
         self.asked = asyncio.Event()
         self.may = asyncio.Event()
+        self.added = asyncio.Event()
 
     async def add(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
         """Keep a result once it may be kept."""
         self.asked.set()
         await self.may.wait()
         await super().add(account, release)
+        self.added.set()
 
 
 @asynccontextmanager
@@ -90,4 +97,37 @@ async def test_whoever_leaves_while_a_result_is_being_kept_finds_it(
         found = await history.page(("app", "leaver"), 10, None)
     await history.close()
     assert (grpc.StatusCode.ABORTED, grpc.StatusCode.OK) == (meanwhile, afterwards)
+    assert [("left", 21)] == [(each.request_id, each.result.charged.information) for each in found.releases]
+
+
+async def test_whoever_leaves_while_the_charge_travels_finds_the_result(
+    gateway: GatewayWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger has charged and its answer is on the way: nobody waits for the result, and it is kept all the same."""
+    charged, may, charging = asyncio.Event(), asyncio.Event(), BudgetCalls.charge
+
+    async def slow(budget: BudgetCalls, cost: Cost, **ids: Any) -> Charge:
+        charge = await charging(budget, cost, **ids)
+        charged.set()
+        await may.wait()
+        return charge
+
+    monkeypatch.setattr(BudgetCalls, "charge", slow)
+    history, issuer = SlowHistory(), Issuer(tmp_path)
+    history.may.set()
+    metadata = [("authorization", f"Bearer {issuer.token(AUDIENCE, sub='hasty')}")]
+    async with (
+        asyncio.timeout(60),
+        served(gateway, history, issuer) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        leaving = stub_of(channel).Ask(ASK, metadata=metadata)
+        await charged.wait()
+        leaving.cancel()
+        # Long enough for the cancellation to arrive.
+        await asyncio.sleep(0.2)
+        may.set()
+        await history.added.wait()
+        found = await history.page(("app", "hasty"), 10, None)
+    await history.close()
     assert [("left", 21)] == [(each.request_id, each.result.charged.information) for each in found.releases]
