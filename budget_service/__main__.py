@@ -41,7 +41,7 @@ from budget_service.stores.interface import (
     StoreUnusableError,
     uncounted,
 )
-from budget_service.stores.opening import confirm_restored, open_store
+from budget_service.stores.opening import confirm_restored, demand_readable, open_store
 from budget_service.tickets import TicketKeyError
 from budget_service.workers import stop_with_supervisor, supervise
 from serving import logs
@@ -73,6 +73,9 @@ def main(arguments: list[str] | None = None) -> int:
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
+        demand_readable(store)
+        for listen in filter(None, (options.listen, options.admin_listen)):
+            security.demand_safe(listen)
         if options.validate:
             return 0
         if options.confirm_restored:

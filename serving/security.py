@@ -87,15 +87,23 @@ class Security:
             SecurityError: others than this machine's programs could call, and nothing says that they may.
             RuntimeError: gRPC cannot listen there.
         """
+        self.demand_safe(listen)
+        if self._credentials is None:
+            return server.add_insecure_port(listen)
+        return server.add_secure_port(listen, self._credentials)
+
+    def demand_safe(self, listen: str) -> None:
+        """Return if HOST:PORT may be listened on.
+
+        Raises:
+            SecurityError: others than this machine's programs could call, and nothing says that they may.
+        """
         protected = self._credentials is not None and self._callers is not None
         if not (protected or self._options.insecure or is_loopback(listen)):
             raise SecurityError(
                 f"--listen {listen}: others can reach this address: give --tls-certificate, --tls-key and --access, or "
                 "--insecure if the network keeps strangers away"
             )
-        if self._credentials is None:
-            return server.add_insecure_port(listen)
-        return server.add_secure_port(listen, self._credentials)
 
 
 def _tls_files(options: SecurityOptions) -> TlsFiles | None:

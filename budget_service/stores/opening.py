@@ -24,6 +24,12 @@ NOTHING_LOST = (
 log = logging.getLogger(__name__)
 
 
+def demand_readable(address: str) -> None:
+    """Return if a store's address can be read; nothing is opened. Raises StoreUnusableError, which shows none of it."""
+    if not _sqlite_path(address):
+        _remote(address).demand_readable(address)
+
+
 async def open_store(
     address: str, *, allow_volatile: bool, mark: Path | None = None, committed: Committed = uncounted
 ) -> Store:
@@ -101,18 +107,20 @@ def _sqlite_path(address: str) -> Path | None:
 async def _open_remote(
     address: str, *, allow_volatile: bool, mark: Path | None, committed: Committed
 ) -> RedisStore | PostgresStore:
+    return await _remote(address).open(address, allow_volatile=allow_volatile, mark=mark, committed=committed)
+
+
+def _remote(address: str) -> type[RedisStore] | type[PostgresStore]:
     if address.startswith(("redis://", "rediss://")):
         try:
             from budget_service.stores.redis import RedisStore  # noqa: PLC0415 - the client is an extra
         except ModuleNotFoundError:
             raise StoreUnusableError("a Redis store needs `pip install gris-dp[redis]`") from None
-        return await RedisStore.open(address, allow_volatile=allow_volatile, mark=mark, committed=committed)
+        return RedisStore
     if address.startswith(("postgresql://", "postgres://")):
         try:
             from budget_service.stores.postgres import PostgresStore  # noqa: PLC0415 - the client is an extra
         except ModuleNotFoundError:
             raise StoreUnusableError("a PostgreSQL store needs `pip install gris-dp[postgres]`") from None
-        return await PostgresStore.open(
-            address, allow_volatile=allow_volatile, mark=mark, committed=committed
-        )
+        return PostgresStore
     raise StoreUnusableError("a store is sqlite:PATH, redis[s]://HOST:PORT/DB or postgresql://HOST:PORT/DB")

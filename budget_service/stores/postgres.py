@@ -102,6 +102,11 @@ class PostgresStore:
         self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
+    def demand_readable(address: str) -> None:
+        """Return if an address can be read. Raises StoreUnusableError, which shows no part of it."""
+        parse_address(address)
+
+    @staticmethod
     async def open(
         address: str,
         *,

@@ -17,6 +17,7 @@ from budget_service.stores.interface import StoreUnusableError
 # So soon a server that says nothing is given up; `connect_timeout=SECONDS` in the address allows a far one more.
 CONNECT_TIMEOUT_SECONDS = 0.2
 
+LARGEST_PORT = 65535
 UNREADABLE = (
     "the address of PostgreSQL cannot be read: it is postgresql://USER:PASSWORD@HOST:PORT/DB?sslmode=..., the port is "
     "a number, and characters such as # / ? @ : [ ] % in the password are percent-encoded (# is %23)"
@@ -71,5 +72,7 @@ def parse_address(address: str) -> Address:
     ports = str(parts.pop("port", "")).split(",")
     # One port may stand for all hosts; libpq's own time-out for each would be two seconds at least.
     ports = ports * len(hosts) if len(ports) == 1 else ports
+    if any(port and int(port) > LARGEST_PORT for port in ports):
+        raise StoreUnusableError(UNREADABLE)
     each = (parts | {"host": host, "port": port} for host, port in zip(hosts, ports, strict=True))
     return Address(tuple(make_conninfo("", **those) for those in each), seconds)

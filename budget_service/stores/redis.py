@@ -138,6 +138,11 @@ class RedisStore:
         self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
+    def demand_readable(address: str) -> None:
+        """Return if an address can be read. Raises StoreUnusableError, which shows no part of it."""
+        _pool(address, 1)
+
+    @staticmethod
     async def open(
         address: str,
         *,

@@ -222,6 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
         servicer = DpServicer(served, keys, Outside(time.time, os.urandom))
         security = Security(options.security, METHODS)
+        security.demand_safe(options.listen)
         if not options.validate:
             watch = PolicyFileWatch(options.policy, served, content, keys.current)
             with watched("dp_service", options.operating) as seen:
