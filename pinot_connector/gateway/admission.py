@@ -81,9 +81,16 @@ class GatewayAdmission(Admission):
             try:
                 await _refuse_unsent(context)
             except grpc.aio.AbortError as ended:
-                # The method that would be looked at was never begun.
-                self._sight.not_admitted(method, ended, context, perf_counter() - began)
+                self._never_begun(method, ended, context, began)
                 raise
+            except Exception:
+                # Nobody is there any more to be told.
+                self._never_begun(method, asyncio.CancelledError(), context, began)
+                raise
+
+    def _never_begun(self, method: str, error: BaseException, context: Context, began: float) -> None:
+        """Look at a call that ended before its request was there: the method, which is looked at, never heard of it."""
+        self._sight.not_admitted(method, error, context, perf_counter() - began)
 
     async def _known(self, context: Context) -> Caller:
         try:

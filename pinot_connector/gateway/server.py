@@ -19,6 +19,7 @@ from pinot_connector.gateway import messages, statuses
 from pinot_connector.gateway.accounts import AccountError, OutOfReachError
 from pinot_connector.gateway.callers import current_caller
 from pinot_connector.gateway.history import MAX_ELEMENT_BYTES, History
+from pinot_connector.gateway.places import Places
 from pinot_connector.gateway.statuses import RequestError
 from pinot_connector.results import PrivateResult
 from serving import logs
@@ -27,7 +28,6 @@ from serving.identity import Context
 MAX_REQUEST_ID = 128
 DEFAULT_PAGE = 20
 MAX_PAGE = 100
-MAX_TOKEN_DIGITS = 19
 
 Account = tuple[str, ...]
 
@@ -44,6 +44,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     def __init__(self, client: AsyncPrivateClient, history: History) -> None:
         self._client = client
         self._history = history
+        self._places = Places()
         self._answering: set[tuple[Account, str]] = set()
         self._finishing: set[asyncio.Task[_Answer]] = set()
 
@@ -89,8 +90,8 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         """List what an account has paid for."""
         async with _telling(context):
             account, most = _account(request.account), _page_size(request.page_size)
-            page = await self._history.page(account, most, _place(request.page_token))
-            after = "" if page.after is None else str(page.after)
+            page = await self._history.page(account, most, self._places.place(request.page_token))
+            after = self._places.token(page.after)
             return app_pb2.ListReleasesResponse(releases=page.releases, next_page_token=after)
 
     async def finish(self) -> None:
@@ -198,15 +199,6 @@ def _page_size(wanted: int) -> int:
     if not 0 <= wanted <= MAX_PAGE:
         raise RequestError("page_size", f"expected 1 to {MAX_PAGE}, or 0 for {DEFAULT_PAGE}")
     return wanted or DEFAULT_PAGE
-
-
-def _place(token: str) -> int | None:
-    """Return where a page begins. The token is only a place in the account's own list, so nothing has to protect it."""
-    if not token:
-        return None
-    if not (token.isascii() and token.isdecimal() and len(token) < MAX_TOKEN_DIGITS):
-        raise RequestError("page_token", "expected the next_page_token of the page before")
-    return int(token)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import grpc
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from prometheus_client import CollectorRegistry
 
 from pinot_connector.gateway.admission import MAX_OPEN_CALLS, GatewayAdmission
 from pinot_connector.gateway.callers import Callers
@@ -25,7 +26,8 @@ from pinot_connector.gateway.configuration import IdentityRules
 from pinot_connector.gateway.hosting import MAX_CALLS_OF_A_CONNECTION, MAX_REQUEST_BYTES
 from pinot_connector.gateway.limits import Limiter
 from pinot_connector.gateway.waiting import waited_for
-from serving.observing import NOTHING
+from serving.metrics import CallMetrics
+from serving.observing import NOTHING, Sight
 from tests.connector.world import free_port, write_small
 from tests.serving.echo import SERVICE, EchoStub, add_echo
 from tests.serving.pki import ISSUER, Issuer
@@ -67,14 +69,19 @@ class Impatient:
 
 @asynccontextmanager
 async def impatient(
-    folder: Path, *, most: int, options: Sequence[tuple[str, int]] = (), patience_seconds: float = 0.3
+    folder: Path,
+    *,
+    most: int,
+    options: Sequence[tuple[str, int]] = (),
+    patience_seconds: float = 0.3,
+    sight: Sight = NOTHING,
 ) -> AsyncIterator[Impatient]:
     """Serve an echo to callers with tokens, one call at a time for each and so many for all."""
     issuer = Issuer(folder)
     limiter = Limiter(per_second=100, burst=100, concurrent=1, clock=time.monotonic, most=most)
-    admission = GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING, patience_seconds)
+    admission = GatewayAdmission(known_by_tokens(issuer), limiter, sight, patience_seconds)
     server = grpc.aio.server(interceptors=(admission,), options=options)
-    add_echo(NOTHING.before(server))
+    add_echo(sight.before(server))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
@@ -104,6 +111,33 @@ def begun(line: RawLine, metadata: list[tuple[str, str]], text: str, *, withheld
     stream = line.begin(ONE, metadata)
     line.send([stream], StringValue(value=text).SerializeToString(), withheld=withheld)
     return stream
+
+
+async def test_callers_who_leave_before_their_request_is_there_are_counted(tmp_path: Path) -> None:
+    """Each once, as cancelled, whether it takes back its call or its line is gone."""
+    registry = CollectorRegistry()
+
+    def calls(metric: str, **labels: str) -> float:
+        labels |= {"grpc_service": SERVICE, "grpc_method": "One"}
+        return registry.get_sample_value(f"gris_rpc_{metric}", labels) or 0.0
+
+    def leave(metadata: Sequence[list[tuple[str, str]]]) -> None:
+        with raw_line(server.address) as line:
+            streams = [begun(line, each, "x", withheld=1) for each in metadata]
+            time.sleep(0.5)
+            for stream in streams[::2]:
+                line.reset(stream)
+            time.sleep(0.5)
+
+    sight = Sight(CallMetrics(registry))
+    async with impatient(tmp_path, most=100, patience_seconds=30, sight=sight) as server:
+        await server.lets_in("ana")
+        await asyncio.to_thread(leave, [server.metadata(f"leaver-{number}") for number in range(20)])
+        async with asyncio.timeout(20):
+            while calls("duration_seconds_count") < 21:  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(0.05)
+    assert calls("failures_total", code="CANCELLED", reason="") == 20
+    assert calls("duration_seconds_count") == 21
 
 
 async def test_a_request_that_is_never_finished_ends_and_gives_its_place_back(tmp_path: Path) -> None:

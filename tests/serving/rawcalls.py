@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
+from h2.errors import ErrorCodes
 from h2.events import ResponseReceived, StreamReset, TrailersReceived
 from h2.settings import SettingCodes
 
@@ -60,6 +61,11 @@ class RawLine:
             if sent == before and not self.listen(quiet_seconds):
                 break
         return sent
+
+    def reset(self, stream: int) -> None:
+        """Take a call back."""
+        self.http.reset_stream(stream, ErrorCodes.CANCEL)
+        self._flush()
 
     def listen(self, seconds: float) -> bool:
         """Take in what the server says next; whether it was anything within so long."""
