@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from deploy.pinot.cluster import FOLDER, PinotCluster, collect_jars
 from tests.pinot.waiting import wait_until
 
-_SECONDS = 20
+_FLUSH_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Kafka:
         producer = Producer({"bootstrap.servers": self.address})
         for row in rows:
             producer.produce(topic, json.dumps(row))
-        assert 0 == producer.flush(_SECONDS), "Kafka did not take every row"
+        assert 0 == producer.flush(_FLUSH_SECONDS), "Kafka did not take every row"
 
     def stream_of(self, topic: str) -> Mapping[str, Any]:
         """Return what a table's configuration says to take in a topic from its beginning."""
@@ -69,10 +69,11 @@ def running_kafka(cluster: PinotCluster, folder: Path) -> Iterator[Kafka]:
         assert process.poll() is None, f"Kafka did not start; {folder}/kafka.out says why"
         yield Kafka(f"localhost:{port}")
     finally:
-        process.terminate()
-        process.wait(_SECONDS)
+        process.kill()
+        process.wait()
         # Pinot's command chooses this directory by itself, names it nowhere else and leaves it behind.
-        for written in set(re.findall(r"under dir (\S+)/meta\.properties", log.read_text())):
+        said = log.read_text() if log.exists() else ""
+        for written in set(re.findall(r"under dir (\S+)/meta\.properties", said)):
             shutil.rmtree(written, ignore_errors=True)
 
 
