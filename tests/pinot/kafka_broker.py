@@ -55,6 +55,7 @@ def running_kafka(cluster: PinotCluster, folder: Path) -> Iterator[Kafka]:
         process = subprocess.Popen(
             [
                 *("java", "-Xms64M", "-Xmx256M", "-Dpinot.admin.system.exit=true"),
+                f"-Djava.io.tmpdir={folder}",
                 *(f"-Dlog4j2.configurationFile={FOLDER / 'log4j2.xml'}", f"-Dgris.log={log}"),
                 *("-cp", f"{collect_jars(cluster.version)}/*"),
                 *("org.apache.pinot.tools.admin.PinotAdministrator", "StartKafka"),
