@@ -1,6 +1,5 @@
 """The engine against a real Pinot with two servers: every answer that it gives is the truth, every other is refused."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from pinot_connector.errors import (
     EngineUnavailable,
     IncompleteAnswer,
 )
+from tests.pinot.loading import plain_count, upload, wait_for_rows
 from tests.pinot.nasty import NastyTable
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
@@ -60,34 +60,6 @@ def load_rows(cluster: PinotCluster, table: str, select: str, folder: Path, segm
         connection.sql(select).write_parquet(str(parquet))
     load(parquet, table, controller=cluster.controller_url, broker=cluster.broker_url, segments=segments)
     return parquet
-
-
-def upload(cluster: PinotCluster, table: str, segment: str, rows: list[dict[str, object]]) -> None:
-    """Add a segment, or replace the one of this name."""
-    batch = {
-        "inputFormat": "json",
-        "segmentNameGenerator.type": "fixed",
-        "segmentNameGenerator.configs.segment.name": segment,
-    }
-    parameters = {"tableNameWithType": f"{table}_OFFLINE", "batchConfigMapStr": json.dumps(batch)}
-    content = "\n".join(json.dumps(row) for row in rows).encode()
-    url = f"{cluster.controller_url}/ingestFromFile"
-    httpx.post(url, params=parameters, files={"file": ("rows.json", content)}, timeout=30).raise_for_status()
-
-
-def wait_for_rows(cluster: PinotCluster, table: str, rows: int) -> None:
-    """Return when a query counts this many rows."""
-    # A table that has just been made is answered for without any result at first.
-    wait_until(lambda: (plain_count(cluster, table).get("resultTable") or {}).get("rows") == [[rows]])
-
-
-def plain_count(cluster: PinotCluster, table: str) -> dict[str, Any]:
-    """Return the broker's whole answer to a plain count of rows."""
-    sql = f"SELECT COUNT(*) FROM {table}"  # noqa: S608
-    content: dict[str, Any] = httpx.post(
-        f"{cluster.broker_url}/query/sql", json={"sql": sql}, timeout=30
-    ).json()
-    return content
 
 
 def test_an_answer_is_the_truth(loaded_pinot: PinotCluster, engine: PinotEngine) -> None:

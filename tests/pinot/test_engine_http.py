@@ -215,13 +215,6 @@ def test_a_segment_that_should_not_be_online_is_not_waited_for(pinot: FakePinot,
     assert ask(engine) == [5]
 
 
-def test_a_real_time_table_is_refused(pinot: FakePinot, engine: PinotEngine) -> None:
-    """Data that arrive all the time have no version that an answer could be on."""
-    pinot.replies["/tables/t/idealstate"]["REALTIME"] = {"r": {"server": "CONSUMING"}}
-    with pytest.raises(EngineRefused, match="real time"):
-        engine.data_version("t")
-
-
 @pytest.mark.parametrize(
     "path",
     ["/version", "/cluster/configs", "/tables/t/idealstate", "/segments/t", "/segments/t_OFFLINE/s/metadata"],

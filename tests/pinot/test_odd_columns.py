@@ -18,6 +18,7 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
+from tests.pinot.loading import plain_rows
 from tests.pinot.waiting import wait_until
 
 pytestmark = pytest.mark.pinot
@@ -89,12 +90,6 @@ def odd_table(pinot_cluster: PinotCluster) -> PinotCluster:
         controller.post("/ingestFromFile", params=parameters, files=files).raise_for_status()
     wait_until(lambda: plain_rows(pinot_cluster, "SELECT COUNT(*) FROM odd") == [[ROWS + 1]])
     return pinot_cluster
-
-
-def plain_rows(cluster: PinotCluster, sql: str) -> object:
-    """Return what Pinot itself answers."""
-    said = httpx.post(f"{cluster.broker_url}/query/sql", json={"sql": sql}, timeout=30).json()
-    return (said.get("resultTable") or {}).get("rows")
 
 
 class Recording(PinotEngine):

@@ -73,6 +73,10 @@ def require_exact_cluster(settings: Mapping[str, str]) -> None:
 def require_exact_table(tables: Mapping[str, Any]) -> None:
     """Refuse a table configuration that rewrites counts; `tables` is the answer to `GET /tables/{table}`."""
     if not tables.get("OFFLINE"):
+        if tables.get("REALTIME"):
+            raise EngineRefused(
+                "the table takes in data in real time alone; only an offline part can be asked"
+            )
         raise EngineRefused("Pinot has no such offline table")
     config = tables["OFFLINE"]
     query = config.get("query") or {}

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from threading import Lock
 from typing import Any
-from urllib.parse import quote
 
 from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot.columns import PinotColumn, columns_of, require_readable
@@ -26,6 +25,12 @@ from pinot_connector.engines.pinot.configuration import (
     require_short_texts,
 )
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
+from pinot_connector.engines.pinot.naming import (
+    path_of,
+    path_of_offline_part,
+    real_time_refused,
+    require_no_real_time_part,
+)
 from pinot_connector.engines.pinot.sharing import SharedReading
 from pinot_connector.engines.pinot.state import Segment, TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
@@ -111,14 +116,14 @@ class Controller:
 
     def state(self, table: str) -> TableState:
         """Read all that tells what a whole answer of the table covers."""
-        path = quote(table, safe="")
+        path = path_of(table)
         with _only_our_errors():
             ideal, kept, checksums = self._read_together(
                 f"/tables/{path}/idealstate",
                 f"/segments/{path}?type=OFFLINE&excludeReplacedSegments=true",
                 _checksums(table),
             )
-            names = _online(ideal) & _kept(kept)
+            names = _online(table, ideal) & _kept(kept)
             if not names <= checksums.keys():
                 raise DataChanged("the table is being loaded")
             segments = self._segments(table, {name: checksums[name] for name in names})
@@ -137,7 +142,8 @@ class Controller:
         """Refuse a cluster or a table whose configuration makes Pinot rewrite counts; look again once a minute."""
         if time.monotonic() - self._checked_at.get(table, float("-inf")) < CONFIGURATION_SECONDS:
             return
-        path = quote(table, safe="")
+        require_no_real_time_part(table)
+        path = path_of(table)
         with _only_our_errors():
             version, cluster, tables, schema = self._read_together(
                 "/version", "/cluster/configs", f"/tables/{path}", f"/tables/{path}/schema"
@@ -181,7 +187,7 @@ class Controller:
         return kept | dict(zip(new, described, strict=True))
 
     def _describe(self, table: str, name: str, crc: str) -> Segment:
-        described = self._read(f"/segments/{quote(table, safe='')}_OFFLINE/{quote(name, safe='')}/metadata")
+        described = self._read(f"/segments/{path_of_offline_part(table)}/{path_of(name)}/metadata")
         times = [int(described.get(f"segment.{event}.time") or 0) for event in ("push", "refresh")]
         segment = Segment(described["segment.crc"], int(described["segment.total.docs"]), max(times) / 1000)
         if segment.crc != crc:
@@ -202,7 +208,7 @@ class Controller:
 
 
 def _checksums(table: str) -> str:
-    return f"/segments/{quote(table, safe='')}_OFFLINE/crc"
+    return f"/segments/{path_of_offline_part(table)}/crc"
 
 
 @contextmanager
@@ -214,12 +220,11 @@ def _only_our_errors() -> Iterator[None]:
         raise EngineUnavailable(_UNUSABLE) from None
 
 
-def _online(ideal: Any) -> set[str]:
+def _online(table: str, ideal: Any) -> set[str]:
     """Return the segments that at least one server should serve."""
-    if ideal.get("REALTIME"):
-        raise EngineRefused(
-            "the table takes in data in real time, and has no version that an answer could be on"
-        )
+    # A real-time part without any segment refuses too: the broker leaves out the last offline day beside it.
+    if ideal.get("REALTIME") is not None:
+        raise real_time_refused(table)
     segments = ideal.get("OFFLINE") or {}
     return {name for name, replicas in segments.items() if "ONLINE" in replicas.values()}
 

@@ -1,0 +1,44 @@
+"""Putting rows into a real Pinot, segment by segment, and counting them without the connector."""
+
+import json
+from typing import Any
+
+import httpx
+
+from deploy.pinot.cluster import PinotCluster
+from tests.pinot.waiting import wait_until
+
+
+def upload(cluster: PinotCluster, table: str, segment: str, rows: list[dict[str, object]]) -> None:
+    """Add a segment, or replace the one of this name."""
+    batch = {
+        "inputFormat": "json",
+        "segmentNameGenerator.type": "fixed",
+        "segmentNameGenerator.configs.segment.name": segment,
+    }
+    parameters = {"tableNameWithType": f"{table}_OFFLINE", "batchConfigMapStr": json.dumps(batch)}
+    content = "\n".join(json.dumps(row) for row in rows).encode()
+    url = f"{cluster.controller_url}/ingestFromFile"
+    httpx.post(url, params=parameters, files={"file": ("rows.json", content)}, timeout=30).raise_for_status()
+
+
+def wait_for_rows(cluster: PinotCluster, table: str, rows: int) -> None:
+    """Return when a query counts this many rows."""
+    # A table that has just been made is answered for without any result at first.
+    wait_until(lambda: plain_rows(cluster, f"SELECT COUNT(*) FROM {table}") == [[rows]])  # noqa: S608
+
+
+def plain_count(cluster: PinotCluster, table: str) -> dict[str, Any]:
+    """Return the broker's whole answer to a plain count of rows."""
+    return _answer(cluster, f"SELECT COUNT(*) FROM {table}")  # noqa: S608
+
+
+def plain_rows(cluster: PinotCluster, sql: str) -> object:
+    """Return the rows that Pinot itself answers, None while it has no answer."""
+    return (_answer(cluster, sql).get("resultTable") or {}).get("rows")
+
+
+def _answer(cluster: PinotCluster, sql: str) -> dict[str, Any]:
+    url = f"{cluster.broker_url}/query/sql"
+    content: dict[str, Any] = httpx.post(url, json={"sql": sql}, timeout=30).json()
+    return content
