@@ -4,11 +4,12 @@ import logging
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
 from pinot_connector.engines.base import EngineQuery
-from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.engines.pinot import PinotEngine, controller
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
 from tests.pinot.fake import QUERY, FakePinot
 from tests.pinot.queries import confirmed
@@ -204,6 +205,25 @@ def test_a_segment_without_a_checksum_is_still_being_loaded(pinot: FakePinot, en
     pinot.replies["/segments/t_OFFLINE/crc"] = {}
     with pytest.raises(DataChanged):
         engine.data_version("t")
+
+
+def test_a_table_that_was_made_again_under_old_checksums_is_noticed(
+    pinot: FakePinot, engine: PinotEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller goes on giving the checksums of segments that are gone: about each one it is asked in turn."""
+    monkeypatch.setattr(controller, "RECENT_SECONDS", 0.0)
+    pinot.replies["/tables/t/idealstate"]["OFFLINE"]["r"] = {"server": "ONLINE"}
+    pinot.replies["/segments/t"] = [{"OFFLINE": ["s", "r"]}]
+    pinot.replies["/segments/t_OFFLINE/crc"] = {"s": "1", "r": "1"}
+    sound = pinot.replies["/segments/t_OFFLINE/s/metadata"]
+    pinot.replies["/segments/t_OFFLINE/r/metadata"] = sound
+    version = engine.data_version("t")
+    pinot.replies["/segments/t_OFFLINE/r/metadata"] = sound | {"segment.crc": "2"}
+    found = []
+    for _ in range(2):
+        with suppress(DataChanged):
+            found.append(engine.data_version("t"))
+    assert found == [version]
 
 
 def test_a_segment_that_should_not_be_online_is_not_waited_for(pinot: FakePinot, engine: PinotEngine) -> None:

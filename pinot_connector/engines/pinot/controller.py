@@ -6,6 +6,7 @@ controller knows what should have been there.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -75,6 +76,7 @@ class Controller:
         self._first_seen: dict[str, tuple[str, float]] = {}
         self._checked_at: dict[str, float] = {}
         self._columns: dict[str, Mapping[str, PinotColumn]] = {}
+        self._turns = itertools.count()
 
     def close(self) -> None:
         """Give back the threads."""
@@ -176,15 +178,21 @@ class Controller:
         return seen_at + SETTLE_SECONDS - now if is_young else 0.0
 
     def _segments(self, table: str, checksums: Mapping[str, str]) -> Mapping[str, Segment]:
-        """Return what is known of these segments, after asking about those that are new."""
+        """Return what is known of these segments, after asking about those that are new.
+
+        And about one that is known, another one each time: the controller goes on to give the checksums of a table that
+        was removed for one that was made again with segments of the same names.
+        """
         latest = self._latest.get(table)
         known = latest.state.segments if latest is not None else {}
         kept = {
             name: known[name] for name in checksums if name in known and known[name].crc == checksums[name]
         }
-        new = [name for name in checksums if name not in kept]
-        described = self._threads.map(lambda name: self._describe(table, name, checksums[name]), new)
-        return kept | dict(zip(new, described, strict=True))
+        asked = [name for name in checksums if name not in kept]
+        if kept:
+            asked.append(sorted(kept)[next(self._turns) % len(kept)])
+        described = self._threads.map(lambda name: self._describe(table, name, checksums[name]), asked)
+        return kept | dict(zip(asked, described, strict=True))
 
     def _describe(self, table: str, name: str, crc: str) -> Segment:
         described = self._read(f"/segments/{path_of_offline_part(table)}/{path_of(name)}/metadata")
