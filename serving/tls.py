@@ -48,6 +48,18 @@ def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
     return credentials
 
 
+def require_usable(authority: Path | None, certificate: Path | None, key: Path | None) -> None:
+    """Return if these are what a client's credentials are made of: gRPC itself takes anything, and fails later.
+
+    Raises:
+        SecurityError: a file cannot be used; the message names it.
+    """
+    if authority is not None:
+        _certificates(authority, read_bytes(authority))
+    if certificate is not None and key is not None:
+        _require_pair(TlsFiles(certificate, key), read_bytes(certificate), read_bytes(key))
+
+
 def is_loopback(listen: str) -> bool:
     """Tell whether only programs on this machine can reach an address, HOST:PORT."""
     host = listen.rpartition(":")[0].removeprefix("[").removesuffix("]")

@@ -37,7 +37,7 @@ from serving.authorisation import CertificateName
 from serving.documents import Strict
 from serving.followed import SecurityError
 from serving.options import LARGEST_PORT, checked_address, is_port
-from serving.tls import TlsFiles, is_loopback
+from serving.tls import TlsFiles, is_loopback, require_usable
 from serving.tokens import JwtSettings
 
 MAX_SEGMENTS = 4
@@ -111,6 +111,14 @@ class Service(Strict):
                 address.credentials.for_channel()
             except InvalidQuestion as error:
                 raise SecurityError(f"{key}.{error.field}: {error.problem}") from None
+            try:
+                require_usable(*map(_path, (self.ca_file, self.certificate_file, self.key_file)))
+            except SecurityError as error:
+                raise SecurityError(f"{key}: {error}") from None
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)
 
 
 class Pinot(Strict):

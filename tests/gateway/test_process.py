@@ -88,6 +88,7 @@ def with_port(service: str, port: str) -> Callable[[str], str]:
             "one of",
         ),
         (replaced('dp: {address: "', 'dp: {ca_file: absent.pem, address: "'), "dp.ca_file: expected a file"),
+        (replaced('dp: {address: "', 'dp: {ca_file: /dev/null, address: "'), "dp: /dev/null: expected PEM"),
         (lambda _: "- a list", "dictionary"),
         (lambda _: "a: b: c", "line 1"),
         (lambda _: "dp: 1\ndp: 2", "stands there twice"),
