@@ -18,7 +18,6 @@ REFUSALS: list[tuple[question_pb2.Question, grpc.StatusCode, str, str]] = [
     (question(k=0), grpc.StatusCode.INVALID_ARGUMENT, "field", "k"),
     (question(k=-5), grpc.StatusCode.INVALID_ARGUMENT, "field", "k"),
     (question(k=2**62), grpc.StatusCode.INVALID_ARGUMENT, "field", "k"),
-    (question("score", k=4), grpc.StatusCode.INVALID_ARGUMENT, "field", "k"),
     (question("cohort", k=1001), grpc.StatusCode.INVALID_ARGUMENT, "field", "k"),
     (question(measure=0), grpc.StatusCode.INVALID_ARGUMENT, "field", "measure"),
     (question_pb2.Question(), grpc.StatusCode.INVALID_ARGUMENT, "field", "question"),
