@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from tests.budget.client import (
 from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import SteppedClock
 from tests.budget.served import SETTINGS, Stub
+from tests.budget.slow_disk import SlowConnection
 
 
 @dataclass
@@ -96,20 +96,6 @@ async def test_more_calls_than_may_run_are_told_so(
         store.gate.set()
         assert (await first).charged == cost(4, 1)
     assert len(store.entries) == 1
-
-
-class SlowConnection(sqlite3.Connection):
-    """A connection on whose commits the disk lets wait."""
-
-    begun = threading.Event()
-    gate = threading.Event()
-
-    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        """Wait before a commit of the ledger."""
-        if sql == "COMMIT" and threading.current_thread() is not threading.main_thread():
-            self.begun.set()
-            self.gate.wait()
-        return super().execute(sql, *parameters)
 
 
 @pytest_asyncio.fixture

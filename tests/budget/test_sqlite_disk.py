@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
@@ -21,48 +19,35 @@ from tests.budget.client import charging, connected, cost, failure
 from tests.budget.conftest import closing
 from tests.budget.samples import SteppedClock, charge
 from tests.budget.served import SETTINGS
+from tests.budget.slow_disk import SlowConnection
 from tests.budget.test_process import NOT_SERVING, SERVING, health_becomes
 
 SHORT_SECONDS = 0.2
 
 
-class HangingConnection(sqlite3.Connection):
-    """A connection whose commits do not come back until the gate is open."""
-
-    begun = threading.Event()
-    gate = threading.Event()
-
-    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        """Wait before a commit of the ledger, on the thread that makes it."""
-        if sql == "COMMIT" and threading.current_thread() is not threading.main_thread():
-            self.begun.set()
-            self.gate.wait()
-        return super().execute(sql, *parameters)
-
-
 @pytest.fixture(autouse=True)
 def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have every ledger on such connections, and the disk given up soon."""
-    HangingConnection.begun.clear()
-    HangingConnection.gate.clear()
-    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=HangingConnection))
+    SlowConnection.begun.clear()
+    SlowConnection.gate.clear()
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=SlowConnection))
     monkeypatch.setattr(sqlite_disk, "SLOW_SECONDS", SHORT_SECONDS)
     monkeypatch.setattr(sqlite_disk, "ANSWER_SECONDS", 2 * SHORT_SECONDS)
     yield
-    HangingConnection.gate.set()
+    SlowConnection.gate.set()
 
 
 async def test_a_slow_disk_gives_signs_of_life_until_it_is_too_slow(tmp_path: Path) -> None:
     """A sign that is asked for after that comes when the commit is done."""
     async with closing(SqliteStore.open(tmp_path / "ledger.db", SteppedClock())) as store:
         asked = asyncio.create_task(store.apply(charge("c")))
-        await asyncio.to_thread(HangingConnection.begun.wait)
+        await asyncio.to_thread(SlowConnection.begun.wait)
         await store.ping()
         await asyncio.sleep(SHORT_SECONDS)
         sign = asyncio.create_task(store.ping())
         await asyncio.sleep(SHORT_SECONDS / 2)
         assert not sign.done()
-        HangingConnection.gate.set()
+        SlowConnection.gate.set()
         await sign
         await asked
 
@@ -71,14 +56,14 @@ async def test_who_waits_for_a_disk_that_hangs_is_told_what_is_known(tmp_path: P
     """Unknown is what was being committed, nothing is what was behind it, and nobody else gets in line."""
     async with closing(SqliteStore.open(tmp_path / "ledger.db", SteppedClock())) as store:
         first = asyncio.create_task(store.apply(charge("first")))
-        await asyncio.to_thread(HangingConnection.begun.wait)
+        await asyncio.to_thread(SlowConnection.begun.wait)
         behind = asyncio.create_task(store.apply(charge("behind")))
         with pytest.raises(OutcomeUnknownError, match="the disk does not answer"):
             await first
         for late in (behind, store.apply(charge("late"))):
             with pytest.raises(StoreUnavailableError, match="the disk does not answer"):
                 await late
-        HangingConnection.gate.set()
+        SlowConnection.gate.set()
         await store.ping()
         assert (await store.apply(charge("first"))).replayed
         assert not (await store.apply(charge("behind"))).replayed
@@ -96,7 +81,7 @@ async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Pa
         later = await failure(stub.UpdateBudget(charging(request_id="later")))
         assert (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE") == (later.code, later.info.reason)
         assert (await first).info.reason == "OUTCOME_UNKNOWN"
-        HangingConnection.gate.set()
+        SlowConnection.gate.set()
         await health_becomes(address, SERVING)
         again = await stub.UpdateBudget(charging(request_id="first"))
         assert again.replayed
