@@ -11,11 +11,12 @@ from gris.budget.v1 import admin_pb2_grpc
 
 from budget_service import admin_messages as messages
 from budget_service import audit, sealing, statuses
+from budget_service.answers import duration, timestamp
 from budget_service.calls import Calls, Context
 from budget_service.ledger.outcomes import ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.values import Unit
 from budget_service.limit_book import LimitBook
-from budget_service.messages import duration, parse_account, timestamp
+from budget_service.messages import parse_account
 from budget_service.server import success
 from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store

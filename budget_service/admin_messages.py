@@ -11,6 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris.budget.v1 import admin_pb2 as pb
 from gris.budget.v1 import budget_pb2
 
+from budget_service.answers import cost_message, timestamp
 from budget_service.configuration import ANY
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
@@ -28,7 +29,7 @@ from budget_service.ledger.windows import (
     WindowRule,
     zones,
 )
-from budget_service.messages import cost_message, parse_account, parse_id, parse_unit_id, timestamp
+from budget_service.messages import parse_account, parse_id, parse_unit_id
 from budget_service.settings import LiveSettings
 
 MAX_PAGE = 1000

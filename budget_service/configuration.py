@@ -21,9 +21,9 @@ if `create_at_first_use` says so, and otherwise only limits levels of accounts t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,6 +37,8 @@ from serving.documents import UniqueKeyLoader
 
 ANY = "*"
 INTEGER_TAG = "tag:yaml.org,2002:int"
+# Levels above accounts; a few megabytes.
+KEPT_LEVELS = 10_000
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
@@ -159,6 +161,8 @@ class Configuration(_Strict):
         """
         if account not in stored and not self._makes(account):
             raise AccountUnknownError
+        if not stored:
+            return self._limits_down_to(account)
         levels = [account.level(depth) for depth in range(1, account.depth + 1)]
         found = [(level, stored.get(level) or self.limit_of(level)) for level in levels]
         return tuple([LevelLimit(level, limit) for level, limit in found if limit is not None])
@@ -187,6 +191,16 @@ class Configuration(_Strict):
     def named_levels(self) -> list[Account]:
         """Return the levels whose paths are written out in full."""
         return [Account(tuple(entry.path)) for entry in self.accounts if not entry.has_wildcard]
+
+    def _limits_down_to(self, level: Account) -> tuple[LevelLimit, ...]:
+        above = self._limits_above(level.level(level.depth - 1)) if level.depth > 1 else ()
+        limit = self.limit_of(level)
+        return above if limit is None else (*above, LevelLimit(level, limit))
+
+    @cached_property
+    def _limits_above(self) -> Callable[[Account], tuple[LevelLimit, ...]]:
+        """Those of levels that many accounts share are the same values for all of them."""
+        return lru_cache(KEPT_LEVELS)(self._limits_down_to)
 
     def _makes(self, account: Account) -> bool:
         return any(

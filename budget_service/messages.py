@@ -1,4 +1,4 @@
-"""Between protocol buffers and the ledger's values: what comes in is checked here, field by field."""
+"""From protocol buffers to the ledger's values: what comes in is checked here, field by field."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import re
 from functools import lru_cache
 
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
 from gris.budget.v1 import budget_pb2 as pb
 from gris.common.v1 import cost_pb2
 
-from budget_service.ledger.outcomes import Charged, LevelStatus, Shortfall
-from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Charge, Release, Reserve
-from budget_service.ledger.values import Account, Cost, InvalidFieldError, Mode
-from budget_service.ledger.windows import SECOND, Microseconds, Window
+from budget_service.ledger.values import Account, Cost, InvalidFieldError
+from budget_service.ledger.windows import SECOND, Microseconds
 from budget_service.limit_book import Found
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
@@ -25,8 +22,6 @@ MAX_ID_CHARACTERS = 128
 MAX_TICKET_BYTES = 1024
 
 _UNIT_ID = re.compile(r"[0-9a-f]{32}")
-# About 10 MB.
-_KEPT_LEVELS = 10_000
 _KEPT_ACCOUNTS = 10_000
 
 
@@ -107,91 +102,6 @@ def parse_id(text: str, field: str) -> str:
     if not 1 <= len(text) <= MAX_ID_CHARACTERS:
         raise InvalidFieldError(field, f"must have 1 to {MAX_ID_CHARACTERS} characters")
     return text
-
-
-def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
-    """Return a cost as a message."""
-    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id)
-
-
-def charged_message(outcome: Charged, request: Charge, *, replayed: bool) -> pb.UpdateBudgetResponse:
-    """Return a charge and what is left after it as a message."""
-    unit_id = request.unit_id
-    message = pb.UpdateBudgetResponse(already_paid=outcome.already_paid, replayed=replayed)
-    # Filling a message in place takes half as long as making one and copying it.
-    message.charged.unit_id = unit_id
-    _fill_amounts(message.charged, outcome.charged)
-    for each in outcome.levels:
-        fill_level(message.levels.add(), each, request.account, unit_id)
-    return message
-
-
-def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
-    """Return the state of an account as a message."""
-    currency = found.currency
-    message = pb.GetBudgetResponse(unit_id=currency.unit_id)
-    for each in found.levels:
-        fill_level(message.levels.add(), each, account, currency.unit_id)
-    if found.ahead:
-        message.clock_ahead.CopyFrom(duration(found.ahead))
-    if currency.next_unit_id:
-        message.next_unit_id = currency.next_unit_id
-        message.next_unit_begins_at.CopyFrom(timestamp(currency.next_since))
-    return message
-
-
-def fill_level(message: pb.Level, status: LevelStatus, account: Account, unit_id: str) -> None:
-    """Fill an empty message with the state of a level."""
-    path, is_tracked = account.path[: status.depth], status.mode is Mode.TRACK
-    # What is the same from call to call is parsed from a few bytes, which is faster than filling it in.
-    message.MergeFromString(_empty_level(path, status.maximum, is_tracked, status.window, unit_id))
-    _fill_amounts(message.spent, status.spent)
-    _fill_amounts(message.reserved, status.reserved)
-    _fill_amounts(message.remaining, status.remaining)
-
-
-@lru_cache(maxsize=_KEPT_LEVELS)
-def _empty_level(
-    path: tuple[str, ...], maximum: Cost, is_tracked: bool, window: Window, unit_id: str
-) -> bytes:
-    nothing = cost_pb2.Cost(unit_id=unit_id)
-    return pb.Level(
-        path=path,
-        limit=cost_message(maximum, unit_id),
-        spent=nothing,
-        reserved=nothing,
-        remaining=nothing,
-        mode=pb.MODE_TRACK if is_tracked else pb.MODE_ENFORCE,
-        window_start=timestamp(window.start),
-        window_end=None if window.end is None else timestamp(window.end),
-    ).SerializeToString()
-
-
-def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
-    """Return a shortfall as a message."""
-    message = pb.Shortfall(
-        path=account.level(missing.depth).path,
-        unit=missing.unit.value,
-        requested=missing.requested,
-        remaining=missing.remaining,
-    )
-    if missing.refreshes_at is not None:
-        message.refreshes_at.CopyFrom(timestamp(missing.refreshes_at))
-    return message
-
-
-def _fill_amounts(message: cost_pb2.Cost, cost: Cost) -> None:
-    message.information, message.calls = cost.information, cost.calls
-
-
-def timestamp(moment: Microseconds) -> Timestamp:
-    """Return a moment as a message, exactly."""
-    return Timestamp(seconds=moment // SECOND, nanos=moment % SECOND * 1000)
-
-
-def duration(span: Microseconds) -> Duration:
-    """Return a span of time as a message, exactly."""
-    return Duration(seconds=span // SECOND, nanos=span % SECOND * 1000)
 
 
 def _optional_id(text: str, field: str) -> str:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from gris.budget.v1 import budget_pb2 as pb
 from gris.budget.v1 import budget_pb2_grpc
 
-from budget_service import messages, statuses
+from budget_service import answers, messages, statuses
 from budget_service.calls import Calls, Context
 from budget_service.configuration import Expired
 from budget_service.ledger.outcomes import (
@@ -48,6 +48,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         self._settings = settings
         self._limits = LimitBook(store, settings)
         self._calls = calls
+        self._charged_forms = answers.ChargedForms()
 
     def forget_limits(self) -> None:
         """Look up the limits of every account anew; call it when the store may be another one than before."""
@@ -86,7 +87,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         missing = check(await self._limits.read(account), cost, unit_id)
         if isinstance(missing, Refused):
             raise statuses.RefusalError(statuses.refused(missing))
-        shortfalls = [messages.shortfall_message(each, account) for each in missing]
+        shortfalls = [answers.shortfall_message(each, account) for each in missing]
         return pb.CheckBudgetResponse(allowed=not shortfalls, shortfalls=shortfalls)
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
@@ -99,8 +100,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
             reservation_id=outcome.reservation_id,
-            held=messages.cost_message(outcome.held, request.unit_id),
-            expires_at=messages.timestamp(outcome.expires_at),
+            held=answers.cost_message(outcome.held, request.unit_id),
+            expires_at=answers.timestamp(outcome.expires_at),
             already_paid=outcome.already_paid,
             replayed=answer.replayed,
         )
@@ -110,20 +111,20 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         request = messages.parse_charge(message, account, self._limits.at_hand(account))
         answer = await self._charged(request)
         outcome = success(answer, Charged, request)
-        return messages.charged_message(outcome, request, replayed=answer.replayed)
+        return self._charged_forms.filled(outcome, account, request.unit_id, replayed=answer.replayed)
 
     async def _release(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)
         request = messages.parse_release(message, account, self._limits.at_hand(account))
         answer = await self._limits.apply(request)
         outcome = success(answer, Released, request)
-        returned = messages.cost_message(outcome.returned, outcome.unit_id)
+        returned = answers.cost_message(outcome.returned, outcome.unit_id)
         return pb.ReleaseReservationResponse(returned=returned, replayed=answer.replayed)
 
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
         found = await self._limits.read(account)
-        return messages.budget_message(found, account)
+        return answers.budget_message(found, account)
 
     async def _charged(self, charge: Charge) -> Answer:
         if (tickets := self._settings.current.tickets) is not None:

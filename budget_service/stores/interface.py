@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
+
+log = logging.getLogger(__name__)
 
 Clock: TypeAlias = Callable[[], Microseconds]
 # Told of every commit: how many requests it had, and how many seconds it took.
@@ -123,6 +126,15 @@ class Store(Protocol):
 def system_clock() -> Microseconds:
     """Return the time of this machine."""
     return time.time_ns() // 1000
+
+
+NOT_BEGUN = "a fault of the service; nothing was begun"
+"""What those are told who wait for others when something happens that nobody foresaw."""
+
+
+def log_fault(error: Exception) -> None:
+    """Log something that nobody foresaw by its kind alone: its text may name an account."""
+    log.error("a fault of the service: %s", type(error).__name__)
 
 
 def uncounted(_requests: int, _seconds: float) -> None:

@@ -27,13 +27,16 @@ from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import postgres_audit as audit
 from budget_service.stores import postgres_text as text
+from budget_service.stores.gathering import Gathering
 from budget_service.stores.interface import (
+    NOT_BEGUN,
     BalancePage,
     Clock,
     Committed,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
+    log_fault,
     system_clock,
     uncounted,
 )
@@ -51,6 +54,8 @@ from budget_service.stores.remote_mark import Count, Keeper
 # Two is what a window that ends between guess and decision takes.
 MAX_GUESSES = 4
 MAX_TOGETHER = 64
+# Larger transactions make each request hardly cheaper.
+LARGE = 36
 
 _RULES = sql.Identifier(RULES)
 _APPLY = sql.SQL("SELECT kind, outcome FROM {}.apply_all(%s)").format(_RULES)
@@ -259,16 +264,23 @@ class PostgresStore:
 
     async def _serve(self, root: str, waiting: dict[asyncio.Future[tuple[str, str]], str]) -> None:
         """Answer what waits for this root account, until nothing does."""
-        while waiting:
-            together = list(islice(waiting.items(), MAX_TOGETHER))
-            for answered, _ in together:
-                del waiting[answered]
-            if not await self._answer(together):
-                # They were not sent, and whoever waited for each attempt in turn would hear of none in time.
-                behind = list(waiting)
-                waiting.clear()
-                _tell(behind, StoreUnavailableError("PostgreSQL does not answer"))
-        del self._waiting[root]
+        gathering, served = Gathering(waiting, LARGE), 0
+        try:
+            while waiting:
+                await gathering.gather(served)
+                together = list(islice(waiting.items(), MAX_TOGETHER))
+                for answered, _ in together:
+                    del waiting[answered]
+                served = len(together)
+                if together and not await self._answer(together):
+                    # They were not sent, and whoever waited for each attempt in turn would hear of none in time.
+                    _refuse(waiting, "PostgreSQL did not answer those before")
+        except Exception as error:
+            log_fault(error)
+        finally:
+            del self._waiting[root]
+            # Only a fault leaves anybody here.
+            _refuse(waiting, NOT_BEGUN)
 
     async def _answer(self, together: list[Waiting]) -> bool:
         """Tell each of them what became of it, and return whether PostgreSQL said anything."""
@@ -276,6 +288,8 @@ class PostgresStore:
         began = perf_counter()
         try:
             answers = await self._rows(_APPLY, told)
+            if len(answers) != len(together):
+                raise OutcomeUnknownError("PostgreSQL gave another number of answers")
         except Exception as error:
             if isinstance(error, (*FAULTS, TooLongError)) and len(together) > 1:
                 # Nothing was changed. One of them is at fault and the others must not pay for it, or it was too much.
@@ -285,11 +299,12 @@ class PostgresStore:
                 _tell([answered for answered, _ in together], error)
             return not isinstance(error, OutcomeUnknownError)
         else:
-            self._committed(len(together), perf_counter() - began)
+            seconds = perf_counter() - began
             for (answered, _), answer in zip(together, answers, strict=True):
                 # Whoever has left is not told.
                 if not answered.done():
                     answered.set_result(answer)
+            self._committed(len(together), seconds)
             return True
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
@@ -334,6 +349,12 @@ class PostgresStore:
 
     def _told_clock(self) -> Microseconds | None:
         return None if self._clock is None else self._clock()
+
+
+def _refuse(waiting: dict[asyncio.Future[tuple[str, str]], str], reason: str) -> None:
+    behind = list(waiting)
+    waiting.clear()
+    _tell(behind, StoreUnavailableError(reason))
 
 
 def _tell(waiting: list[asyncio.Future[tuple[str, str]]], error: Exception) -> None:

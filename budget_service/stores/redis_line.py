@@ -1,9 +1,9 @@
 """A line to Redis on which many commands travel together.
 
-Commands that come while the answers to others are awaited are sent at once when those are there: one system call, one
-turn of Redis and, with `appendfsync always`, one wait for the disk for all of them. A lone one waits for nobody.
-Whoever asked may be cancelled; what was sent is read to its end all the same, so that no answer is taken for another,
-and what still waits is not sent.
+Commands that come while the answers to others are awaited are sent together when those are there, or a little later:
+one system call, one turn of Redis and, with `appendfsync always`, one wait for the disk for all of them. A lone one
+waits for nobody. Whoever asked may be cancelled; what was sent is read to its end all the same, so that no answer is
+taken for another, and what still waits is not sent.
 """
 
 from __future__ import annotations
@@ -17,10 +17,20 @@ from hiredis import pack_command
 from redis.asyncio import BlockingConnectionPool
 from redis.exceptions import ResponseError
 
-from budget_service.stores.interface import Committed, OutcomeUnknownError, StoreError, StoreUnavailableError
+from budget_service.stores.gathering import Gathering
+from budget_service.stores.interface import (
+    NOT_BEGUN,
+    Committed,
+    OutcomeUnknownError,
+    StoreError,
+    StoreUnavailableError,
+    log_fault,
+)
 
 # Few enough that the next ones are read and written while Redis works on these.
 MAX_SENT_AT_ONCE = 32
+# Larger exchanges make each command hardly cheaper.
+LARGE = 20
 
 Command: TypeAlias = tuple[str | bytes, ...]
 Asked: TypeAlias = tuple["asyncio.Future[Any]", Command]
@@ -45,6 +55,7 @@ class Line:
         self._answer_seconds = answer_seconds
         # In the order in which they came.
         self._waiting: dict[asyncio.Future[Any], Command] = {}
+        self._gathering = Gathering(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
         self._committed = committed
 
@@ -71,13 +82,23 @@ class Line:
 
     async def _work(self) -> None:
         try:
+            served = 0
             while self._waiting:
+                await self._gathering.gather(served)
                 batch = list(islice(self._waiting.items(), MAX_SENT_AT_ONCE))
                 for answer, _ in batch:
                     del self._waiting[answer]
-                await self._exchange(batch)
+                if batch:
+                    await self._exchange(batch)
+                served = len(batch)
+        except Exception as error:
+            log_fault(error)
         finally:
             self._worker = None
+            # Only a fault leaves anybody here.
+            behind = list(self._waiting.items())
+            self._waiting.clear()
+            _fail(behind, StoreUnavailableError, NOT_BEGUN)
 
     async def _exchange(self, batch: list[Asked]) -> None:
         """Send commands and read their answers in turn, telling what was not sent from what was not answered."""

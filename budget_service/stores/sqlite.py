@@ -5,7 +5,7 @@ of the machine, and of the power as far as the disk keeps its word. The file bel
 own exclusive lock is held from `open` to `close`, and the system frees it when the process dies.
 
 Requests are decided on the event loop, where it costs least, and a second thread waits for the disk. Meanwhile the next
-requests gather, and are decided and committed together when it is done: a lone one waits for nobody.
+requests gather, and are decided and committed together when it is done or a little later: a lone one waits for nobody.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.stores import sqlite_audit as audit
+from budget_service.stores.gathering import Gathering
 from budget_service.stores.interface import (
+    NOT_BEGUN,
     BalancePage,
     Clock,
     Committed,
@@ -37,6 +39,7 @@ from budget_service.stores.interface import (
     StoreError,
     StoreUnavailableError,
     StoreUnusableError,
+    log_fault,
     system_clock,
     uncounted,
 )
@@ -49,9 +52,8 @@ from budget_service.stores.sqlite_view import View
 VOLATILE = Path(":memory:")
 # Deciding so many takes about 20 ms, during which the event loop does nothing else.
 MAX_BATCH = 256
-# So many at once are traffic: each commit then waits a little for more, as long as a request takes anyway.
-DENSE = 4
-GATHER_SECONDS = 0.001
+# Larger commits make each request hardly cheaper.
+LARGE = 36
 
 Result = TypeVar("Result")
 Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Request]
@@ -78,6 +80,7 @@ class SqliteStore:
         self._turn = asyncio.Lock()
         # In the order in which they came.
         self._waiting: dict[asyncio.Future[Answer], Request] = {}
+        self._gathering = Gathering(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
         self._committing: list[Waiting] = []
         self._disk = Disk(self._give_up)
@@ -251,15 +254,18 @@ class SqliteStore:
         try:
             served = 0
             while self._waiting:
-                if DENSE <= served + len(self._waiting) < MAX_BATCH:
-                    await asyncio.sleep(GATHER_SECONDS)
+                await self._gathering.gather(served)
                 async with self._turn:
                     batch = self._take()
                     if batch:
                         await self._serve(batch)
                 served = len(batch)
+        except Exception as error:
+            log_fault(error)
         finally:
             self._worker = None
+            # Only a fault leaves anybody here.
+            self._refuse_waiting(NOT_BEGUN)
 
     def _take(self) -> list[Waiting]:
         """Return those whose turn it is; they wait no more."""
@@ -312,14 +318,19 @@ class SqliteStore:
     def _give_up(self) -> None:
         """Tell everybody that the disk does not answer; those who still wait for their turn have had no effect."""
         _tell(self._committing, [OutcomeUnknownError(HANGS) for _ in self._committing])
+        self._refuse_waiting(HANGS)
+
+    def _refuse_waiting(self, reason: str) -> None:
         behind = list(self._waiting.items())
         self._waiting.clear()
-        _tell(behind, [StoreUnavailableError(HANGS) for _ in behind])
+        _tell(behind, [StoreUnavailableError(reason) for _ in behind])
 
     def _decide(self, batch: list[Waiting]) -> list[Answer | Exception]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             now = self._clock()
+            if len(batch) > 1:
+                self._view.expect([request for _, request in batch])
             results = [self._decide_one(request) for _, request in batch]
             self._view.flush()
             self._purge.go_on(now, len(batch))

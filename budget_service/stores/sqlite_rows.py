@@ -18,6 +18,8 @@ RESERVATION = (
     "reservation_id, account, request_id, query_id, information, calls, "
     "expires_at, paid_release_id, forfeits, holds, unit_id"
 )
+# All but its number.
+JOURNAL = "kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds"
 
 
 def root_row(root: str, record: RootRecord) -> tuple[Any, ...]:

@@ -7,8 +7,9 @@ before the commit; if that fails, `forget` leaves the view to what the file says
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, TypeAlias, TypeVar
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
@@ -42,8 +43,24 @@ from budget_service.stores.codec import decode_outcome, encode_outcome
 MAX_KEPT = 20_000
 NO_END: Microseconds = 2**63 - 1
 
+# So many rows are asked for, or written, by one statement: much of what a statement costs is the call.
+TOGETHER = 8
+
+Key: TypeAlias = tuple[str, ...]
+KeyT = TypeVar("KeyT")
+
 OUTCOME = "SELECT fingerprint, outcome, keep_until FROM outcomes WHERE root = ? AND request_id = ?"
 PAYMENT = "SELECT release_id, window_start FROM payments WHERE account = ? AND kind = ? AND id = ?"
+# A cross join is made in the order in which it is written: each key is looked up in the table's own index.
+KNOWN_OUTCOMES = (
+    f"SELECT root, request_id FROM (VALUES {', '.join(['(?, ?)'] * TOGETHER)}) "  # noqa: S608 - constants
+    "CROSS JOIN outcomes ON root = column1 AND request_id = column2"
+)
+BALANCES = f"SELECT * FROM balances WHERE level IN ({', '.join('?' * TOGETHER)})"  # noqa: S608 - a constant
+KNOWN_PAYMENTS = (
+    f"SELECT account, kind, id FROM (VALUES {', '.join(['(?, ?, ?)'] * TOGETHER)}) "  # noqa: S608 - constants
+    "CROSS JOIN payments ON account = column1 AND kind = column2 AND id = column3"
+)
 DUE = (
     f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND expires_at <= ? "  # noqa: S608 - a constant
     "ORDER BY expires_at, reservation_id LIMIT ?"
@@ -80,6 +97,22 @@ class View:
         self._reservations: dict[tuple[str, str], Reservation | None] = {}
         self._journal: list[JournalEntry] = []
         self._limits: dict[Account, Limit | None] = {}
+        # Keys of which the file has no row.
+        self._no_outcomes: set[Key] = set()
+        self._no_payments: set[Key] = set()
+
+    def expect(self, requests: Sequence[Request]) -> None:
+        """Look up for all of these requests at once what `snapshot` would look up for each.
+
+        That is which of them were answered or paid for before, which is mostly none, and the balances of their levels.
+        A level that was never used is looked up once more when its turn comes.
+        """
+        outcomes = [(each.account.root, each.request_id) for each in requests]
+        self._no_outcomes = self._missing(KNOWN_OUTCOMES, outcomes)
+        payments = [key for each in requests for key in _payments_of(each)]
+        self._no_payments = self._missing(KNOWN_PAYMENTS, payments)
+        levels = {each.level for request in requests for each in _levels_of(request)}
+        self._read_balances([level for level in levels if level not in self._balances])
 
     def root(self, root: str) -> RootRecord:
         """Return what is kept once for a root account."""
@@ -170,21 +203,21 @@ class View:
     def flush(self) -> None:
         """Write all that was noted, in the transaction that is open."""
         root_rows = [rows.root_row(each, self._roots[each]) for each in self._new_roots]
-        self._write("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, ?, ?, ?, ?, ?)", root_rows)
+        self._insert("INSERT OR REPLACE INTO roots", root_rows)
         balances = [rows.balance_row(each, self._balances[each]) for each in self._new_balances]
-        self._write("INSERT OR REPLACE INTO balances VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", balances)
+        self._insert("INSERT OR REPLACE INTO balances", balances)
         entries = [rows.journal_row(each) for each in self._journal]
-        self._write("INSERT INTO journal VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", entries)
+        self._insert(f"INSERT INTO journal ({rows.JOURNAL})", entries)
         outcomes = [
             (*key, each.fingerprint, encode_outcome(each.outcome), each.keep_until)
             for key, each in self._outcomes.items()
         ]
-        self._write("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?, ?)", outcomes)
+        self._insert("INSERT OR REPLACE INTO outcomes", outcomes)
         payments = [
             (*key, each.release_id, each.window_start, each.keep_until)
             for key, each in self._payments.items()
         ]
-        self._write("INSERT OR REPLACE INTO payments VALUES (?, ?, ?, ?, ?, ?)", payments)
+        self._insert("INSERT OR REPLACE INTO payments", payments)
         self._flush_reservations()
         self._flush_limits()
         self._begin()
@@ -198,7 +231,7 @@ class View:
     def _remembered(self, request: Request) -> Remembered | None:
         key = (request.account.root, request.request_id)
         noted = self._outcomes.get(key)
-        if noted is not None:
+        if noted is not None or key in self._no_outcomes:
             return noted
         row = self._connection.execute(OUTCOME, key).fetchone()
         return Remembered(row[0], decode_outcome(row[1]), row[2]) if row else None
@@ -229,6 +262,13 @@ class View:
             found[level] = balance
         return found
 
+    def _read_balances(self, levels: list[Account]) -> None:
+        """Take balances into the view."""
+        named = {level.text: level for level in levels}
+        for texts in _groups(list(named)):
+            for row in self._connection.execute(BALANCES, texts):
+                self._balances[named[row[0]]] = rows.read_balance(*row)
+
     def _query_paid(self, request: BudgetRequest, reservation: Reservation | None) -> PaidQuery | None:
         if isinstance(request, Reserve | Charge):
             query_id = request.query_id if reservation is None else reservation.query_id
@@ -247,8 +287,17 @@ class View:
         noted = self._payments.get(key)
         if noted is not None:
             return noted.release_id, noted.window_start
+        if key in self._no_payments:
+            return None
         row: tuple[str, int] | None = self._connection.execute(PAYMENT, key).fetchone()
         return row
+
+    def _missing(self, known: str, keys: Sequence[Key]) -> set[Key]:
+        """Return those keys of which the file has no row, by a statement that asks for TOGETHER of them."""
+        missing = set(keys)
+        for asked in _groups(keys):
+            missing.difference_update(self._connection.execute(known, tuple(chain.from_iterable(asked))))
+        return missing
 
     def _count_limits(self, root: str) -> int:
         self._flush_limits()
@@ -270,24 +319,59 @@ class View:
         if not self._reservations:
             return
         ended = [key for key, each in self._reservations.items() if each is None]
-        self._write("DELETE FROM reservations WHERE root = ? AND reservation_id = ?", ended)
+        self._delete("DELETE FROM reservations WHERE root = ? AND reservation_id = ?", ended)
         opened = [rows.reservation_row(each) for each in self._reservations.values() if each is not None]
-        self._write("INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", opened)
+        self._insert("INSERT INTO reservations", opened)
         self._reservations = {}
 
     def _flush_limits(self) -> None:
         removed = [(level.root, level.text) for level, limit in self._limits.items() if limit is None]
-        self._write("DELETE FROM limits WHERE root = ? AND level = ?", removed)
+        self._delete("DELETE FROM limits WHERE root = ? AND level = ?", removed)
         kept = [(level.root, level.text, limit_text(each)) for level, each in self._limits.items() if each]
-        self._write("INSERT OR REPLACE INTO limits VALUES (?, ?, ?)", kept)
+        self._insert("INSERT OR REPLACE INTO limits", kept)
         if self._limits:
             # No charge, but the mark has to know that it was there: the journal's next number is left out for it.
             self._connection.execute(LEAVE_OUT_A_NUMBER)
         self._limits = {}
 
-    def _write(self, statement: str, many: list[tuple[Any, ...]] | list[tuple[str, str]]) -> None:
+    def _insert(self, into: str, many: list[tuple[Any, ...]]) -> None:
+        """Write rows; `into` is the statement without its values, and all columns are given."""
+        if not many:
+            return
+        one = f"({', '.join('?' * len(many[0]))})"
+        whole = len(many) - len(many) % TOGETHER
+        if whole:
+            starts = range(0, whole, TOGETHER)
+            groups = [tuple(chain.from_iterable(many[start : start + TOGETHER])) for start in starts]
+            self._connection.executemany(f"{into} VALUES {', '.join([one] * TOGETHER)}", groups)
+        if whole < len(many):
+            self._connection.executemany(f"{into} VALUES {one}", many[whole:])
+
+    def _delete(self, statement: str, many: list[tuple[str, str]]) -> None:
         if many:
             self._connection.executemany(statement, many)
+
+
+def _groups(keys: Sequence[KeyT]) -> Iterator[list[KeyT]]:
+    """Give TOGETHER keys at a time, the last one again until they are so many.
+
+    To ask for it again costs less than another statement for every number of keys.
+    """
+    for start in range(0, len(keys), TOGETHER):
+        group = list(keys[start : start + TOGETHER])
+        yield group + group[-1:] * (TOGETHER - len(group))
+
+
+def _levels_of(request: Request) -> tuple[LevelLimit, ...]:
+    return () if isinstance(request, RootRequest) else request.levels
+
+
+def _payments_of(request: Request) -> Iterator[Key]:
+    """Give the keys under which it would be known that a request is paid for, as far as it says them itself."""
+    if isinstance(request, Charge) and request.release_id:
+        yield payer_of(request), "release", request.release_id
+    if isinstance(request, Charge | Reserve) and request.query_id:
+        yield payer_of(request), "query", request.query_id
 
 
 def _held_levels(reservations: Iterable[Reservation]) -> list[Account]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -126,6 +128,12 @@ HISTORIES = st.builds(
     st.one_of(st.just([]), SUCCESSIONS),
     PARTS,
 )
+# One store serves all of a test's histories, each in a root of its own.
+ON_ONE_STORE: dict[str, Any] = {
+    "deadline": None,
+    "derandomize": True,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+}
 
 
 @dataclass

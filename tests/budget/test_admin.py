@@ -19,12 +19,12 @@ from gris.budget.v1 import admin_pb2_grpc, budget_pb2
 from redis.asyncio import Redis
 
 from budget_service import audit
+from budget_service.answers import timestamp
 from budget_service.audit import Verification, verify
 from budget_service.hosting import administering
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
-from budget_service.messages import timestamp
 from budget_service.pulse import Pulse
 from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.redis import RedisStore

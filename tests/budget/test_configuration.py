@@ -47,6 +47,24 @@ def test_the_example_limits_company_and_analyst() -> None:
     assert configuration.expired is Expired.RETURN
 
 
+def test_levels_without_a_limit_lie_between_those_that_have_one(tmp_path: Path) -> None:
+    """However many accounts share them, each has the limits of its own path."""
+    paths = ("['*']", "[acme, labs, '*']", "['*', '*', '*', '*']")
+    found = load(tmp_path, "create_at_first_use: true\naccounts:\n" + "".join(map(entry, paths)))
+    wanted = {
+        ("acme", "labs", "ann", "x"): [1, 3, 4],
+        ("acme", "labs", "bob", "x"): [1, 3, 4],
+        ("acme", "shop", "ann", "x"): [1, 4],
+        ("acme", "labs", "ann"): [1, 3],
+        ("other", "labs", "ann", "x"): [1, 4],
+        ("other",): [1],
+    }
+    for _ in range(2):
+        for path, depths in wanted.items():
+            levels = [each.level for each in found.limits_of(Account(path), {})]
+            assert [Account(path[:depth]) for depth in depths] == levels
+
+
 @pytest.mark.parametrize("path", [("other",), ("demo", "a", "b"), ("other", "a")])
 def test_an_account_that_no_entry_matches_in_full_does_not_exist(path: tuple[str, ...]) -> None:
     """A prefix is not enough."""

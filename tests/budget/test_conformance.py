@@ -6,14 +6,14 @@ import asyncio
 import itertools
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused, Reserved
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import SECOND, Period
 from budget_service.stores.interface import Store
-from tests.budget.histories import HISTORIES, Player, Step
+from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import NOON, SteppedClock, charge, levels, limit, release, reserve
 
@@ -27,12 +27,7 @@ def fresh_account() -> Account:
 
 
 @pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
-@settings(
-    max_examples=100,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=100, **ON_ONE_STORE)
 @given(HISTORIES)
 async def test_a_store_answers_as_the_pure_rules(
     any_store: Store, clock: SteppedClock, history: list[Step]

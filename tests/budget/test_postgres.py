@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from copy import copy
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -168,6 +168,27 @@ async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
         assert isinstance(answers.pop(10), psycopg.IntegrityError)
         assert all(isinstance(each, Answer) and not each.replayed for each in answers)
         assert Cost(20, 20) == (await store.read(ACCOUNT, on)).levels[-1].spent
+
+
+async def test_answers_that_are_not_one_for_each_are_nobodys(
+    shared_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose answer is missing cannot be told: the outcome is unknown, and repeats are answered."""
+    rows = PostgresStore._rows
+
+    async def too_few(*asked: Any) -> list[Any]:
+        _, *others = await rows(*asked)
+        return others
+
+    shared_postgres.forget()
+    async with closing(await PostgresStore.open(shared_postgres.address)) as store:
+        asked = [charge(name, Cost(1, 1), account=ACCOUNT) for name in ("c", "d", "e")]
+        with monkeypatch.context() as patched:
+            patched.setattr(PostgresStore, "_rows", too_few)
+            async with asyncio.timeout(10):
+                told = await asyncio.gather(*map(store.apply, asked), return_exceptions=True)
+        assert [OutcomeUnknownError] * 3 == [type(each) for each in told]
+        assert all([(await store.apply(each)).replayed for each in asked])
 
 
 MANY_MORE = """

@@ -276,22 +276,34 @@ async def test_half_sent_calls_of_strangers_are_hardly_held(
 
 async def test_whoever_watches_the_health_makes_room_for_newcomers(tmp_path: Path) -> None:
     """Beyond so many calls of strangers the one that began first ends, so that none of them is kept out."""
-    with open_to_tokens(tmp_path) as running:
+    with open_to_tokens(tmp_path) as running, ExitStack() as opened:
 
-        def watched() -> tuple[str, int]:
-            with ExitStack() as opened:
-                first = opened.enter_context(raw_line(running.address))
-                stream = first.begin(WATCH)
-                first.send([stream], b"")
-                left = MAX_OPEN_CALLS
-                while left:
-                    line = opened.enter_context(raw_line(running.address))
-                    for _ in range(min(left, MAX_CALLS_OF_A_CONNECTION)):
-                        line.send([line.begin(WATCH)], b"")
-                        left -= 1
-                return first.status(stream), len(first.ended)
+        def line() -> RawLine:
+            return opened.enter_context(raw_line(running.address))
 
-        assert (UNAVAILABLE, 1) == await asyncio.to_thread(watched)
+        def watched() -> tuple[int, str, int]:
+            first = line()
+            (stream,) = watching(first, 1)
+            left = MAX_OPEN_CALLS - 1
+            while left:
+                left -= len(watching(line(), min(left, MAX_CALLS_OF_A_CONNECTION)))
+            first.listen(0.5)
+            ended = len(first.ended)
+            watching(line(), 1)
+            return ended, first.status(stream), len(first.ended)
+
+        assert (0, UNAVAILABLE, 1) == await asyncio.to_thread(watched)
+
+
+def watching(line: RawLine, many: int) -> list[int]:
+    """Begin so many watches, each when the one before is answered: what waits is overtaken, or in the way of others."""
+    streams = []
+    for _ in range(many):
+        streams.append(line.begin(WATCH))
+        line.send(streams[-1:], b"")
+        line.hear(streams[-1])
+    assert not line.ended, "a watch was refused"
+    return streams
 
 
 async def test_one_connection_is_told_how_many_calls_it_may_have(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -20,10 +21,14 @@ PATIENCE_SECONDS = 30.0
 
 @dataclass
 class RawLine:
-    """One connection, HTTP/2 in plain text. `ended` has the headers that each call ended with, none if it was reset."""
+    """One connection, HTTP/2 in plain text.
+
+    `answered` has the calls whose answer has begun, `ended` the headers that each call ended with, none for a reset.
+    """
 
     socket: socket.socket
     http: H2Connection
+    answered: set[int] = field(default_factory=set)
     ended: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def greet(self) -> None:
@@ -75,6 +80,8 @@ class RawLine:
         except TimeoutError:
             return False
         for event in self.http.receive_data(content):
+            if isinstance(event, ResponseReceived) and event.stream_id is not None:
+                self.answered.add(event.stream_id)
             if isinstance(event, ResponseReceived | TrailersReceived) and event.stream_ended is not None:
                 self.ended[event.stream_id] = _text(event.headers)
             elif isinstance(event, StreamReset):
@@ -82,10 +89,13 @@ class RawLine:
         self._flush()
         return bool(content)
 
+    def hear(self, stream: int) -> None:
+        """Wait until a call's answer has begun, if only by a refusal."""
+        self._listen_until(lambda: stream in self.answered, "the call is not answered")
+
     def status(self, stream: int) -> str:
         """Return the number of the status that a call ends with."""
-        while stream not in self.ended:
-            assert self.listen(PATIENCE_SECONDS), "the call has not ended"
+        self._listen_until(lambda: stream in self.ended, "the call has not ended")
         return self.ended[stream]["grpc-status"]
 
     def is_closed(self) -> bool:
@@ -97,6 +107,13 @@ class RawLine:
         except TimeoutError:
             return False
         return True
+
+    def _listen_until(self, happened: Callable[[], bool], otherwise: str) -> None:
+        # A server that asks from time to time whether this side lives is never quiet for long.
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not happened():
+            assert (left := deadline - time.monotonic()) > 0, otherwise
+            assert self.listen(left), otherwise
 
     def _send_some(self, stream: int, content: memoryview) -> int:
         if stream in self.ended:
@@ -120,6 +137,8 @@ def raw_line(address: str, window: int = DEFAULT_WINDOW, buffered: int | None = 
     """
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), PATIENCE_SECONDS) as opened:
+        # What is sent goes at once: a call is several small pieces.
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if buffered is not None:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffered)
         http = H2Connection(H2Configuration(header_encoding=None))

@@ -1,0 +1,146 @@
+"""From the ledger's values to protocol buffers.
+
+What is told after every charge is filled into a form again and again, since most of it is the same as in the last one.
+A form belongs to one thread; what it gives away is a copy.
+"""
+
+from __future__ import annotations
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+from gris.budget.v1 import budget_pb2 as pb
+from gris.common.v1 import cost_pb2
+
+from budget_service.ledger.outcomes import Charged, LevelStatus, Shortfall
+from budget_service.ledger.reading import Statement
+from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost, Mode
+from budget_service.ledger.windows import SECOND, Microseconds
+
+
+class LevelForm:
+    """Fills in a message of a level.
+
+    What is written once for many answers is remembered as the ledger's value that it came from: to compare two of those
+    takes a fraction of the time of writing one.
+    """
+
+    def __init__(self, message: pb.Level) -> None:
+        self._message = message
+        # Asking a message for its parts takes as long as writing them.
+        self._path = message.path
+        self._spent, self._reserved, self._remaining = message.spent, message.reserved, message.remaining
+        self._unit_id: str | None = None
+        self._limit: tuple[object, ...] = ()
+
+    def fill(self, status: LevelStatus, account: Account, unit_id: str) -> None:
+        """Write the state of a level of an account."""
+        if unit_id != self._unit_id:
+            self._count_in(unit_id)
+        limit = (status.maximum, status.mode, status.window)
+        if limit != self._limit:
+            self._limit = ()
+            self._limit_to(status)
+            self._limit = limit
+        self._path[:] = account.path[: status.depth]
+        _write(self._spent, status.spent)
+        _write(self._reserved, status.reserved)
+        _write(self._remaining, status.remaining)
+
+    def _count_in(self, unit_id: str) -> None:
+        # What is written only in part is not remembered.
+        self._unit_id = None
+        for amount in (self._message.limit, self._spent, self._reserved, self._remaining):
+            amount.unit_id = unit_id
+        self._unit_id = unit_id
+
+    def _limit_to(self, status: LevelStatus) -> None:
+        message, end = self._message, status.window.end
+        _write(message.limit, status.maximum)
+        message.mode = pb.MODE_TRACK if status.mode is Mode.TRACK else pb.MODE_ENFORCE
+        message.window_start.CopyFrom(timestamp(status.window.start))
+        if end is None:
+            message.ClearField("window_end")
+        else:
+            message.window_end.CopyFrom(timestamp(end))
+
+
+class ChargedForm:
+    """Fills in the answer to a charge of an account of which so many levels have a limit."""
+
+    def __init__(self, levels: int) -> None:
+        self._message = pb.UpdateBudgetResponse()
+        self._charged = self._message.charged
+        self._levels = [LevelForm(self._message.levels.add()) for _ in range(levels)]
+
+    def filled(
+        self, outcome: Charged, account: Account, unit_id: str, *, replayed: bool
+    ) -> pb.UpdateBudgetResponse:
+        """Return a charge and what is left after it as a message of its own."""
+        message = self._message
+        message.already_paid, message.replayed = outcome.already_paid, replayed
+        self._charged.unit_id = unit_id
+        _write(self._charged, outcome.charged)
+        for form, status in zip(self._levels, outcome.levels, strict=True):
+            form.fill(status, account, unit_id)
+        copy = pb.UpdateBudgetResponse()
+        copy.CopyFrom(message)
+        return copy
+
+
+class ChargedForms:
+    """A form for each number of levels that an account can have."""
+
+    def __init__(self) -> None:
+        self._forms = [ChargedForm(levels) for levels in range(MAX_SEGMENTS + 1)]
+
+    def filled(
+        self, outcome: Charged, account: Account, unit_id: str, *, replayed: bool
+    ) -> pb.UpdateBudgetResponse:
+        """Return a charge and what is left after it as a message of its own."""
+        return self._forms[len(outcome.levels)].filled(outcome, account, unit_id, replayed=replayed)
+
+
+def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
+    """Return a cost as a message."""
+    return cost_pb2.Cost(information=cost.information, calls=cost.calls, unit_id=unit_id)
+
+
+def budget_message(found: Statement, account: Account) -> pb.GetBudgetResponse:
+    """Return the state of an account as a message."""
+    currency = found.currency
+    message = pb.GetBudgetResponse(unit_id=currency.unit_id)
+    for each in found.levels:
+        LevelForm(message.levels.add()).fill(each, account, currency.unit_id)
+    if found.ahead:
+        message.clock_ahead.CopyFrom(duration(found.ahead))
+    if currency.next_unit_id:
+        message.next_unit_id = currency.next_unit_id
+        message.next_unit_begins_at.CopyFrom(timestamp(currency.next_since))
+    return message
+
+
+def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
+    """Return a shortfall as a message."""
+    message = pb.Shortfall(
+        path=account.level(missing.depth).path,
+        unit=missing.unit.value,
+        requested=missing.requested,
+        remaining=missing.remaining,
+    )
+    if missing.refreshes_at is not None:
+        message.refreshes_at.CopyFrom(timestamp(missing.refreshes_at))
+    return message
+
+
+def timestamp(moment: Microseconds) -> Timestamp:
+    """Return a moment as a message, exactly."""
+    return Timestamp(seconds=moment // SECOND, nanos=moment % SECOND * 1000)
+
+
+def duration(span: Microseconds) -> Duration:
+    """Return a span of time as a message, exactly."""
+    return Duration(seconds=span // SECOND, nanos=span % SECOND * 1000)
+
+
+def _write(message: cost_pb2.Cost, cost: Cost) -> None:
+    message.information, message.calls = cost.information, cost.calls

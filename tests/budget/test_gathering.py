@@ -1,0 +1,304 @@
+"""How long a commit waits for more: long enough to share its cost, never while there is nothing else to do."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+import pytest_asyncio
+
+from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.values import NOTHING
+from budget_service.stores import gathering
+from budget_service.stores.gathering import DENSE, FEWEST, Gathering
+from budget_service.stores.interface import Store, StoreUnavailableError
+from budget_service.stores.redis import RedisStore
+from tests.budget.samples import charge
+
+LARGE = 36
+ON_EVERY_STORE = pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
+
+numbers = itertools.count()
+
+
+class Loop:
+    """What an event loop does in each step of a gathering: `work`, for so many seconds, busy with it or not.
+
+    It has a time of its own, which no slow machine disturbs.
+    """
+
+    def __init__(self, waiting: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.waiting = waiting
+        self.work: Callable[[], None] = lambda: None
+        self.seconds = gathering.STEP_SECONDS
+        self.is_busy = True
+        self.gathering = Gathering(waiting, LARGE, lambda: self._now if self.is_busy else 0.0)
+        self._monkeypatch = monkeypatch
+        self._now = 0.0
+        self._steps = 0
+
+    async def steps(self, served: int) -> int:
+        """Gather, and return how many steps that took."""
+        self._steps = 0
+        with self._monkeypatch.context() as patched:
+            patched.setattr(asyncio, "sleep", self._step)
+            patched.setattr(gathering, "perf_counter", lambda: self._now)
+            await self.gathering.gather(served)
+        return self._steps
+
+    async def learn_to_wait_for_many(self) -> None:
+        """Find many there again and again."""
+        before = list(self.waiting)
+        for _ in range(2 * LARGE):
+            self.waiting[:] = range(LARGE)
+            assert await self.steps(LARGE) == 0
+        self.waiting[:] = before
+
+    async def _step(self, _: float) -> None:
+        self._steps += 1
+        self.work()
+        self._now += self.seconds
+
+
+async def test_a_few_callers_wait_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the last commit count too."""
+    assert await Loop([1], monkeypatch).steps(DENSE - 2) == 0
+    assert await Loop([1], monkeypatch).steps(DENSE - 1) > 0
+
+
+async def test_a_busy_loop_gathers_until_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To begin with, few are enough."""
+    loop = Loop([], monkeypatch)
+    loop.work = lambda: loop.waiting.append(1)
+
+    assert await loop.steps(10) == FEWEST
+
+
+async def test_an_idle_loop_commits_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else goes on that the commit would hold up."""
+    loop = Loop([1], monkeypatch)
+    loop.is_busy = False
+
+    assert await loop.steps(10) == 1
+
+
+async def test_some_are_always_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few there were when the loop was idle."""
+    loop = Loop([1] * (FEWEST - 1), monkeypatch)
+    loop.is_busy = False
+    await loop.steps(DENSE - FEWEST + 1)
+    loop.is_busy = True
+
+    assert await loop.steps(DENSE) > 0
+    loop.waiting[:] = range(FEWEST)
+    assert await loop.steps(DENSE) == 0
+
+
+async def test_a_loop_that_sleeps_is_idle() -> None:
+    """By the time that its own thread has used, whatever others do; it counts unless another one is given."""
+    waiting = list(range(LARGE))
+    waits = Gathering(waiting, LARGE)
+    for _ in range(2 * LARGE):
+        await waits.gather(LARGE)
+    waiting[:] = range(10)
+    with other_threads_at_work():
+        await waits.gather(10)
+
+    # Of ten who were all there, the next commit waits for six.
+    waiting[:] = range(6)
+    async with asyncio.timeout(0):
+        await waits.gather(10)
+
+
+@contextmanager
+def other_threads_at_work() -> Iterator[None]:
+    """Keep processors busy without Python's lock."""
+    have_begun, is_over = threading.Barrier(3), threading.Event()
+
+    def work() -> None:
+        content = bytes(2**20)
+        have_begun.wait()
+        while not is_over.is_set():
+            hashlib.sha256(content)
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    have_begun.wait()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for worker in workers:
+            worker.join()
+
+
+async def test_an_idle_moment_is_no_reason_to_wait_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many the last commit had."""
+    loop = Loop([1], monkeypatch)
+    loop.is_busy = False
+    await loop.steps(20)
+    loop.is_busy = True
+
+    loop.waiting[:] = range(FEWEST)
+    assert await loop.steps(20) == 0
+
+
+async def test_a_loop_that_is_busy_with_something_else_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However long its turns are; and the next commit waits for no more than were there."""
+    loop = Loop([1] * 9, monkeypatch)
+    await loop.learn_to_wait_for_many()
+    loop.seconds = 0.4 * gathering.MOST_SECONDS
+
+    assert await loop.steps(9) == 3
+    assert await loop.steps(9) == 0
+
+
+async def test_more_are_waited_for_as_long_as_they_come_but_never_more_than_a_large_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ten come in each step; how many are waited for grows slowly."""
+    loop = Loop([], monkeypatch)
+    loop.work = lambda: loop.waiting.extend(range(10))
+
+    async def size_of_next() -> int:
+        loop.waiting.clear()
+        await loop.steps(LARGE)
+        return len(loop.waiting)
+
+    sizes = [await size_of_next() for _ in range(2 * LARGE)]
+
+    assert sizes == sorted(sizes)
+    assert (sizes[0], sizes[-1]) == (10, 40)
+
+
+@pytest.mark.parametrize(("served", "here"), [(20, 1), (1, 20), (20, 20)])
+async def test_fewer_are_waited_for_where_all_callers_waited_for_one_commit(
+    served: int, here: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of twenty callers, who were there or had just got their answers, the next commit waits for twelve."""
+    loop = Loop([1] * here, monkeypatch)
+    await loop.learn_to_wait_for_many()
+    loop.is_busy = False
+    await loop.steps(served)
+    loop.is_busy = True
+
+    loop.waiting[:] = range(11)
+    assert await loop.steps(20) > 0
+    loop.waiting[:] = range(12)
+    assert await loop.steps(20) == 0
+
+
+@pytest_asyncio.fixture
+async def committed(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give how many requests each commit of a store has, which knows its time by an earlier one."""
+    await asyncio.gather(*begun(any_store, 1))
+    counted: list[int] = []
+    # Redis counts what travels on its line.
+    counts = any_store._line if isinstance(any_store, RedisStore) else any_store
+    monkeypatch.setattr(counts, "_committed", lambda requests, _: counted.append(requests))
+    return counted
+
+
+@ON_EVERY_STORE
+async def test_every_store_commits_what_it_has_gathered(
+    any_store: Store, committed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those who were there and those who came meanwhile, together; and it says how many the last commit had."""
+    seen: list[tuple[int, int]] = []
+    meanwhile: list[asyncio.Task[Answer]] = []
+
+    async def gather(self: Gathering, served: int) -> None:
+        seen.append((served, len(self._waiting)))
+        if not served:
+            meanwhile.extend(begun(any_store, 6))
+            await asyncio.sleep(0)
+            # These come when the commit is under way.
+            meanwhile.extend(begun(any_store, 6))
+
+    monkeypatch.setattr(Gathering, "gather", gather)
+    async with asyncio.timeout(10):
+        await asyncio.gather(*begun(any_store, 6))
+        await asyncio.gather(*meanwhile)
+
+    assert [12, 6] == committed
+    assert [(0, 6), (12, 6)] == seen
+
+
+@ON_EVERY_STORE
+async def test_where_all_have_left_nothing_is_committed(
+    any_store: Store, committed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While they were gathered; and the next one is served."""
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def gather(_: Gathering, __: int) -> None:
+        has_begun.set()
+        await may_end.wait()
+
+    monkeypatch.setattr(Gathering, "gather", gather)
+    leaving = begun(any_store, 6)
+    await has_begun.wait()
+    for each in leaving:
+        each.cancel()
+    await asyncio.wait(leaving)
+    may_end.set()
+    await asyncio.gather(*begun(any_store, 1))
+
+    assert [1] == committed
+
+
+@ON_EVERY_STORE
+async def test_whoever_waits_when_something_unforeseen_happens_is_told(
+    any_store: Store,
+    committed: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """That nothing was begun; whoever comes later is served, and the log names the kind of fault alone."""
+
+    async def fails(_: Gathering, __: int) -> None:
+        raise RuntimeError("acme/ann")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Gathering, "gather", fails)
+        async with asyncio.timeout(10):
+            told = await asyncio.gather(*begun(any_store, 6), return_exceptions=True)
+    await asyncio.gather(*begun(any_store, 1))
+
+    assert [StoreUnavailableError] * 6 == [type(each) for each in told]
+    assert [1] == committed
+    # asyncio tells of what nobody has looked at when it is collected.
+    gc.collect()
+    assert "a fault of the service: RuntimeError" in caplog.text
+    assert "acme" not in caplog.text
+
+
+@ON_EVERY_STORE
+async def test_a_count_that_fails_takes_nobodys_answer(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was committed has been told before."""
+
+    def fails(_: int, __: float) -> None:
+        raise OSError("no room for metrics")
+
+    counts = any_store._line if isinstance(any_store, RedisStore) else any_store
+    monkeypatch.setattr(counts, "_committed", fails)
+    async with asyncio.timeout(10):
+        answers = await asyncio.gather(*begun(any_store, 6))
+
+    assert not any(answer.replayed for answer in answers)
+
+
+def begun(store: Store, many: int) -> list[asyncio.Task[Answer]]:
+    """Begin to charge nothing so many times."""
+    return [asyncio.create_task(store.apply(charge(f"c{next(numbers)}", NOTHING))) for _ in range(many)]
