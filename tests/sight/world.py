@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import urllib.request
@@ -24,7 +25,8 @@ ACCOUNT, POOR = "markeraccount/markeranalyst", "markerpoor/markeranalyst"
 ELEMENT, LITERAL = "markerelement", "markerliteral"
 MEMBERS = 98_765
 REQUEST_ID = "request-of-the-application"
-SECRETS = ("marker", str(MEMBERS), "SELECT", "select", "engagement")
+# The count as a number of its own: five digits in a row are also somewhere in so many times and ids.
+SECRETS = re.compile(rf"marker|select|engagement|(?<![\d.]){MEMBERS}(?!\d)", re.IGNORECASE)
 
 POLICY = """
 epsilon_per: 8
