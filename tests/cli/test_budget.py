@@ -109,12 +109,12 @@ def test_a_refused_configuration_is_told_without_what_stands_in_it(
         arguments = ("status", "--admin", running.admin_address)
         assert told(capsys, *arguments) == {"faults": []}
         good = (tmp_path / "budget.yaml").read_text()
-        (tmp_path / "next.yaml").write_text(good.replace("calls: 1000000", "calls: -4711"))
+        (tmp_path / "next.yaml").write_text(good.replace("calls: 1000000", "calls: -471100004711"))
         (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
         (fault,) = _status_with_code(capsys, arguments, 1)["faults"]
         assert fault["field"] == "accounts.0.limit.calls"
         assert "greater than or equal to 0" in fault["expected"]
-        assert "4711" not in json.dumps(fault)
+        assert "471100004711" not in json.dumps(fault)
         (tmp_path / "next.yaml").write_text(good)
         (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
         assert _status_with_code(capsys, arguments, 0) == {"faults": []}

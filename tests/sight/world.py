@@ -19,14 +19,14 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.connector.world import copy
+from tests.markers import number
 
 ROOT = Path(__file__).parents[2]
 ACCOUNT, POOR = "markeraccount/markeranalyst", "markerpoor/markeranalyst"
 ELEMENT, LITERAL = "markerelement", "markerliteral"
 MEMBERS = 98_765
 REQUEST_ID = "request-of-the-application"
-# The count as a number of its own: five digits in a row are also somewhere in so many times and ids.
-SECRETS = re.compile(rf"marker|select|engagement|(?<![\d.]){MEMBERS}(?!\d)", re.IGNORECASE)
+SECRETS = re.compile(f"marker|select|engagement|{number(MEMBERS)}", re.IGNORECASE)
 
 POLICY = """
 epsilon_per: 8
