@@ -1,12 +1,13 @@
-"""Charges of the ledger beside an empty echo on the same server, in the same run, turn by turn.
+"""Charges of the ledger beside two yardsticks on the same server, in the same run, turn by turn.
 
     python -m bench.budget                                  # every store, 10^3 and 10^6 accounts, 1, 16 and 64 callers
     python -m bench.budget --store sqlite --accounts 1000 --uvloop
 
 A charge is one UpdateBudget that deducts directly on three levels, its outcome and its line in the journal included, on
-an account chosen at random. Callers and server share the machine. Rates and ratios are medians over rounds, latencies
-quantiles over all calls. Where other work keeps the machine or its disk busy, the ratios say little too: an echo waits
-for no disk.
+an account chosen at random. The yardsticks are an empty echo, and one row that is written to this disk as durably as a
+charge, by a commit of its own: no lone call that keeps anything takes less. Callers and server share the machine. Rates
+and ratios are medians over rounds, latencies quantiles over all calls. Where other work keeps the machine or its disk
+busy, the ratios say little too: an echo waits for no disk.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from gris.budget.v1 import budget_pb2_grpc
 from gris.common.v1 import cost_pb2
 
 from bench.budget.fill import account_of
-from bench.budget.server import ECHO
+from bench.budget.server import ECHO, ONE_ROW
 
 UNIT = "0123456789abcdef" * 2
 WARM_UP_ROUNDS = 1
@@ -70,9 +70,7 @@ class Caller:
 
     def __init__(self, channel: grpc.aio.Channel, target: Target, tag: str) -> None:
         self._stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
-        self._echo = channel.unary_unary(
-            ECHO, request_serializer=Empty.SerializeToString, response_deserializer=Empty.FromString
-        )
+        self._echo, self._one_row = (_yardstick(channel, each) for each in (ECHO, ONE_ROW))
         self._target = target
         self._tag = tag
         self._numbers = itertools.count()
@@ -81,11 +79,20 @@ class Caller:
     @property
     def kinds(self) -> dict[str, Call]:
         """Every kind of call by its name."""
-        return {"echo": self.echo, "charge": self.charge, "reserve+settle": self.reserve_and_settle}
+        return {
+            "echo": self.echo,
+            "one row": self.one_row,
+            "charge": self.charge,
+            "reserve+settle": self.reserve_and_settle,
+        }
 
     async def echo(self) -> None:
         """Call the empty method."""
         await self._echo(Empty())
+
+    async def one_row(self) -> None:
+        """Call the method that does nothing but write one row to the disk."""
+        await self._one_row(Empty())
 
     async def charge(self) -> None:
         """Deduct directly."""
@@ -109,6 +116,12 @@ class Caller:
 
     def _account(self) -> pb.Account:
         return pb.Account(path=account_of(self._dice.randrange(self._target.accounts)))
+
+
+def _yardstick(channel: grpc.aio.Channel, method: str) -> Any:
+    return channel.unary_unary(
+        method, request_serializer=Empty.SerializeToString, response_deserializer=Empty.FromString
+    )
 
 
 def _cost() -> cost_pb2.Cost:

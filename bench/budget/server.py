@@ -1,6 +1,7 @@
-"""budget_service, put together from its own parts, with an empty echo on the same server and event loop.
+"""budget_service, put together from its own parts, with two yardsticks on the same server and event loop.
 
-Both are counted as a service with `--metrics-listen` counts.
+One is an empty echo, the other a call that does nothing but write one row to the disk. All are counted as a service
+with `--metrics-listen` counts.
 
 python -m bench.budget.server --config budget.yaml --store sqlite:ledger.db [--uvloop]
 """
@@ -13,6 +14,9 @@ import json
 import logging
 import signal
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +27,40 @@ from budget_service.__main__ import ledger_metrics
 from budget_service.hosting import new_server, serving, spare_the_collector
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
+from budget_service.stores.sqlite_file import connect
 from serving.options import Operating
 from serving.watching import Watched, watched
 
-ECHO_SERVICE = "gris.bench.Echo"
-ECHO = f"/{ECHO_SERVICE}/Echo"
+YARDSTICKS = "gris.bench.Yardsticks"
+ECHO, ONE_ROW = f"/{YARDSTICKS}/Echo", f"/{YARDSTICKS}/OneRow"
+
+# As long as a line of the journal.
+ROW = "INSERT INTO rows VALUES (zeroblob(300))"
 
 
 async def _echo(request: Empty, _: Any) -> Empty:
     return request
 
 
-def _add_echo(server: Any) -> None:
-    handler = grpc.unary_unary_rpc_method_handler(_echo, Empty.FromString, Empty.SerializeToString)
-    server.add_registered_method_handlers(ECHO_SERVICE, {"Echo": handler})
+@contextmanager
+def _rows(path: Path) -> Iterator[Any]:
+    """Give the method that writes one row, as durably as the ledger, and as it does apart from the event loop."""
+    with closing(connect(path)) as connection, ThreadPoolExecutor(max_workers=1) as writer:
+        connection.execute("CREATE TABLE IF NOT EXISTS rows (content BLOB NOT NULL)")
+
+        async def one_row(request: Empty, _: Any) -> Empty:
+            await asyncio.get_running_loop().run_in_executor(writer, connection.execute, ROW)
+            return request
+
+        yield one_row
+
+
+def _add_yardsticks(server: Any, one_row: Any) -> None:
+    handlers = {
+        name: grpc.unary_unary_rpc_method_handler(method, Empty.FromString, Empty.SerializeToString)
+        for name, method in (("Echo", _echo), ("OneRow", one_row))
+    }
+    server.add_registered_method_handlers(YARDSTICKS, handlers)
 
 
 async def _run(options: argparse.Namespace, seen: Watched) -> None:
@@ -49,14 +73,15 @@ async def _run(options: argparse.Namespace, seen: Watched) -> None:
     store = await open_store(options.store, allow_volatile=False, committed=metrics.committed)
     spare_the_collector()
     server = new_server()
-    _add_echo(seen.sight.before(server))
-    serving_ = serving(
-        store, settings, "127.0.0.1:0", server=server, sight=seen.sight, effects=metrics.effects()
-    )
-    async with serving_ as address:
-        sys.stdout.write(json.dumps({"address": address}) + "\n")
-        sys.stdout.flush()
-        await stop.wait()
+    with _rows(options.config.with_name("yardstick.db")) as one_row:
+        _add_yardsticks(seen.sight.before(server), one_row)
+        serving_ = serving(
+            store, settings, "127.0.0.1:0", server=server, sight=seen.sight, effects=metrics.effects()
+        )
+        async with serving_ as address:
+            sys.stdout.write(json.dumps({"address": address}) + "\n")
+            sys.stdout.flush()
+            await stop.wait()
     await store.close()
 
 
