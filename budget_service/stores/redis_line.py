@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from hiredis import pack_command
 from redis.asyncio import BlockingConnectionPool
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 
 from budget_service.stores.gathering import Gathering
 from budget_service.stores.interface import (
@@ -32,8 +32,7 @@ MAX_SENT_AT_ONCE = 32
 # Larger exchanges make each command hardly cheaper.
 LARGE = 20
 
-Command: TypeAlias = tuple[str | bytes, ...]
-Asked: TypeAlias = tuple["asyncio.Future[Any]", Command]
+Asked: TypeAlias = tuple["asyncio.Future[Any]", bytes]
 
 
 class Line:
@@ -54,7 +53,7 @@ class Line:
         self._connect_seconds = connect_seconds
         self._answer_seconds = answer_seconds
         # In the order in which they came.
-        self._waiting: dict[asyncio.Future[Any], Command] = {}
+        self._waiting: dict[asyncio.Future[Any], bytes] = {}
         self._gathering = Gathering(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
         self._committed = committed
@@ -66,7 +65,8 @@ class Line:
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
-        self._waiting[answer] = command
+        # The library's own way of writing a command is not the one of its parser, and takes ten times as long.
+        self._waiting[answer] = pack_command(command)  # type: ignore[arg-type]
         if self._worker is None:
             self._worker = loop.create_task(self._work())
         try:
@@ -110,10 +110,8 @@ class Line:
             return
         try:
             began = perf_counter()
-            # The library's own way of writing a command is not the one of its parser, and takes ten times as long.
-            packed = [pack_command(command) for _, command in batch]  # type: ignore[arg-type]
             async with asyncio.timeout(self._answer_seconds):
-                await connection.send_packed_command(packed)
+                await connection.send_packed_command([packed for _, packed in batch])
                 for answer, _ in batch:
                     await _read(connection, answer)
             self._committed(len(batch), perf_counter() - began)
@@ -136,7 +134,13 @@ async def _read(connection: Any, answer: asyncio.Future[Any]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return "Redis did not answer in time" if isinstance(error, TimeoutError) else str(error)
+    match error:
+        case TimeoutError():
+            return "Redis did not answer in time"
+        case RedisError() | OSError():
+            return str(error)
+    # The text of what nobody foresaw may name an account.
+    return f"a fault of the service: {type(error).__name__}"
 
 
 def _fail(batch: list[Asked], kind: type[StoreError], message: str) -> None:
