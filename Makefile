@@ -129,7 +129,7 @@ bench-timing: $(VENV)/.dev ## the time of a release over flat, empty, tied, Zipf
 bench-domains: $(VENV)/.dev ## pairs per second and memory of private domain discovery; BENCH="--pairs 100000000"
 	$(BIN)/python -m bench.domains $(BENCH)
 
-bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo on the same server; BENCH="--store sqlite"
+bench-budget: $(VENV)/.dev ## charges of the ledger beside an empty echo and one durable row; BENCH="--store sqlite"
 	$(BIN)/python -m bench.budget $(BENCH)
 
 bench-noticing: $(VENV)/.dev ## how soon a dead Redis or PostgreSQL is noticed: killed, frozen, cut off; BENCH="--samples 50"

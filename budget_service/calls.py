@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
@@ -21,6 +20,7 @@ from budget_service.configuration import AccountUnknownError
 from budget_service.ledger.values import InvalidFieldError
 from budget_service.pulse import Pulse
 from budget_service.stores.interface import OutcomeUnknownError, StoreError
+from budget_service.unforeseen import log_fault
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Result = TypeVar("Result")
@@ -115,14 +115,8 @@ def _status_of(error: Exception) -> Status:
         case StoreError():
             log.error("the store is unavailable: %s", error)
             return statuses.store_unavailable()
-    # The text of an error that nobody foresaw may name an account: only its kind and place are logged.
-    log.error("a fault of the service: %s at %s", type(error).__name__, _place(error))
+    log_fault(error)
     return statuses.internal()
-
-
-def _place(error: Exception) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
 async def _refuse(work: Coroutine[Any, Any, Any], context: Context) -> NoReturn:

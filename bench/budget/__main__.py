@@ -5,9 +5,9 @@
 
 A charge is one UpdateBudget that deducts directly on three levels, its outcome and its line in the journal included, on
 an account chosen at random. The yardsticks are an empty echo, and one row that is written to this disk as durably as a
-charge, by a commit of its own: no lone call that keeps anything takes less. Callers and server share the machine. Rates
-and ratios are medians over rounds, latencies quantiles over all calls. Where other work keeps the machine or its disk
-busy, the ratios say little too: an echo waits for no disk.
+charge, by a commit of its own: no lone call that keeps anything in SQLite takes less. Callers and server share the
+machine. Rates and ratios are medians over rounds, latencies quantiles over all calls. Where other work keeps the
+machine or its disk busy, the ratios say little too: an echo waits for no disk.
 """
 
 from __future__ import annotations

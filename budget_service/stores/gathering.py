@@ -51,6 +51,6 @@ class Gathering:
                 return
             if now >= until:
                 # The loop is busy with something else.
-                self._enough = max(FEWEST, len(self._waiting))
+                self._enough = max(FEWEST, min(len(self._waiting), self._large))
                 return
         self._enough = min(self._enough + MORE, self._large)

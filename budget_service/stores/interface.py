@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,8 +17,7 @@ from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-
-log = logging.getLogger(__name__)
+from budget_service.unforeseen import log_fault
 
 Clock: TypeAlias = Callable[[], Microseconds]
 # Told of every commit: how many requests it had, and how many seconds it took.
@@ -131,11 +129,17 @@ def system_clock() -> Microseconds:
 NOT_BEGUN = "a fault of the service; nothing was begun"
 """What those are told who wait for others when something happens that nobody foresaw."""
 
-
-def log_fault(error: Exception) -> None:
-    """Log something that nobody foresaw by its kind alone: its text may name an account."""
-    log.error("a fault of the service: %s", type(error).__name__)
+UNTOLD = "a fault of the service; what was begun may have been done"
+"""What those are told then whose turn it was."""
 
 
 def uncounted(_requests: int, _seconds: float) -> None:
     """Count nothing."""
+
+
+def count(committed: Committed, requests: int, seconds: float) -> None:
+    """Tell `committed` of a commit. That it cannot be counted is nothing to those who were served."""
+    try:
+        committed(requests, seconds)
+    except Exception as error:
+        log_fault(error)

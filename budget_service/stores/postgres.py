@@ -30,13 +30,14 @@ from budget_service.stores import postgres_text as text
 from budget_service.stores.gathering import Gathering
 from budget_service.stores.interface import (
     NOT_BEGUN,
+    UNTOLD,
     BalancePage,
     Clock,
     Committed,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
-    log_fault,
+    count,
     system_clock,
     uncounted,
 )
@@ -50,6 +51,7 @@ from budget_service.stores.postgres_connections import (
 )
 from budget_service.stores.postgres_schema import RULES, demand_promises, install
 from budget_service.stores.remote_mark import Count, Keeper
+from budget_service.unforeseen import log_fault
 
 # Two is what a window that ends between guess and decision takes.
 MAX_GUESSES = 4
@@ -264,22 +266,22 @@ class PostgresStore:
 
     async def _serve(self, root: str, waiting: dict[asyncio.Future[tuple[str, str]], str]) -> None:
         """Answer what waits for this root account, until nothing does."""
-        gathering, served = Gathering(waiting, LARGE), 0
+        gathering, together = Gathering(waiting, LARGE), list[Waiting]()
         try:
             while waiting:
-                await gathering.gather(served)
+                await gathering.gather(len(together))
                 together = list(islice(waiting.items(), MAX_TOGETHER))
                 for answered, _ in together:
                     del waiting[answered]
-                served = len(together)
                 if together and not await self._answer(together):
                     # They were not sent, and whoever waited for each attempt in turn would hear of none in time.
-                    _refuse(waiting, "PostgreSQL did not answer those before")
+                    _refuse(waiting, "PostgreSQL gave no good answer to those before")
         except Exception as error:
             log_fault(error)
         finally:
             del self._waiting[root]
-            # Only a fault leaves anybody here.
+            # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
+            _tell([answered for answered, _ in together], OutcomeUnknownError(UNTOLD))
             _refuse(waiting, NOT_BEGUN)
 
     async def _answer(self, together: list[Waiting]) -> bool:
@@ -304,7 +306,7 @@ class PostgresStore:
                 # Whoever has left is not told.
                 if not answered.done():
                     answered.set_result(answer)
-            self._committed(len(together), seconds)
+            count(self._committed, len(together), seconds)
             return True
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:

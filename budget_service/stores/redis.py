@@ -342,7 +342,7 @@ class RedisStore:
                 return await self._line.ask("EVAL", script.source, *told)
         except ResponseError as error:
             # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
-            raise StoreUnavailableError(str(error)) from error
+            raise StoreUnavailableError(_told(error)) from error
 
     async def _ask(self, script: Script, keys: list[str], *arguments: str) -> Any:
         return await self._reading(self._run(script, keys, *arguments))
@@ -352,13 +352,18 @@ class RedisStore:
             return await exchange
         except (OutcomeUnknownError, ResponseError) as error:
             # A reading has no outcome that could be unknown.
-            raise StoreUnavailableError(str(error)) from error
+            raise StoreUnavailableError(_told(error)) from error
 
     def _guess(self, root: str) -> Microseconds:
         return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
 
     def _told_clock(self) -> str:
         return "" if self._clock is None else str(self._clock())
+
+
+def _told(error: Exception) -> str:
+    # Redis repeats a command that it does not know, and keys name accounts.
+    return str(error).partition(", with args")[0]
 
 
 async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:

@@ -20,12 +20,14 @@ from redis.exceptions import RedisError, ResponseError
 from budget_service.stores.gathering import Gathering
 from budget_service.stores.interface import (
     NOT_BEGUN,
+    UNTOLD,
     Committed,
     OutcomeUnknownError,
     StoreError,
     StoreUnavailableError,
-    log_fault,
+    count,
 )
+from budget_service.unforeseen import described, log_fault
 
 # Few enough that the next ones are read and written while Redis works on these.
 MAX_SENT_AT_ONCE = 32
@@ -81,21 +83,21 @@ class Line:
             await self._worker
 
     async def _work(self) -> None:
+        batch: list[Asked] = []
         try:
-            served = 0
             while self._waiting:
-                await self._gathering.gather(served)
+                await self._gathering.gather(len(batch))
                 batch = list(islice(self._waiting.items(), MAX_SENT_AT_ONCE))
                 for answer, _ in batch:
                     del self._waiting[answer]
                 if batch:
                     await self._exchange(batch)
-                served = len(batch)
         except Exception as error:
             log_fault(error)
         finally:
             self._worker = None
-            # Only a fault leaves anybody here.
+            # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
+            _fail(batch, OutcomeUnknownError, UNTOLD)
             behind = list(self._waiting.items())
             self._waiting.clear()
             _fail(behind, StoreUnavailableError, NOT_BEGUN)
@@ -114,10 +116,10 @@ class Line:
                 await connection.send_packed_command([packed for _, packed in batch])
                 for answer, _ in batch:
                     await _read(connection, answer)
-            self._committed(len(batch), perf_counter() - began)
+            count(self._committed, len(batch), perf_counter() - began)
         except Exception as error:
-            await connection.disconnect()
             _fail(batch, OutcomeUnknownError, _reason(error))
+            await connection.disconnect()
         finally:
             await self._pool.release(connection)
 
@@ -139,8 +141,7 @@ def _reason(error: Exception) -> str:
             return "Redis did not answer in time"
         case RedisError() | OSError():
             return str(error)
-    # The text of what nobody foresaw may name an account.
-    return f"a fault of the service: {type(error).__name__}"
+    return described(error)
 
 
 def _fail(batch: list[Asked], kind: type[StoreError], message: str) -> None:

@@ -32,6 +32,7 @@ from budget_service.stores import sqlite_audit as audit
 from budget_service.stores.gathering import Gathering
 from budget_service.stores.interface import (
     NOT_BEGUN,
+    UNTOLD,
     BalancePage,
     Clock,
     Committed,
@@ -39,7 +40,7 @@ from budget_service.stores.interface import (
     StoreError,
     StoreUnavailableError,
     StoreUnusableError,
-    log_fault,
+    count,
     system_clock,
     uncounted,
 )
@@ -48,6 +49,7 @@ from budget_service.stores.sqlite_file import check_settings, connect, secure
 from budget_service.stores.sqlite_mark import Mark, check_mark, mark_anew, save, state_of
 from budget_service.stores.sqlite_purge import Purge
 from budget_service.stores.sqlite_view import View
+from budget_service.unforeseen import log_fault
 
 VOLATILE = Path(":memory:")
 # Deciding so many takes about 20 ms, during which the event loop does nothing else.
@@ -251,20 +253,20 @@ class SqliteStore:
         return statement(self._view.reading(root, account, levels, now), levels, now)
 
     async def _work(self) -> None:
+        batch: list[Waiting] = []
         try:
-            served = 0
             while self._waiting:
-                await self._gathering.gather(served)
+                await self._gathering.gather(len(batch))
                 async with self._turn:
                     batch = self._take()
                     if batch:
                         await self._serve(batch)
-                served = len(batch)
         except Exception as error:
             log_fault(error)
         finally:
             self._worker = None
-            # Only a fault leaves anybody here.
+            # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
+            _tell(batch, [OutcomeUnknownError(UNTOLD) for _ in batch])
             self._refuse_waiting(NOT_BEGUN)
 
     def _take(self) -> list[Waiting]:
@@ -297,7 +299,7 @@ class SqliteStore:
         self._disk.begins()
         self._committer.submit(commit)
         if await told:
-            self._committed(len(batch), perf_counter() - began)
+            count(self._committed, len(batch), perf_counter() - began)
 
     def _finish(
         self,

@@ -17,7 +17,7 @@ from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.values import NOTHING
 from budget_service.stores import gathering
 from budget_service.stores.gathering import DENSE, FEWEST, Gathering
-from budget_service.stores.interface import Store, StoreUnavailableError
+from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.redis import RedisStore
 from tests.budget.samples import charge
 
@@ -162,6 +162,20 @@ async def test_a_loop_that_is_busy_with_something_else_is_not_waited_for_long(
     assert await loop.steps(9) == 0
 
 
+async def test_however_many_came_in_one_long_turn_a_large_commit_is_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next one does not wait for as many again."""
+    loop = Loop([1], monkeypatch)
+    loop.seconds = 2 * gathering.MOST_SECONDS
+    await loop.learn_to_wait_for_many()
+    loop.work = lambda: loop.waiting.extend([1] * 3 * LARGE)
+    await loop.steps(10)
+
+    loop.waiting[:] = range(LARGE)
+    assert await loop.steps(10) == 0
+
+
 async def test_more_are_waited_for_as_long_as_they_come_but_never_more_than_a_large_commit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -283,10 +297,36 @@ async def test_whoever_waits_when_something_unforeseen_happens_is_told(
 
 
 @ON_EVERY_STORE
-async def test_a_count_that_fails_takes_nobodys_answer(
-    any_store: Store, monkeypatch: pytest.MonkeyPatch
+async def test_whoever_has_its_turn_when_something_unforeseen_happens_is_told(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What was committed has been told before."""
+    """That it may have been done; those behind are told that nothing was begun, and whoever comes later is served."""
+    serving = {"SqliteStore": "_serve", "PostgresStore": "_answer", "RedisStore": "_exchange"}
+    at_work = any_store._line if isinstance(any_store, RedisStore) else any_store
+    behind: list[asyncio.Task[Answer]] = []
+
+    async def fails(_: object) -> None:
+        behind.extend(begun(any_store, 2))
+        await asyncio.sleep(0)
+        raise RuntimeError("acme/ann")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(at_work, serving[type(any_store).__name__], fails)
+        async with asyncio.timeout(10):
+            told = await asyncio.gather(*begun(any_store, 3), return_exceptions=True)
+            told += await asyncio.gather(*behind, return_exceptions=True)
+    await asyncio.gather(*begun(any_store, 1))
+
+    assert [OutcomeUnknownError] * 3 + [StoreUnavailableError] * 2 == [type(each) for each in told]
+    assert "a fault of the service: RuntimeError at " in caplog.text
+    assert "acme" not in caplog.text
+
+
+@ON_EVERY_STORE
+async def test_a_count_that_fails_takes_nobodys_answer(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was committed has been told before; the log says that it was not counted, and the next one is served."""
 
     def fails(_: int, __: float) -> None:
         raise OSError("no room for metrics")
@@ -295,8 +335,10 @@ async def test_a_count_that_fails_takes_nobodys_answer(
     monkeypatch.setattr(counts, "_committed", fails)
     async with asyncio.timeout(10):
         answers = await asyncio.gather(*begun(any_store, 6))
+        answers += await asyncio.gather(*begun(any_store, 1))
 
-    assert not any(answer.replayed for answer in answers)
+    assert [False] * 7 == [answer.replayed for answer in answers]
+    assert "a fault of the service: OSError at " in caplog.text
 
 
 def begun(store: Store, many: int) -> list[asyncio.Task[Answer]]:

@@ -1,17 +1,19 @@
-"""The line to Redis when something happens that nobody foresaw."""
+"""The line to Redis when something goes wrong on it that nobody foresaw."""
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
+from redis.asyncio import Connection
 
 from budget_service.ledger.values import Account, Cost
-from budget_service.stores.interface import OutcomeUnknownError
+from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.redis import RedisStore
 from tests.budget.conftest import closing
-from tests.budget.redis_server import RedisServer
+from tests.budget.redis_server import DURABLE, RedisServer, redis_server
 from tests.budget.samples import charge, levels
-
-ACCOUNT = Account(("only-the-line", "ann"))
 
 
 async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
@@ -19,18 +21,50 @@ async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
 ) -> None:
     """A repeat settles it; what is told of the fault is its kind alone, for its text may name an account."""
 
+    account = Account(("read-badly", "ann"))
+
     async def fails(*_: object) -> None:
-        raise ValueError(ACCOUNT.text)
+        raise ValueError(account.text)
 
     async with closing(await RedisStore.open(shared_redis.address)) as store:
         with monkeypatch.context() as patched:
             patched.setattr("budget_service.stores.redis_line._read", fails)
             with pytest.raises(OutcomeUnknownError) as told:
-                await store.apply(charge("c", account=ACCOUNT))
+                await store.apply(charge("c", account=account))
         assert "ValueError" in str(told.value)
-        assert ACCOUNT.text not in str(told.value)
-        await store.apply(charge("c", account=ACCOUNT))
-        assert (await store.read(ACCOUNT, levels(ACCOUNT))).levels[-1].spent == Cost(4, 1)
+        assert account.text not in str(told.value)
+        await store.apply(charge("c", account=account))
+        assert (await store.read(account, levels(account))).levels[-1].spent == Cost(4, 1)
+
+
+async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
+    shared_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waited for it is told, and the next one is served on another."""
+    account = Account(("not-closed", "ann"))
+
+    async def fails(*_: object) -> None:
+        raise OSError("broken")
+
+    async with closing(await RedisStore.open(shared_redis.address)) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr("budget_service.stores.redis_line._read", fails)
+            patched.setattr(Connection, "disconnect", fails)
+            async with asyncio.timeout(10):
+                with pytest.raises(OutcomeUnknownError, match="broken"):
+                    await store.apply(charge("c", account=account))
+        await store.apply(charge("c", account=account))
+        assert (await store.read(account, levels(account))).levels[-1].spent == Cost(4, 1)
+
+
+async def test_what_redis_repeats_of_a_command_is_not_told(tmp_path: Path) -> None:
+    """It names an account."""
+    account = Account(("repeated", "ann"))
+    with redis_server(tmp_path, (*DURABLE, "--rename-command", "HGET", "")) as server:
+        async with closing(await RedisStore.open(server.address)) as store:
+            with pytest.raises(StoreUnavailableError) as told:
+                await store.question_of(account, "hold")
+    assert str(told.value) == "unknown command 'HGET'"
 
 
 async def test_a_command_that_cannot_be_written_is_its_own_callers_fault(shared_redis: RedisServer) -> None:
@@ -39,4 +73,4 @@ async def test_a_command_that_cannot_be_written_is_its_own_callers_fault(shared_
     async with closing(store):
         with pytest.raises(TypeError):
             await store._line.ask("GET", None)  # type: ignore[arg-type]
-        await store.apply(charge("d", account=ACCOUNT))
+        await store.apply(charge("d", account=Account(("not-written", "ann"))))

@@ -126,6 +126,7 @@ def test_nothing_tells_who_asked_what_or_what_was_counted(seen: Seen) -> None:
         (f"counted {MEMBERS} members", True),
         (f'{{"count": {MEMBERS}.0}}', True),
         (f"-{MEMBERS}", True),
+        (f"rows...{MEMBERS}", True),
         ("FROM Engagement", True),
         (f"start_time_unix_nano: 17957{MEMBERS}00123456", False),
         (f"process_resident_memory_bytes 1.{MEMBERS}e+08", False),
