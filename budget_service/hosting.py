@@ -31,8 +31,8 @@ from serving.observing import NOTHING, Effect, Sight
 from serving.options import checked_address
 from serving.security import Security, SecurityOptions
 
-# A call leaves no cycles behind, so that there is little to look for; as many new objects as this are looked at in
-# about a millisecond.
+# Of a call only five small objects of gRPC's own are left that refer to one another, so that there is little to look
+# for; as many new objects as this are looked at in a few milliseconds.
 OBJECTS_BEFORE_COLLECTION = 20_000
 
 GRACE_SECONDS = 5.0
