@@ -110,17 +110,28 @@ class Line:
         except Exception as error:
             _fail(batch, StoreUnavailableError, _reason(error))
             return
+        began = perf_counter()
         try:
-            began = perf_counter()
             async with asyncio.timeout(self._answer_seconds):
                 await connection.send_packed_command([packed for _, packed in batch])
                 for answer, _ in batch:
                     await _read(connection, answer)
-            count(self._committed, len(batch), perf_counter() - began)
         except Exception as error:
             _fail(batch, OutcomeUnknownError, _reason(error))
+            await self._hang_up(connection)
+        else:
+            count(self._committed, len(batch), perf_counter() - began)
+            await self._pool.release(connection)
+
+    async def _hang_up(self, connection: Any) -> None:
+        """Close a connection on which answers may still come, so that none is taken for the answer to another."""
+        try:
             await connection.disconnect()
-        finally:
+        except Exception as error:
+            log_fault(error)
+            # Nor is one used again that cannot be closed.
+            self._pool.reset()  # type: ignore[no-untyped-call]
+        else:
             await self._pool.release(connection)
 
 

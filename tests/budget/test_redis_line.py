@@ -40,10 +40,13 @@ async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
 async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
     shared_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever waited for it is told, and the next one is served on another."""
+    """Whoever waited is told; the next ones are served on another, for this one still holds answers to others."""
     account = Account(("not-closed", "ann"))
 
-    async def fails(*_: object) -> None:
+    broken: list[Connection] = []
+
+    async def fails(connection: Connection, *_: object) -> None:
+        broken.append(connection)
         raise OSError("broken")
 
     async with closing(await RedisStore.open(shared_redis.address)) as store:
@@ -55,6 +58,7 @@ async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
                     await store.apply(charge("c", account=account))
         await store.apply(charge("c", account=account))
         assert (await store.read(account, levels(account))).levels[-1].spent == Cost(4, 1)
+    await broken[0].disconnect()
 
 
 async def test_what_redis_repeats_of_a_command_is_not_told(tmp_path: Path) -> None:

@@ -253,7 +253,10 @@ def test_methods_are_compared_in_a_table_and_a_picture(
     assert 0 == main(["domain", "compare", *arguments, *rounds])
     told = json.loads(capsys.readouterr().out)
     assert 6 == len(told["methods"])
-    assert all(1 <= row["rho_0.1"] < 5 for row in told["methods"])
+    found = {row["method"]: row["rho_0.1"] for row in told["methods"]}
+    # GW gives an element hardly more than it needs, so that noise hides it now and then.
+    assert 0 <= found.pop("gw") < 5
+    assert all(1 <= many < 5 for many in found.values())
     assert [3, 1, 2] == [row["iterations"] for row in told["iterations"]]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
