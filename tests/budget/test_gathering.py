@@ -216,9 +216,7 @@ async def committed(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> list[i
     """Give how many requests each commit of a store has, which knows its time by an earlier one."""
     await asyncio.gather(*begun(any_store, 1))
     counted: list[int] = []
-    # Redis counts what travels on its line.
-    counts = any_store._line if isinstance(any_store, RedisStore) else any_store
-    monkeypatch.setattr(counts, "_committed", lambda requests, _: counted.append(requests))
+    monkeypatch.setattr(at_work(any_store), "_committed", lambda requests, _: counted.append(requests))
     return counted
 
 
@@ -302,7 +300,6 @@ async def test_whoever_has_its_turn_when_something_unforeseen_happens_is_told(
 ) -> None:
     """That it may have been done; those behind are told that nothing was begun, and whoever comes later is served."""
     serving = {"SqliteStore": "_serve", "PostgresStore": "_answer", "RedisStore": "_exchange"}
-    at_work = any_store._line if isinstance(any_store, RedisStore) else any_store
     behind: list[asyncio.Task[Answer]] = []
 
     async def fails(_: object) -> None:
@@ -311,7 +308,7 @@ async def test_whoever_has_its_turn_when_something_unforeseen_happens_is_told(
         raise RuntimeError("acme/ann")
 
     with monkeypatch.context() as patched:
-        patched.setattr(at_work, serving[type(any_store).__name__], fails)
+        patched.setattr(at_work(any_store), serving[type(any_store).__name__], fails)
         async with asyncio.timeout(10):
             told = await asyncio.gather(*begun(any_store, 3), return_exceptions=True)
             told += await asyncio.gather(*behind, return_exceptions=True)
@@ -337,8 +334,7 @@ async def test_a_count_that_fails_takes_nobodys_answer(
     def fails(_: int, __: float) -> None:
         raise OSError("no room for metrics")
 
-    counts = any_store._line if isinstance(any_store, RedisStore) else any_store
-    monkeypatch.setattr(counts, "_committed", fails)
+    monkeypatch.setattr(at_work(any_store), "_committed", fails)
     monkeypatch.setattr(Gathering, "gather", gather)
     async with asyncio.timeout(10):
         answers = await asyncio.gather(*begun(any_store, 6))
@@ -346,6 +342,11 @@ async def test_a_count_that_fails_takes_nobodys_answer(
 
     assert [False] * 12 == [answer.replayed for answer in answers]
     assert "a fault of the service: OSError at " in caplog.text
+
+
+def at_work(store: Store) -> object:
+    """Return what serves and counts: for Redis, the line on which requests travel."""
+    return store._line if isinstance(store, RedisStore) else store
 
 
 def begun(store: Store, many: int) -> list[asyncio.Task[Answer]]:

@@ -247,16 +247,16 @@ def test_methods_are_compared_in_a_table_and_a_picture(
         "who",
         "--runs",
         "1",
+        # GW gives an element hardly more than it needs, so that other noise hides it now and then.
+        "--seed",
+        "1",
     ]
     picture = folder / "compared.png"
     rounds = ["--iterations", "1", "--iterations", "2", "--out", str(picture), "--json"]
     assert 0 == main(["domain", "compare", *arguments, *rounds])
     told = json.loads(capsys.readouterr().out)
     assert 6 == len(told["methods"])
-    found = {row["method"]: row["rho_0.1"] for row in told["methods"]}
-    # GW gives an element hardly more than it needs, so that noise hides it now and then.
-    assert 0 <= found.pop("gw") < 5
-    assert all(1 <= many < 5 for many in found.values())
+    assert all(1 <= row["rho_0.1"] < 5 for row in told["methods"])
     assert [3, 1, 2] == [row["iterations"] for row in told["iterations"]]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
