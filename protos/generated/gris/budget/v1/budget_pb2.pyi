@@ -26,7 +26,7 @@ class Account(_message.Message):
     def __init__(self, path: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Level(_message.Message):
-    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end")
+    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end", "worst_case", "policy_statements")
     PATH_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     SPENT_FIELD_NUMBER: _ClassVar[int]
@@ -35,6 +35,8 @@ class Level(_message.Message):
     MODE_FIELD_NUMBER: _ClassVar[int]
     WINDOW_START_FIELD_NUMBER: _ClassVar[int]
     WINDOW_END_FIELD_NUMBER: _ClassVar[int]
+    WORST_CASE_FIELD_NUMBER: _ClassVar[int]
+    POLICY_STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     path: _containers.RepeatedScalarFieldContainer[str]
     limit: _cost_pb2.Cost
     spent: _cost_pb2.Cost
@@ -43,7 +45,9 @@ class Level(_message.Message):
     mode: Mode
     window_start: _timestamp_pb2.Timestamp
     window_end: _timestamp_pb2.Timestamp
-    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    worst_case: bool
+    policy_statements: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worst_case: bool = ..., policy_statements: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Shortfall(_message.Message):
     __slots__ = ("path", "unit", "requested", "remaining", "refreshes_at")
@@ -104,7 +108,7 @@ class ReserveBudgetResponse(_message.Message):
     def __init__(self, reservation_id: _Optional[str] = ..., held: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ...) -> None: ...
 
 class UpdateBudgetRequest(_message.Message):
-    __slots__ = ("account", "cost", "request_id", "reservation_id", "release_id", "charge_ticket", "query_id")
+    __slots__ = ("account", "cost", "request_id", "reservation_id", "release_id", "charge_ticket", "query_id", "policy_statement")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
@@ -112,6 +116,7 @@ class UpdateBudgetRequest(_message.Message):
     RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
     CHARGE_TICKET_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
     account: Account
     cost: _cost_pb2.Cost
     request_id: str
@@ -119,7 +124,8 @@ class UpdateBudgetRequest(_message.Message):
     release_id: str
     charge_ticket: bytes
     query_id: str
-    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., request_id: _Optional[str] = ..., reservation_id: _Optional[str] = ..., release_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., query_id: _Optional[str] = ...) -> None: ...
+    policy_statement: str
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., request_id: _Optional[str] = ..., reservation_id: _Optional[str] = ..., release_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ...) -> None: ...
 
 class UpdateBudgetResponse(_message.Message):
     __slots__ = ("charged", "already_paid", "replayed", "levels")
@@ -152,10 +158,12 @@ class ReleaseReservationResponse(_message.Message):
     def __init__(self, returned: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., replayed: bool = ...) -> None: ...
 
 class GetBudgetRequest(_message.Message):
-    __slots__ = ("account",)
+    __slots__ = ("account", "with_policy_statements")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    WITH_POLICY_STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     account: Account
-    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ...) -> None: ...
+    with_policy_statements: bool
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ...) -> None: ...
 
 class GetBudgetResponse(_message.Message):
     __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead")

@@ -277,7 +277,7 @@ class ReleasedElements(_message.Message):
     def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Release(_message.Message):
-    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id")
+    __slots__ = ("element_count", "ended_in_bottom", "bottom", "cost", "release_id", "query_id", "charge_ticket", "parameters", "confidence", "interval_kind", "data_version", "key_id", "policy_statement")
     ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
     BOTTOM_FIELD_NUMBER: _ClassVar[int]
@@ -290,6 +290,7 @@ class Release(_message.Message):
     INTERVAL_KIND_FIELD_NUMBER: _ClassVar[int]
     DATA_VERSION_FIELD_NUMBER: _ClassVar[int]
     KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
     element_count: int
     ended_in_bottom: bool
     bottom: int
@@ -302,7 +303,8 @@ class Release(_message.Message):
     interval_kind: IntervalKind
     data_version: str
     key_id: str
-    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ...) -> None: ...
+    policy_statement: str
+    def __init__(self, element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., confidence: _Optional[float] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., data_version: _Optional[str] = ..., key_id: _Optional[str] = ..., policy_statement: _Optional[str] = ...) -> None: ...
 
 class ComputeCostRequest(_message.Message):
     __slots__ = ("plan", "released", "ended_in_bottom")
