@@ -11,7 +11,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-stream protos rolling test
+.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-stream protos rolling sensitivity test
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -110,6 +110,9 @@ chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under
 
 rolling: $(VENV)/.dev ## restart two replicas of each service in turn, 40 times, under load; ROLLING="--rounds 50"
 	$(BIN)/python -m tests.rolling $(ROLLING)
+
+sensitivity: $(VENV)/.dev ## 60,000 questions of 10,000 random tables: one member changes no more than is promised and charged; SENSITIVITY="--seed 2"
+	$(BIN)/python -m tests.sensitivity $(SENSITIVITY)
 
 fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
 	$(BIN)/python -m tests.fuzz

@@ -103,7 +103,8 @@ def _grouping_words(column: Column) -> str:
         return "-"
     mechanism = _MECHANISMS[mechanism_for([column])]
     domain = "unknown domain" if column.domain is None else f"domain of {len(column.domain)}"
-    reach = "any number" if column.delta is None else f"at most {column.delta}"
+    delta = column.delta_within(restricted=True)
+    reach = "any number" if delta is None else f"at most {delta}"
     return f"{mechanism}: {domain}, {reach} of a member"
 
 
@@ -174,7 +175,7 @@ def _plain_column(column: Column, table: Table) -> dict[str, Any]:
         "type": column.type,
         "mechanism": _MECHANISMS[mechanism_for([column])] if column.group_by else None,
         "domain_size": None if column.domain is None else len(column.domain),
-        "delta": column.delta,
+        "delta": column.delta_within(restricted=True),
         "filter": sorted(table.operators(column)),
     }
 

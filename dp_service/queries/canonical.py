@@ -13,10 +13,11 @@ What only cuts or prices the answer (k, omit_counts) does not belong to the mean
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dp_service.noise.encoding import length_prefixed
+from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.intervals import (
     UNIVERSES,
@@ -111,9 +112,9 @@ def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | No
         column.name: column
         for column in _mentioned(query, table, dimensions, closed=closed_before is not None)
     }
-    known = _known_domain(dimensions)
+    domains = restricted_values(dimensions)
     restrictions = [
-        _restriction(column, query, table, closed_before, known.get(name))
+        _restriction(column, query, table, closed_before, domains.get(name))
         for name, column in sorted(mentioned.items())
     ]
     return CanonicalQuery(
@@ -124,13 +125,6 @@ def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | No
         clip=table.clip(query.measure),
         restrictions=tuple(each for each in restrictions if each is not None),
     )
-
-
-def _known_domain(dimensions: Iterable[Column]) -> Mapping[str, Iterable[Value]]:
-    """Return the values of each group-by column where the domain of the whole key is known; else of none."""
-    domains = {column.name: column.domain for column in dimensions}
-    known = {name: values for name, values in domains.items() if values is not None}
-    return known if len(known) == len(domains) else {}
 
 
 def _mentioned(

@@ -232,7 +232,7 @@ def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Faults) -> C
         group_by=schema.group_by,
         operators=frozenset(schema.filter_operators),
         domain=domain,
-        delta=_delta(schema, domain, path, fault),
+        delta=schema.delta,
         nulls=nulls,
         null_value=null_value,
     )
@@ -243,19 +243,6 @@ def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Faults) -> C
             (*path, "filter"), "range: expected a column of type int64 or date, whose order engines agree on"
         )
     return column
-
-
-def _delta(
-    schema: ColumnSchema, domain: tuple[Value, ...] | None, path: KeyPath, fault: _Faults
-) -> int | None:
-    """Return how many values one member can appear with; of a published domain, never more than it has."""
-    if schema.delta is None or schema.domain is None or domain is None:
-        return schema.delta
-    if isinstance(schema.domain, PublishedSchema):
-        return min(schema.delta, len(domain))
-    if schema.delta > len(schema.domain):
-        fault((*path, "delta"), f"expected at most {len(schema.domain)}, the size of the domain")
-    return schema.delta
 
 
 def _check_nulls(column: Column, path: KeyPath, fault: _Faults) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
@@ -93,15 +94,24 @@ def _of_changes(table: Table, path: KeyPath) -> _Told:
 
 
 def _of_column(column: Column, table: Table, path: KeyPath) -> _Told:
-    # Nobody can have more values than there are.
-    is_promise = column.delta is not None and (column.domain is None or column.delta < len(column.domain))
-    if is_promise:
+    if column.delta is not None and (_is_below_domain(column) or _is_left_to_delta(column, table)):
         yield (
             (*path, "delta"),
             f"a promise that nothing checks: no member has more than {column.delta} of the column's values",
         )
     if column not in table.usable_columns and column.name != table.member:
         yield path, "listed, but questions may neither group by it nor filter on it"
+
+
+def _is_below_domain(column: Column) -> bool:
+    """Tell whether fewer values of a member are promised than can be counted, which nobody could exceed."""
+    return column.domain is None or column.delta_within(restricted=True) != len(column.domain)
+
+
+def _is_left_to_delta(column: Column, table: Table) -> bool:
+    """Tell whether some key is too long for its domains, so that the column's Delta is all that bounds a member."""
+    grouped = [each for each in table.columns if each.group_by]
+    return column.group_by and column.name not in restricted_values(grouped)
 
 
 def _defaults(file: PolicyFile) -> Iterator[Default]:

@@ -10,23 +10,19 @@ The mechanism follows from what the policy knows of the dimensions (mechanisms.m
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from dp_service.queries.canonical import CanonicalQuery, canonicalise
+from dp_service.queries.domains import MAXIMUM_ELEMENTS, Element, grouped_domains
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.reads import ReadColumn, columns_read
 from dp_service.queries.structured import ColumnType, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
 from dp_service.queries.tables import Column, Consistency, CountNoise, Currency, Operator, Policy, Table
 
-MAXIMUM_ELEMENTS = 100_000
 DEFAULT_D_BAR = 1000
 D_BAR_PER_K = 10
-
-Element = tuple[Value, ...]
 
 
 class MechanismKind(StrEnum):
@@ -45,7 +41,8 @@ _GUMBEL = frozenset({MechanismKind.KNOWN_GUMB, MechanismKind.UNK_GUMB})
 class Resolution:
     """A question that the policy allows, with everything that policy resolved.
 
-    `delta_l0` None: unrestricted. `d_bar` None and `domain` given, in element order: the domain is known.
+    `delta_l0` None: unrestricted. `d_bar` None and `domain` given, in element order: the domain is known. Else `within`
+    has for each dimension the values that count, None: all. What an engine answers outside them is no answer.
     `row_limit` is the most rows a whole answer has. `count_noise` is always LAPLACE where the noise in the
     counts is the mechanism itself (KNOWN_LAP, UNK_LAP). `columns` are the dimensions in the question's order.
     `fixed_data_version` is the version of the data that the policy fixes: the one that it declares, the end of the
@@ -60,6 +57,7 @@ class Resolution:
     d_bar: int | None
     k: int | None
     domain: tuple[Element, ...] | None
+    within: tuple[tuple[Value, ...] | None, ...]
     omit_counts: bool
     count_noise: CountNoise
     consistency: Consistency
@@ -91,8 +89,8 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     if query.time_range is not None:
         table.time_column()
     tau = table.tau(query.measure)
-    delta_l0 = _delta_l0(dimensions)
-    domain = _domain(dimensions)
+    domains = grouped_domains(dimensions)
+    domain = domains.known
     mechanism = mechanism_for(dimensions)
     d_bar = _d_bar(table, mechanism, query.k) if domain is None else None
     k = _shown(query.k, mechanism, domain, d_bar)
@@ -102,10 +100,11 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         query=canonical,
         mechanism=mechanism,
         tau=tau,
-        delta_l0=delta_l0,
+        delta_l0=domains.delta_l0,
         d_bar=d_bar,
         k=k,
         domain=domain,
+        within=tuple(domains.restricted.get(column.name) for column in dimensions),
         omit_counts=query.omit_counts,
         count_noise=policy.count_noise if mechanism in _GUMBEL else CountNoise.LAPLACE,
         consistency=table.consistency,
@@ -166,23 +165,6 @@ def _values(condition: Filter) -> tuple[Value, ...]:
             return condition.values
         case Range():
             return tuple(bound.value for bound in (condition.lower, condition.upper) if bound is not None)
-
-
-def _delta_l0(dimensions: list[Column]) -> int | None:
-    """Return in how many elements one member can be: the product of the columns' Deltas, if all have one."""
-    deltas = [column.delta for column in dimensions if column.delta is not None]
-    return math.prod(deltas) if len(deltas) == len(dimensions) else None
-
-
-def _domain(dimensions: list[Column]) -> tuple[Element, ...] | None:
-    """Return the product of the columns' domains in element order, or None unless all are known."""
-    domains = [column.domain for column in dimensions if column.domain is not None]
-    if len(domains) != len(dimensions):
-        return None
-    if math.prod(map(len, domains)) > MAXIMUM_ELEMENTS:
-        message = f"expected columns whose domains have at most {MAXIMUM_ELEMENTS} combinations"
-        raise QuestionError("dimensions", message)
-    return tuple(itertools.product(*domains))
 
 
 def mechanism_for(dimensions: Sequence[Column]) -> MechanismKind:

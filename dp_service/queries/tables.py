@@ -93,7 +93,8 @@ class Column:
     """A column that the policy lists.
 
     `domain` is in element order, None: unknown. `delta` is how many of the column's values one member can appear
-    with, None: any number. `null_value` stands for NULL; None only for a DATE column whose NULLs are dropped.
+    with, those outside the domain and a kept NULL among them; None: any number. `null_value` stands for NULL; None only
+    for a DATE column whose NULLs are dropped.
     """
 
     name: str
@@ -109,6 +110,15 @@ class Column:
     def value_for_null(self) -> Value | None:
         """What takes the place of NULL in answers; None: rows with NULL are left out."""
         return self.null_value if self.nulls is Nulls.KEEP else None
+
+    def delta_within(self, restricted: bool) -> int | None:
+        """Return with how many counted values one member can appear; None: any number.
+
+        `restricted` says that only values of the domain are counted: there are no more of those than it has.
+        """
+        if self.delta is None or self.domain is None or not restricted:
+            return self.delta
+        return min(self.delta, len(self.domain))
 
 
 @dataclass(frozen=True)

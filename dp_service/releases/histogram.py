@@ -107,9 +107,14 @@ def _check_types(types: tuple[ColumnType, ...], columns: Sequence[Sequence[Scala
             raise HistogramError(f"expected values of type {kind.name}")
 
 
+def scalars(values: Sequence[Value]) -> tuple[Scalar, ...]:
+    """Return values of one column of a policy as they stand in elements."""
+    return tuple(map(_scalar, values))
+
+
 def elements_of_domain(domain: Sequence[tuple[Value, ...]]) -> tuple[Element, ...]:
     """Return a policy's domain as elements in ascending order."""
-    rows = [tuple(_scalar(value) for value in row) for row in domain]
+    rows = [scalars(row) for row in domain]
     return tuple(sorted(rows))
 
 
@@ -130,13 +135,31 @@ def _checked_counts(counts: Sequence[int]) -> NDArray[np.int64]:
     return array
 
 
-def over_domain(histogram: Histogram, domain: Sequence[Element]) -> Histogram:
+def over_domain(histogram: Histogram, domain: Sequence[Element], *, row_limit: int) -> Histogram:
     """Return the histogram over a whole known domain, given in ascending order; absent elements count 0.
 
-    Raises HistogramError if the histogram has an element outside the domain: its name alone would be a release.
+    What an engine answers outside the domain is left out: its name alone would be a release, and refusing it would let
+    one member's row decide whether there is an answer. Raises HistogramError only where `row_limit`, how many rows the
+    engine was asked for, are there with such among them: then it may have left out others.
     """
     found = dict(zip(histogram.elements, histogram.counts.tolist(), strict=True))
     counts = [found.pop(element, 0) for element in domain]
-    if found:
-        raise HistogramError("expected only elements of the known domain")
+    _require_uncut(len(found), histogram, row_limit)
     return Histogram(histogram.types, list(domain), np.array(counts, dtype=np.int64))
+
+
+def within(histogram: Histogram, values: Sequence[Sequence[Scalar] | None], *, row_limit: int) -> Histogram:
+    """Return the rows whose value in each column is one of `values` there, None: any; see `over_domain`."""
+    held = [(i, frozenset(allowed)) for i, allowed in enumerate(values) if allowed is not None]
+    kept = [
+        row
+        for row, element in enumerate(histogram.elements)
+        if all(element[i] in allowed for i, allowed in held)
+    ]
+    _require_uncut(len(histogram.elements) - len(kept), histogram, row_limit)
+    return Histogram(histogram.types, [histogram.elements[i] for i in kept], histogram.counts[kept])
+
+
+def _require_uncut(outside: int, histogram: Histogram, row_limit: int) -> None:
+    if outside and len(histogram.elements) >= row_limit:
+        raise HistogramError("expected only elements of the domain that the query asks for")

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dp_service.queries.policy import Consistency, CountNoise
 from dp_service.queries.resolution import MechanismKind, Resolution
-from dp_service.releases.histogram import Element, elements_of_domain
+from dp_service.releases.histogram import Element, Scalar, elements_of_domain, scalars
 
 _GUMBEL_MECHANISMS = frozenset({MechanismKind.KNOWN_GUMB, MechanismKind.UNK_GUMB})
 
@@ -16,6 +16,7 @@ _GUMBEL_MECHANISMS = frozenset({MechanismKind.KNOWN_GUMB, MechanismKind.UNK_GUMB
 class ReleaseParameters:
     """All numbers of a release: `delta_l0` is None if unrestricted, `d_bar` None and `domain` given if known.
 
+    `within`, of an unknown domain, are the values that count in each column, None: all; empty: all in every column.
     `k` is how many elements are shown (None: all); `with_counts` whether their noisy counts are.
     """
 
@@ -30,6 +31,7 @@ class ReleaseParameters:
     count_noise: CountNoise
     consistency: Consistency
     domain: tuple[Element, ...] | None
+    within: tuple[tuple[Scalar, ...] | None, ...] = ()
 
     @property
     def k_changes_the_release(self) -> bool:
@@ -57,4 +59,11 @@ def parameters_of(resolution: Resolution) -> ReleaseParameters:
         count_noise=resolution.count_noise,
         consistency=resolution.consistency,
         domain=None if domain is None else elements_of_domain(domain),
+        within=() if domain is not None else _within(resolution),
     )
+
+
+def _within(resolution: Resolution) -> tuple[tuple[Scalar, ...] | None, ...]:
+    if all(values is None for values in resolution.within):
+        return ()
+    return tuple(None if values is None else scalars(values) for values in resolution.within)

@@ -124,6 +124,7 @@ def _to_json(plan: Plan) -> dict[str, Any]:
         "count_noise": parameters.count_noise.name,
         "consistency": parameters.consistency.name,
         "domain": parameters.domain,
+        "within": parameters.within,
         "row_limit": plan.row_limit,
         "unit_id": plan.unit_id,
         "specification": plan.specification.hex(),
@@ -167,6 +168,8 @@ def _parameters_from_json(body: dict[str, Any]) -> ReleaseParameters:
         count_noise=CountNoise[body["count_noise"]],
         consistency=Consistency[body["consistency"]],
         domain=None if domain is None else tuple(_element(row) for row in domain),
+        # A plan that an older replica made has none; it lives for ten minutes.
+        within=tuple(None if values is None else _element(values) for values in body.get("within", ())),
     )
 
 

@@ -27,7 +27,7 @@ from dp_service.mechanisms.selection import Selection, selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.queries.policy import CountNoise
-from dp_service.releases.histogram import Element, Histogram, over_domain
+from dp_service.releases.histogram import Element, Histogram, over_domain, within
 from dp_service.releases.identity import release_id, release_seed
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import IncompleteParametersError, mechanism_of
@@ -67,7 +67,7 @@ def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: floa
     Raises HistogramError if the histogram cannot be the answer to the plan's query.
     """
     parameters = plan.parameters
-    whole = histogram.existing() if parameters.domain is None else over_domain(histogram, parameters.domain)
+    whole = counted(plan, histogram)
     seed = release_seed(key, plan.specification, plan.data_version, whole.digest(), plan.fresh)
     mechanism = mechanism_of(parameters)
     counts = Counts.from_element_order(whole.counts)
@@ -85,6 +85,17 @@ def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: floa
         cost=mechanism.cost(found, selection.ended_in_bottom),
         release_id=release_id(seed),
     )
+
+
+def counted(plan: Plan, histogram: Histogram) -> Histogram:
+    """Return what the mechanism meets: what was answered, held to the domains that the plan's Delta speaks of.
+
+    Raises HistogramError as `release` does.
+    """
+    parameters = plan.parameters
+    if parameters.domain is not None:
+        return over_domain(histogram, parameters.domain, row_limit=plan.row_limit)
+    return within(histogram, parameters.within, row_limit=plan.row_limit).existing()
 
 
 def _intervals(

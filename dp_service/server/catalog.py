@@ -182,7 +182,7 @@ def _column(column: Column, table: Table, values: tuple[Value, ...]) -> dp_pb2.C
         filters=sorted(_OPERATORS[each] for each in table.operators(column)),
         domain_size=len(column.domain or ()),
         domain=_domain(column, values) if values else None,
-        delta=column.delta or 0,
+        delta=column.delta_within(restricted=True) or 0,
         null_value=_null_value(column),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dp_service.releases.histogram import (
     checked_histogram,
     elements_of_domain,
     over_domain,
+    within,
 )
 
 TEXT = (ColumnType.STRING,)
@@ -96,14 +98,36 @@ def test_the_digest_tells_how_a_tuple_is_cut() -> None:
 def test_absent_elements_of_a_known_domain_count_zero() -> None:
     """A known domain is released whole: whether an element is absent is part of what noise hides."""
     domain = elements_of_domain([("a",), ("b",), ("c",)])
-    whole = over_domain(histogram([("b", 4)]), domain)
+    whole = over_domain(histogram([("b", 4)]), domain, row_limit=3)
     assert whole.counts.tolist() == [0, 4, 0]
 
 
-def test_an_element_outside_the_domain_is_refused() -> None:
-    """Its name alone would be a release, so the error does not say it."""
-    with pytest.raises(HistogramError, match="known domain") as caught:
-        over_domain(histogram([("secret", 4)]), elements_of_domain([("a",)]))
+def test_an_element_outside_the_domain_is_left_out() -> None:
+    """One member's row must not decide whether there is an answer, and its name alone would be a release."""
+    domain = elements_of_domain([("a",), ("b",), ("c",)])
+    whole = over_domain(histogram([("secret", 4), ("b", 2)]), domain, row_limit=3)
+    assert (whole.elements, whole.counts.tolist()) == (list(domain), [0, 2, 0])
+
+
+def test_a_value_outside_the_domain_of_one_column_is_left_out() -> None:
+    """What Delta rests on holds whatever the engine answers."""
+    two = checked_histogram((*TEXT, *TEXT), [["a", "x", "a"], ["p", "q", "r"]], [9, 8, 7], row_limit=4)
+    assert within(two, (("a", "b"), None), row_limit=4).elements == [("a", "p"), ("a", "r")]
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        lambda answer: over_domain(answer, elements_of_domain([("a",), ("b",)]), row_limit=2),
+        lambda answer: within(answer, (("a", "b"),), row_limit=2),
+    ],
+)
+def test_an_answer_that_may_be_cut_is_refused_if_it_has_elements_outside(
+    held: Callable[[Histogram], Histogram],
+) -> None:
+    """Those outside may have taken the places of others, whose counts would be too low. The error names nothing."""
+    with pytest.raises(HistogramError, match="the domain that the query asks for") as caught:
+        held(histogram([("secret", 4), ("b", 2)]))
     assert "secret" not in str(caught.value)
 
 

@@ -36,7 +36,10 @@ KNOWN = dataclasses.replace(
 )
 
 
-@pytest.mark.parametrize("plan", [PLAN, KNOWN])
+IN_PART = dataclasses.replace(PLAN, parameters=dataclasses.replace(PARAMETERS, within=(("a", "ä'\\"), None)))
+
+
+@pytest.mark.parametrize("plan", [PLAN, KNOWN, IN_PART])
 def test_a_plan_comes_back_as_it_was(plan: Plan) -> None:
     """Nothing is lost between translation and noise, so no policy is needed then."""
     assert plan == unseal(seal(plan, KEY), KEY, now=1000)

@@ -1,7 +1,6 @@
 """What a question means, said in plain Python over a list of rows: the measure of what engines are asked."""
 
 import datetime
-import itertools
 from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
@@ -42,11 +41,11 @@ def answer(query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int) 
     for row in rows:
         if _counts(row, query, table) and _is_closed(row, table, today):
             members[tuple(_value(row, table.column(name)) for name in query.dimensions)].append(row.member)
-    domain = _domain(query, table)
+    domains = [table.column(name).domain for name in query.dimensions]
     counts = {
         element: len(set(found)) if query.measure is Measure.DISTINCT_MEMBERS else _events(found, table)
         for element, found in members.items()
-        if domain is None or element in domain
+        if all(domain is None or value in domain for value, domain in zip(element, domains, strict=True))
     }
     ordered = sorted(counts, key=lambda element: (-counts[element], element))
     limit = resolve(query, policy, now=now).row_limit
@@ -100,9 +99,3 @@ def _within(time_range: TimeRange, day: datetime.date) -> bool:
     moment = datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
     after = time_range.start is None or moment >= time_range.start
     return after and (time_range.end is None or moment < time_range.end)
-
-
-def _domain(query: HistogramQuery, table: Table) -> set[tuple[Any, ...]] | None:
-    domains = [table.column(name).domain for name in query.dimensions]
-    known = [domain for domain in domains if domain is not None]
-    return set(itertools.product(*known)) if len(known) == len(domains) else None

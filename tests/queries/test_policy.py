@@ -144,10 +144,6 @@ FAULTS = {
     "text too long": (with_column(f"{{type: string, domain: [{'x' * 1025}]}}"), "at most 1024 characters"),
     "delta of zero": (with_column("{type: string, delta: 0}"), "c.delta: Input should be greater than 0"),
     "negative delta": (with_column("{type: string, delta: -1}"), "c.delta: Input should be greater than 0"),
-    "delta above the domain": (
-        with_column("{type: string, domain: [a, b], delta: 3}"),
-        "c.delta: expected at most 2, the size of the domain",
-    ),
     "unknown operator": (
         with_column("{type: string, filter: [like]}"),
         "Input should be 'in', 'not_in' or 'range'",

@@ -107,9 +107,10 @@ def test_what_stands_for_null_is_no_element_where_nulls_are_dropped(tmp_path: Pa
     assert DOMAIN.elements == policy_of(tmp_path, DOMAIN, column="nulls: keep,").domain
 
 
-def test_a_member_has_at_most_all_published_elements(tmp_path: Path) -> None:
-    """How many are published is no reason to refuse a policy."""
-    assert 3 == policy_of(tmp_path, DOMAIN, column="delta: 50,").delta
+def test_a_delta_above_a_domain_speaks_of_values_outside_too(tmp_path: Path) -> None:
+    """How many are published is no reason to refuse a policy, and no reason to forget what it says of the others."""
+    column = policy_of(tmp_path, DOMAIN, column="delta: 50,")
+    assert (3, 50) == (column.delta_within(restricted=True), column.delta_within(restricted=False))
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,61 @@ def test_the_mechanism_follows_from_what_is_known_of_the_dimensions(
     assert (resolution.mechanism, resolution.delta_l0) == (mechanism, delta_l0)
 
 
+def of_two_columns(first: str, second: str, *dimensions: str) -> Resolution:
+    """Resolve a question about a table with the text columns `w` and `cohort`, of which the policy says this."""
+    text = (
+        "epsilon_per: 0.15\ndelta: 1e-10\ntables:\n  t:\n    member: m\n    measures: {distinct_members: true}\n"
+        f"    columns:\n      w: {{type: string, group_by: true, {first}}}\n"
+        f"      cohort: {{type: string, group_by: true, {second}}}\n"
+    )
+    query = HistogramQuery("t", dimensions or ("w", "cohort"), Measure.DISTINCT_MEMBERS, k=3)
+    return resolve(query, parse_policy(text), now=0)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "pinot", "spark"])
+def test_what_a_domain_says_of_delta_the_query_enforces(dialect: str) -> None:
+    """One of 50 values is asked for, so that a member is in one element: with no such condition it is in 50."""
+    resolution = of_two_columns("domain: [a], delta: 50", "delta: 1")
+    assert (MechanismKind.UNK_LAP, 1) == (resolution.mechanism, resolution.delta_l0)
+    quote = "`" if dialect == "spark" else '"'
+    assert f"{quote}w{quote} = 'a'" in render(resolution, dialect)
+
+
+def test_a_domain_is_enforced_where_nothing_is_known_of_sensitivity() -> None:
+    """A list hides what it leaves out, beside whatever column."""
+    resolution = of_two_columns("domain: [a, b]", "filter: [in]")
+    assert MechanismKind.UNK_GUMB is resolution.mechanism
+    assert "\"w\" IN ('a', 'b')" in render(resolution, "duckdb")
+    assert (("a", "b"), None) == resolution.within
+
+
+def numbers(first: int, number: int) -> str:
+    """Return a domain of so many texts."""
+    return f"domain: [{', '.join(f'v{i}' for i in range(first, first + number))}]"
+
+
+def test_a_domain_that_is_too_long_for_a_query_lowers_no_delta() -> None:
+    """Domains of 100,002 values are not all written down; what is not is bounded by the stated Delta alone."""
+    text = f"{numbers(0, 60_000)}, delta: 70000", f"{numbers(0, 50_000)}, delta: 60000"
+    resolution = of_three_columns(*text)
+    # The shorter one is carried, the longer one counts with what is stated.
+    assert 70_000 * 50_000 * 2 == resolution.delta_l0
+    assert (False, True) == tuple(values is not None for values in resolution.within[:2])
+    assert "v59999" not in render(resolution, "duckdb")
+
+
+def test_a_domain_that_is_too_long_and_states_no_delta_leaves_the_key_unrestricted() -> None:
+    """Nothing else bounds in how many elements a member is."""
+    resolution = of_three_columns(numbers(0, 60_000), f"{numbers(0, 50_000)}, delta: 60000")
+    assert (MechanismKind.UNK_GUMB, None) == (resolution.mechanism, resolution.delta_l0)
+
+
+def of_three_columns(first: str, second: str) -> Resolution:
+    """Resolve a question by `w` and `cohort`, of which the policy says this, and `z`, of which a member has two."""
+    second = f"{second}}}\n      z: {{type: string, group_by: true, delta: 2"
+    return of_two_columns(first, second, "w", "cohort", "z")
+
+
 @pytest.mark.parametrize(
     ("dimension", "expected"),
     [

@@ -122,17 +122,17 @@ ACCEPTED = {
             k=7,
             omit_counts=True,
         ),
-        "3730e36b969816b3",
+        "822b8f2b00abf9a2",
         r"""SELECT "score", COALESCE("shown", 'none') AS "shown", COUNT(*) AS "gris_count"
             FROM "engagement"
-            WHERE "member_id" IS NOT NULL AND COALESCE("active", FALSE) = TRUE AND "score" >= 0 AND "score" <= 7
+            WHERE "member_id" IS NOT NULL AND COALESCE("active", FALSE) = TRUE AND "score" IN (0, 1)
             AND length(COALESCE("shown", 'none')) <= 1024
             GROUP BY "score", COALESCE("shown", 'none')
             ORDER BY COUNT(*) DESC, "score" ASC, COALESCE("shown", 'none') ASC
             LIMIT 1001""",
         r"""SELECT "score", "shown", COUNT(*) AS "gris_count"
             FROM "engagement"
-            WHERE "member_id" IS NOT NULL AND "active" = TRUE AND "score" >= 0 AND "score" <= 7
+            WHERE "member_id" IS NOT NULL AND "active" = TRUE AND "score" IN (0, 1)
             GROUP BY "score", "shown"
             ORDER BY COUNT(*) DESC, "score" ASC, "shown" ASC
             LIMIT 1001""",
@@ -191,14 +191,14 @@ ACCEPTED = {
     "events that are clipped, before today": Accepted(
         "SELECT item, channel, COUNT(*) FROM orders WHERE item <> 'x' GROUP BY item, channel LIMIT 5",
         HistogramQuery("orders", ("item", "channel"), Measure.EVENTS, (NotIn("item", ("x",)),), k=5),
-        "a559f11efd9e5428",
+        "7d7da014a8b8915a",
         r"""SELECT "item", "channel",
             CAST(SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END) AS BIGINT) AS "gris_count"
             FROM (SELECT "item", COALESCE("channel", 'unknown') AS "channel", COUNT(*) AS "gris_member_count"
             FROM "orders"
             WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" <= 1599955199999
-            AND "item" NOT IN ('null', 'x')
-            AND length("item") <= 1024 AND length(COALESCE("channel", 'unknown')) <= 1024
+            AND COALESCE("channel", 'unknown') IN ('shop', 'unknown', 'web') AND "item" NOT IN ('null', 'x')
+            AND length("item") <= 1024
             GROUP BY "item", COALESCE("channel", 'unknown'), "customer") AS "gris_members"
             GROUP BY "item", "channel"
             ORDER BY CAST(SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END) AS BIGINT) DESC,
@@ -209,7 +209,7 @@ ACCEPTED = {
             FROM (SELECT "item", "channel", COUNT(*) AS "gris_member_count"
             FROM "orders"
             WHERE "customer" IS NOT NULL AND "at" >= -9223372036854775807 AND "at" <= 1599955199999
-            AND "item" NOT IN ('null', 'x')
+            AND "channel" IN ('shop', 'unknown', 'web') AND "item" NOT IN ('null', 'x')
             GROUP BY "item", "channel", "customer") AS "gris_members"
             GROUP BY "item", "channel"
             ORDER BY SUM(CASE WHEN "gris_member_count" > 3 THEN 3 ELSE "gris_member_count" END) DESC,

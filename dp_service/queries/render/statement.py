@@ -122,11 +122,16 @@ def _member_conditions(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]
 
 
 def _text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
-    """Leave out texts that a table may hold but no answer can carry; a known domain has none."""
-    if resolution.domain is not None or not dialect.stores_long_texts:
+    """Leave out texts that a table may hold but no answer can carry; a list of values has none."""
+    if not dialect.stores_long_texts:
         return
+    listed = {
+        each.column.name
+        for each in resolution.query.restrictions
+        if isinstance(each, TextRestriction) and not each.excluded
+    }
     for dimension in resolution.query.dimensions:
-        if dimension.type is ColumnType.STRING:
+        if dimension.type is ColumnType.STRING and dimension.name not in listed:
             text = _expression(dimension, dialect)
             yield f"length({text}) <= {MAXIMUM_TEXT_LENGTH}"
             if dialect.well_formed is not None:

@@ -1,0 +1,40 @@
+"""Draws worlds and asks them; the same number of worlds from the same seed are the same worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from .drawing import World, worlds
+from .measuring import Totals, Translate, faults
+
+
+def campaign(
+    number: int,
+    folder: Path,
+    *,
+    seed_: int = 0,
+    translate: Translate = lambda resolution: resolution,
+    phases: Sequence[Phase] = (Phase.generate, Phase.shrink),
+) -> Totals:
+    """Ask `number` worlds; raises AssertionError, with the smallest world that shows it, if a promise is broken."""
+    totals = Totals()
+
+    @seed(seed_)
+    @settings(
+        max_examples=number,
+        deadline=None,
+        database=None,
+        phases=phases,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(worlds())
+    def ask(world: World) -> None:
+        found = faults(world, folder, totals, translate=translate)
+        assert not found, found
+
+    ask()
+    return totals

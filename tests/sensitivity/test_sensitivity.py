@@ -1,0 +1,60 @@
+"""A member changes no more than a release was resolved for and charged: policy, SQL, engine and histogram together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase
+
+from dp_service.queries.canonical import OrdinalRestriction, Restriction, TextRestriction
+from dp_service.queries.intervals import UNIVERSES
+from dp_service.queries.resolution import Resolution
+
+from .campaign import campaign
+from .measuring import Translate
+
+WORLDS = 150
+
+
+def test_one_member_changes_no_more_than_is_promised_and_charged(tmp_path: Path) -> None:
+    """Promises hold by construction; every neighbour's histogram is within Delta and tau, and within the price."""
+    totals = campaign(WORLDS, tmp_path)
+    # Worlds that show nothing would prove nothing.
+    assert {"known_lap", "known_gumb", "unk_lap", "unk_gumb"} == set(totals.mechanisms)
+    assert totals.partly_known > WORLDS // 20
+    assert totals.at_delta > WORLDS // 20
+    assert totals.at_tau > WORLDS // 20
+
+
+def unrestricted(resolution: Resolution) -> Resolution:
+    """Return a question whose query holds a column to its domain only where the whole key has one."""
+    if resolution.domain is not None:
+        return resolution
+    held = {name for (name, _), values in zip(resolution.columns, resolution.within, strict=True) if values}
+    restrictions = tuple(
+        _any_value(each) if each.column.name in held else each for each in resolution.query.restrictions
+    )
+    return replace(resolution, query=replace(resolution.query, restrictions=restrictions), within=())
+
+
+def _any_value(restriction: Restriction) -> Restriction:
+    """Return the restriction to whatever is no NULL."""
+    match restriction:
+        case TextRestriction():
+            return replace(restriction, values=("no such text",), excluded=True)
+        case OrdinalRestriction():
+            return replace(restriction, intervals=(UNIVERSES[restriction.column.type],))
+
+
+def counts_rows(resolution: Resolution) -> Resolution:
+    """Return a question that clips nobody's events."""
+    return replace(resolution, query=replace(resolution.query, clip=None))
+
+
+@pytest.mark.parametrize("broken", [unrestricted, counts_rows])
+def test_a_broken_translation_is_found(broken: Translate, tmp_path: Path) -> None:
+    """The campaign finds a query that does not enforce what its Delta or its tau rest on."""
+    with pytest.raises(AssertionError, match="a member changes"):
+        campaign(WORLDS, tmp_path, translate=broken, phases=(Phase.generate,))
