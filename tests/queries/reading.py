@@ -104,7 +104,8 @@ class _Reader:
             # The text is compared with its own bytes.
             assert isinstance(node.expression, exp.Cast)
             assert node.expression.this == node.this.this
-            assert self._column(node.this.this).type is ColumnType.STRING
+            column = node.this.find(exp.Column)
+            assert column.name == self._table.member or self._column(node.this.this).type is ColumnType.STRING
             return
         if isinstance(node, exp.LTE) and isinstance(node.this, exp.Length):
             assert node.expression.sql() == str(MAXIMUM_TEXT_LENGTH)

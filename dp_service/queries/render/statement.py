@@ -123,14 +123,20 @@ def _member_conditions(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]
 
 def _text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
     """Leave out texts that a table may hold but no answer can carry; a known domain has none."""
-    if resolution.domain is not None or not dialect.stores_long_texts:
-        return
-    for dimension in resolution.query.dimensions:
-        if dimension.type is ColumnType.STRING:
-            text = _expression(dimension, dialect)
-            yield f"length({text}) <= {MAXIMUM_TEXT_LENGTH}"
-            if dialect.well_formed is not None:
-                yield dialect.well_formed(text)
+    shown: list[QueryColumn] = []
+    if resolution.domain is None and dialect.stores_long_texts:
+        shown = [each for each in resolution.query.dimensions if each.type is ColumnType.STRING]
+    for column in shown:
+        yield f"length({_expression(column, dialect)}) <= {MAXIMUM_TEXT_LENGTH}"
+    if dialect.well_formed is not None:
+        # What is not UTF-8 equals no listed text. It meets every condition that only excludes some, also of members.
+        excluding = [
+            restriction.column
+            for restriction in resolution.query.restrictions
+            if isinstance(restriction, TextRestriction) and restriction.excluded
+        ]
+        for column in dict.fromkeys([*shown, *excluding]):
+            yield dialect.well_formed(_expression(column, dialect))
 
 
 def _conditions(restriction: Restriction, dialect: Dialect) -> Iterator[str]:
