@@ -29,7 +29,7 @@ DEFAULT_TIMEOUT_SECONDS = 40.0
 
 # Every value of these fits 64 signed bits, so no single row can have one that does not.
 _INTEGERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"))
-_ACCEPTED_TYPES = {
+ACCEPTED_TYPES = {
     ColumnType.STRING: frozenset(("VARCHAR",)),
     ColumnType.INT64: _INTEGERS,
     ColumnType.BOOL: frozenset(("BOOLEAN",)),
@@ -107,6 +107,19 @@ class DuckDBEngine:
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
         """Returns if the file is still the one that was asked; see `Engine.confirm`."""
         _require_version(self._file(query.table), answer.data_version)
+
+    @contextmanager
+    def reading(self, table: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Gives a connection of DuckDB's on which the table's name stands for exactly the rows that questions see.
+
+        For the owner of the data: whatever is asked on it is true and uncharged.
+
+        Raises:
+            EngineUnavailable: the file cannot be read.
+            EngineRefused: the engine has no such table.
+        """
+        with self._connection(table, self.data_version(table)) as connection:
+            yield connection
 
     def close(self) -> None:
         """Frees the in-memory database as soon as the queries that still run have ended."""
@@ -328,11 +341,11 @@ def _fetch(
 ) -> list[tuple[Any, ...]]:
     try:
         held = connection.execute(f"DESCRIBE {quoted(query.table)}").fetchall()
-        require_readable(query, [(row[0], row[1]) for row in held], _ACCEPTED_TYPES)
+        require_readable(query, [(row[0], row[1]) for row in held], ACCEPTED_TYPES)
         _require_members(query, {row[0].casefold(): row[1] for row in held})
         connection.execute(query.sql)
         described = [(column[0], str(column[1])) for column in connection.description or ()]
-        require_columns(query, described, _ACCEPTED_TYPES)
+        require_columns(query, described, ACCEPTED_TYPES)
         return connection.fetchmany(query.row_limit + 1)
     except GrisError:
         raise
