@@ -145,7 +145,7 @@ def test_what_drives_a_terminal_is_not_repeated(written: Path, capsys: pytest.Ca
     assert "\x1b" not in capsys.readouterr().err
 
 
-ODD = [
+ODD: list[dict[str, str | bytes]] = [
     {"m": "m1", "page": NOT_UTF8, "app": "a", "note": "n"},
     {"m": NOT_UTF8, "page": "p", "app": "a", "note": NOT_UTF8},
     {"m": "m2", "page": "x" * 1025, "app": "c", "note": "n"},
