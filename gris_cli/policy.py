@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gris_cli.flags import JsonFlag
+
+if TYPE_CHECKING:
+    from dp_service.queries.policy import Policy
+    from dp_service.queries.tables import Table
+    from gris_cli.policy_data import DataReport
 
 app = typer.Typer()
 
@@ -20,6 +25,14 @@ def policy() -> None:
 @app.command("check")
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file (YAML).")],
+    data: Annotated[
+        list[str],
+        typer.Option(
+            metavar="TABLE=PATH",
+            help="Also read a table's Parquet file or DuckDB database, and count the rows that are left out of "
+            "questions, by column and reason. True counts, for the owner of the data alone. Repeatable.",
+        ),
+    ] = [],  # noqa: B006 - typer copies a list before it hands it over
     as_json: JsonFlag = False,
 ) -> None:
     """Tell every fault of a policy file with its line; of a sound one, what it allows, promises and leaves out."""
@@ -42,4 +55,27 @@ def check(
     except UnusableParametersError as error:
         print_faults((found.document.problem(("epsilon_per",), str(error)),), content, as_json=as_json)
         raise typer.Exit(EXIT_USAGE) from None
-    print_report(found, as_json=as_json)
+    print_report(found, _examined(found.policy, data), as_json=as_json)
+
+
+def _examined(policy: Policy, data: list[str]) -> list[DataReport]:
+    """Return what is left out of the tables whose data are named."""
+    reports = []
+    for text in data:
+        name, equals, place = text.partition("=")
+        table = next((each for each in policy.tables if each.name == name), None)
+        if not equals or not place or table is None:
+            raise typer.BadParameter("--data expects TABLE=PATH with a table of the policy")
+        reports.append(_examined_table(table, Path(place)))
+    return reports
+
+
+def _examined_table(table: Table, path: Path) -> DataReport:
+    try:
+        from gris_cli.policy_data import DataError, examined  # noqa: PLC0415 - duckdb is an extra
+    except ModuleNotFoundError:
+        raise typer.BadParameter("--data needs pip install 'gris-dp[dp,duckdb,cli]'") from None
+    try:
+        return examined(table, path)
+    except DataError as error:
+        raise typer.BadParameter(f"--data {table.name}: {error}") from None

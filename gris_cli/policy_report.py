@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -19,6 +20,9 @@ from dp_service.queries.tables import Column, OfferedMeasure, Policy, Table, Tau
 from dp_service.queries.times import TimeColumn
 from gris_cli.printing import console_of_width, print_json, printable, say
 from gris_cli.words import counted
+
+if TYPE_CHECKING:
+    from gris_cli.policy_data import DataReport
 
 CODE = "policy"
 _MECHANISMS = {
@@ -43,11 +47,12 @@ def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) 
             sys.stderr.write(f"{problem.line:6} | {printable(lines[problem.line - 1].rstrip())}\n")
 
 
-def print_report(file: PolicyFile, *, as_json: bool) -> None:
-    """Print what a sound policy allows, the defaults that were taken, and warnings."""
+def print_report(file: PolicyFile, data: Sequence[DataReport] = (), *, as_json: bool) -> None:
+    """Print what a sound policy allows, the defaults that were taken, warnings, and what of the data is left out."""
     found = review(file)
     if as_json:
-        print_json(_plain(file, found))
+        told = {"data": [asdict(each) for each in data]} if data else {}
+        print_json({**_plain(file, found), **told})
         return
     console = console_of_width()
     policy = file.policy
@@ -61,6 +66,21 @@ def print_report(file: PolicyFile, *, as_json: bool) -> None:
         say(console, "default", f"{place}: {', '.join(values)}")
     for warning in found.warnings:
         say(console, "warning", str(warning))
+    for report in data:
+        _print_data(console, report)
+
+
+def _print_data(console: Console, report: DataReport) -> None:
+    console.print()
+    say(console, "data", f"{report.table}: {counted(report.rows, 'row')}; true counts, for the owner alone")
+    say(console, "left out", f"{counted(report.rows_in_no_question, 'row')} that cannot be read as text")
+    grid = Grid(show_edge=False, header_style="bold")
+    for head in ("column", "rows", "with", "left out of"):
+        grid.add_column(head)
+    for each in report.left_out:
+        grid.add_row(*(Text(printable(cell)) for cell in (each.column, str(each.rows), each.reason, each.of)))
+    if report.left_out:
+        console.print(grid)
 
 
 def _defaults_by_place(found: Review) -> Iterator[tuple[str, list[str]]]:

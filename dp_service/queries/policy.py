@@ -21,6 +21,7 @@ from dp_service.queries.policy_domain import published_values
 from dp_service.queries.policy_schema import (
     DEFAULT_DELAY_MINUTES,
     DOMAIN_KINDS,
+    OFFLINE_SUFFIX,
     ColumnSchema,
     EventsSchema,
     PolicySchema,
@@ -202,6 +203,12 @@ def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, f
         fault((*path, "unit"), "expected a unit for an int64 column and none for a date column")
     if schema.refresh is None and schema.delay_minutes is not None:
         fault((*path, "delay_minutes"), "expected a refresh period beside it")
+    if schema.refresh is not None and schema.delay_minutes is None and _is_offline_part(path):
+        fault(
+            (*path, "delay_minutes"),
+            "expected how many minutes after the end of a period the offline part of a Pinot table holds all of it; "
+            f"for a table whose name ends with {OFFLINE_SUFFIX} there is no default",
+        )
     listed = [column for column in columns if column.name == schema.column]
     if not listed:
         columns.append(_column(schema.column, ColumnSchema(type=column_type), path, fault))
@@ -210,6 +217,12 @@ def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, f
     elif schema.refresh is not None and listed[0].nulls is Nulls.KEEP:
         # Rows without a time belong to no period: they would come and go inside the closed ones.
         fault((*path, "refresh"), "expected a time column whose NULLs are dropped")
+
+
+def _is_offline_part(path: KeyPath) -> bool:
+    """Tell whether the table is named as the offline part of a Pinot table, into which rows come days later."""
+    _, table, _ = map(str, path)
+    return table.endswith(OFFLINE_SUFFIX)
 
 
 def _time(schema: TimeSchema) -> TimeColumn:

@@ -11,7 +11,9 @@ from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import ColumnSchema, TableSchema
+from dp_service.queries.structured import ColumnType
 from dp_service.queries.tables import Column, Consistency, CountNoise, Policy, Table, TauIs
+from dp_service.queries.versions import is_plain_hash
 
 # Beyond these, one question alone is worth little or may fail its promise for somebody among a million members.
 _MUCH_EPSILON = Fraction(1)
@@ -86,6 +88,12 @@ def _of_changes(table: Table, path: KeyPath) -> _Told:
             path,
             "no data_version and no time.refresh: with every change of the data all is asked and paid anew",
         )
+    if is_plain_hash(table.data_version or ""):
+        yield (
+            (*path, "data_version"),
+            "a plain hash of the data lets whoever sees this file verify a guess of them: use a name, such as a date, "
+            "or a keyed hash, such as hmac-sha256:...",
+        )
     if closed is not None and closed.delay_minutes == 0:
         yield (
             (*path, "time", "delay_minutes"),
@@ -94,10 +102,20 @@ def _of_changes(table: Table, path: KeyPath) -> _Told:
 
 
 def _of_column(column: Column, table: Table, path: KeyPath) -> _Told:
+    null = column.value_for_null
+    # Of a domain only what it holds is counted.
+    counts_null = null is not None and (column.domain is None or null in column.domain)
     if column.delta is not None and (_is_below_domain(column) or _is_left_to_delta(column, table)):
         yield (
             (*path, "delta"),
-            f"a promise that nothing checks: no member has more than {column.delta} of the column's values",
+            f"a promise that nothing checks: no member has more than {column.delta} of the column's values"
+            + (f"; a kept NULL, {null!r}, is one of them" if counts_null else ""),
+        )
+    if column.group_by and null is not None and not counts_null and column.type is not ColumnType.BOOL:
+        yield (
+            (*path, "nulls"),
+            f"keep, but the domain does not list the null value {null!r}: questions that group by the column leave out "
+            "rows without a value",
         )
     if column not in table.usable_columns and column.name != table.member:
         yield path, "listed, but questions may neither group by it nor filter on it"

@@ -26,6 +26,8 @@ MEMBER_COUNT_COLUMN = "gris_member_count"
 MAXIMUM_EPSILON_PER = 10
 MAXIMUM_DOMAIN_SIZE = 100_000
 DEFAULT_DELAY_MINUTES = 5
+OFFLINE_SUFFIX = "_OFFLINE"
+"""How Pinot's name of the offline part of a table ends."""
 MAXIMUM_DELAY_MINUTES = 7 * 24 * 60
 
 

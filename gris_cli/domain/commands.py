@@ -69,7 +69,9 @@ def publish(
     table: Annotated[str, typer.Option(help="The table's name in the policy.")],
     column: Annotated[str, typer.Option(help="The column whose elements are to be named.")],
     member: Annotated[str, typer.Option(help="The column of members.")],
-    data_version: Annotated[str, typer.Option(metavar="TEXT", help="What the file says of the data.")],
+    data_version: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the file says of the data: a name, and no hash of them.")
+    ],
     policy: Annotated[Path, typer.Option(metavar="FILE", help="The policy, for its currency.")],
     out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="The domain file to write.")],
     account: Annotated[str, typer.Option(metavar="A/B", help="The account that records the price.")] = "",

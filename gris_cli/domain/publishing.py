@@ -17,6 +17,7 @@ from dp_service.noise.stream import SEED_BYTES
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover, rounds
 from dp_service.queries.published import DomainFile, in_order, written
 from dp_service.queries.structured import ColumnType
+from dp_service.queries.versions import is_plain_hash
 from gris_cli.domain.price import guarantee_of
 from gris_cli.domain.reading import Source, read_pairs
 
@@ -32,6 +33,13 @@ class Publication:
     data_version: str
     source: Source
     parameters: Parameters
+
+    def __post_init__(self) -> None:
+        if is_plain_hash(self.data_version):
+            raise ValueError(
+                "data_version: expected no plain hash of the data, by which a reader of the file could verify a guess "
+                "of them: use a name, such as a date, or a keyed hash, such as hmac-sha256:..."
+            )
 
     @property
     def salt(self) -> bytes:

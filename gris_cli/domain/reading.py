@@ -23,6 +23,7 @@ from dp_service.bounding.contributions import Contributions
 from dp_service.noise.encoding import length_prefixed
 from dp_service.partitions.element_noise import Keys
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType
+from pinot_connector.engines.parquet import list_unreadable, readable
 
 # What a column of the file is called by DuckDB, and the type of its elements.
 _TYPES = {
@@ -122,8 +123,9 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, table: str) -> duck
         raise SourceError(f"there is no file {path}")
     match path.suffix.lower():
         case ".parquet":
-            # Else a name with an asterisk or a bracket would be a pattern for other files.
-            return connection.read_parquet(escape(str(path)))
+            # Without the rows that no question sees: one text that is not UTF-8 would stop the publication.
+            list_unreadable(connection, path, "unreadable")
+            return connection.sql(readable(path, "unreadable"))
         case ".csv":
             return _separated(connection, path, ",")
         case ".tsv":

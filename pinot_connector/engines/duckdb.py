@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from glob import escape
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery
 from pinot_connector.engines.files import VersionedFile
+from pinot_connector.engines.parquet import (
+    ROW_NUMBER,
+    columns_of,
+    list_unreadable,
+    literal,
+    quoted,
+    readable,
+    reads_any_text,
+)
 from pinot_connector.engines.rows import answer_of, require_columns, require_readable
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, GrisError, IncompleteAnswer
 
@@ -20,19 +29,32 @@ DEFAULT_TIMEOUT_SECONDS = 40.0
 
 # Every value of these fits 64 signed bits, so no single row can have one that does not.
 _INTEGERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"))
-_ACCEPTED_TYPES = {
+ACCEPTED_TYPES = {
     ColumnType.STRING: frozenset(("VARCHAR",)),
     ColumnType.INT64: _INTEGERS,
     ColumnType.BOOL: frozenset(("BOOLEAN",)),
     ColumnType.DATE: frozenset(("DATE",)),
 }
+# How the names of types begin that a member column may have if the policy says nothing of it. Any value of these can be
+# read; of others, such as TIMESTAMP and TIME, DuckDB refuses what is out of their range, and the query with it.
+_MEMBER_TYPES = (
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
+    *("DECIMAL", "FLOAT", "DOUBLE", "BOOLEAN", "DATE"),
+    *("VARCHAR", "JSON", "ENUM", "UUID", "BLOB"),
+)
 _DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
+
+_Given = TypeVar("_Given")
 
 
 class DuckDBEngine:
     """Answers questions about files: Parquet, or a DuckDB database that holds a table of the same name.
 
     Not CSV: its columns have the types that its rows suggest, so one member's row could decide what can be asked.
+
+    Rows of a Parquet file with a text that is not UTF-8 are in no question, whichever columns it names; they are listed
+    when a version of the file is asked first (`engines.parquet`). A DuckDB database takes in no such text.
 
     The version of a table is a hash of its file. An answer is confirmed only if the file had that version before
     and after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
@@ -42,7 +64,8 @@ class DuckDBEngine:
         timeout_seconds: how long a query may run before it is interrupted.
 
     Raises:
-        EngineRefused: a file has a suffix that is none of these.
+        EngineRefused: a file has a suffix that is none of these, a Parquet file has a column `file_row_number`, or
+            DuckDB is older than 2.0.
         EngineUnavailable: a file cannot be read.
     """
 
@@ -54,9 +77,11 @@ class DuckDBEngine:
         self._files = {table: VersionedFile(Path(path).resolve()) for table, path in tables.items()}
         self._timeout_seconds = timeout_seconds
         self._shared = _Shared(_in_memory())
-        for table, file in self._files.items():
-            if not _is_database(file.path):
-                _create_view(self._shared.connection, table, file.path)
+        self._parquet = {
+            table: _ParquetTable(table, file, self._shared)
+            for table, file in self._files.items()
+            if not _is_database(file.path)
+        }
 
     def data_version(self, table: str) -> str:
         """Returns `sha256:` and the hash of the table's file; see `Engine.data_version`."""
@@ -71,20 +96,30 @@ class DuckDBEngine:
         """Answers a query on this version of the file; see `Engine.run`."""
         file = self._file(query.table)
         _require_version(file, data_version)
-        with self._connection(query.table, file.path) as connection, self._deadline(connection) as late:
-            try:
-                rows = _fetch(connection, query, late)
-                if _is_database(file.path):
-                    _require_no_collation(connection, query)
-            except EngineRefused:
-                # A file that is replaced under a query fails in DuckDB's own way; its version tells why.
-                _require_version(file, data_version)
-                raise
+        try:
+            rows = self._rows(query, data_version)
+        except EngineRefused:
+            # A file that is replaced under a query fails in DuckDB's own way; its version tells why.
+            _require_version(file, data_version)
+            raise
         return answer_of(query, rows, data_version)
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
         """Returns if the file is still the one that was asked; see `Engine.confirm`."""
         _require_version(self._file(query.table), answer.data_version)
+
+    @contextmanager
+    def reading(self, table: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Gives a connection of DuckDB's on which the table's name stands for exactly the rows that questions see.
+
+        For the owner of the data: whatever is asked on it is true and uncharged.
+
+        Raises:
+            EngineUnavailable: the file cannot be read.
+            EngineRefused: the engine has no such table.
+        """
+        with self._connection(table, self.data_version(table)) as connection:
+            yield connection
 
     def close(self) -> None:
         """Frees the in-memory database as soon as the queries that still run have ended."""
@@ -96,11 +131,20 @@ class DuckDBEngine:
         except KeyError:
             raise EngineRefused("the engine has no such table") from None
 
+    def _rows(self, query: EngineQuery, data_version: str) -> list[tuple[Any, ...]]:
+        with self._connection(query.table, data_version) as connection, self._deadline(connection) as late:
+            rows = _fetch(connection, query, late)
+            if query.table not in self._parquet:
+                _require_no_collation(connection, query)
+            return rows
+
     @contextmanager
-    def _connection(self, table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _connection(self, table: str, data_version: str) -> Iterator[duckdb.DuckDBPyConnection]:
         # An attached database keeps the file that it opened, even after another one took its place; only a
         # fresh instance is sure to read the file that the version is of. Views open their file every time.
-        with _attached(table, path) if _is_database(path) else self._shared.cursor() as connection:
+        parquet = self._parquet.get(table)
+        opened = _attached(table, self._file(table).path) if parquet is None else parquet.opened(data_version)
+        with opened as connection:
             yield connection
 
     @contextmanager
@@ -157,6 +201,49 @@ class _Shared:
             self.connection.close()
 
 
+class _ParquetTable:
+    """A Parquet file, and the list of its rows that no question sees: made once for each version of the file."""
+
+    def __init__(self, name: str, file: VersionedFile, shared: _Shared) -> None:
+        _require_readable_parquet(shared.connection, file.path)
+        self._name = quoted(name)
+        self._file = file
+        self._shared = shared
+        self._lock = threading.Lock()
+        self._lists = 0
+        self._listed: tuple[str, str] | None = None
+
+    @contextmanager
+    def opened(self, data_version: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Gives a connection on which the table's name stands for the rows that questions see."""
+        with self._shared.cursor() as connection:
+            unreadable = self._list(connection, data_version)
+            view = f"CREATE TEMP VIEW {self._name} AS {readable(self._file.path, unreadable)}"
+            _execute_all(connection, view, error=_refused())
+            yield connection
+
+    def _list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
+        """Returns the list of this version. No deadline ends it: a question that waited in vain leaves it to others."""
+        with self._lock:
+            if self._listed is None or self._listed[0] != data_version:
+                self._listed = (data_version, self._new_list(connection, data_version))
+            return self._listed[1]
+
+    def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
+        if self._listed is not None:
+            connection.execute(f"DROP TABLE {self._listed[1]}")
+            self._listed = None
+        self._lists += 1
+        table = quoted(f"{self._lists} of {self._name}")
+        before = self._file.stamp()
+        _require_version(self._file, data_version)
+        _translated(partial(list_unreadable, connection, self._file.path, table), _refused())
+        if self._file.stamp() != before:
+            connection.execute(f"DROP TABLE {table}")
+            raise DataChanged("the data changed while the question was answered")
+        return table
+
+
 def _in_memory() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:")
     # A cache of file contents could answer from a file that has been replaced.
@@ -164,26 +251,29 @@ def _in_memory() -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def _refused() -> EngineRefused:
+    return EngineRefused("the engine refused the query")
+
+
+def _unreadable_file() -> EngineUnavailable:
+    return EngineUnavailable("the data file cannot be read")
+
+
 def _is_database(path: Path) -> bool:
     return path.suffix in _DATABASE_SUFFIXES
 
 
-def _quoted(identifier: str) -> str:
-    return '"' + identifier.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _create_view(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
+def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     if path.suffix != ".parquet":
         kind = path.suffix or "without a suffix"
         raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
-    # Exactly the file that the version is of, and as it is: DuckDB takes `[1]` in a name for a pattern, and puts what
-    # a folder called `country=FR` says in the place of the file's own column.
-    source = f"read_parquet({_literal(escape(str(path)))}, hive_partitioning = false)"
-    _execute_all(connection, f"CREATE VIEW {_quoted(table)} AS SELECT * FROM {source}")  # noqa: S608
+    if not reads_any_text(connection):
+        raise EngineRefused(
+            "Parquet files need DuckDB 2.0 or later, which reads past a text that is not UTF-8"
+        )
+    columns = _translated(partial(columns_of, connection, path), _unreadable_file())
+    if ROW_NUMBER in map(str.casefold, columns):
+        raise EngineRefused(f"a Parquet file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
 
 
 @contextmanager
@@ -196,23 +286,37 @@ def _attached(table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> None:
     _execute_all(
         connection,
-        f"ATTACH {_literal(str(path))} AS source (READ_ONLY)",
-        f"CREATE VIEW {_quoted(table)} AS SELECT * FROM source.{_quoted(table)}",  # noqa: S608
+        f"ATTACH {literal(str(path))} AS source (READ_ONLY)",
+        f"CREATE VIEW {quoted(table)} AS SELECT * FROM source.{quoted(table)}",  # noqa: S608
+        error=_unreadable_file(),
     )
 
 
-def _execute_all(connection: duckdb.DuckDBPyConnection, *statements: str) -> None:
+def _execute_all(connection: duckdb.DuckDBPyConnection, *statements: str, error: GrisError) -> None:
+    for statement in statements:
+        _translated(partial(connection.execute, statement), error)
+
+
+def _translated(work: Callable[[], _Given], error: GrisError) -> _Given:
+    """Returns what the work gives; raises an error of ours instead of DuckDB's."""
     with suppress(duckdb.Error):
-        for statement in statements:
-            connection.execute(statement)
-        return
+        return work()
     # Raised here and not where it was caught: DuckDB's own error would hang on it as its context.
-    raise EngineUnavailable("the data file cannot be read")
+    raise error
 
 
 def _require_version(file: VersionedFile, data_version: str) -> None:
     if file.version() != data_version:
         raise DataChanged("the data changed while the question was answered")
+
+
+def _require_members(query: EngineQuery, types: Mapping[str, str]) -> None:
+    """Refuse a member column of a type that one row can break, such as a moment too far away for DuckDB."""
+    for column in query.reads:
+        if column.type is None and not types[column.name.casefold()].startswith(_MEMBER_TYPES):
+            raise EngineRefused(
+                f"the column {column.name} of the table is not of a type that members can have"
+            )
 
 
 def _require_no_collation(connection: duckdb.DuckDBPyConnection, query: EngineQuery) -> None:
@@ -224,9 +328,9 @@ def _require_no_collation(connection: duckdb.DuckDBPyConnection, query: EngineQu
 
 def _is_collated(connection: duckdb.DuckDBPyConnection, table: str, column: str) -> bool:
     # DuckDB does not tell the collation of a column, but it refuses to compare it with another one.
-    compared = f"{_quoted(column)}::VARCHAR = ('' COLLATE \"binary\")"
+    compared = f"{quoted(column)}::VARCHAR = ('' COLLATE \"binary\")"
     try:
-        connection.execute(f"SELECT {compared} FROM {_quoted(table)} LIMIT 0")  # noqa: S608
+        connection.execute(f"SELECT {compared} FROM {quoted(table)} LIMIT 0")  # noqa: S608
     except duckdb.Error:
         return True
     return False
@@ -236,11 +340,12 @@ def _fetch(
     connection: duckdb.DuckDBPyConnection, query: EngineQuery, late: threading.Event
 ) -> list[tuple[Any, ...]]:
     try:
-        held = connection.execute(f"DESCRIBE {_quoted(query.table)}").fetchall()
-        require_readable(query, [(row[0], row[1]) for row in held], _ACCEPTED_TYPES)
+        held = connection.execute(f"DESCRIBE {quoted(query.table)}").fetchall()
+        require_readable(query, [(row[0], row[1]) for row in held], ACCEPTED_TYPES)
+        _require_members(query, {row[0].casefold(): row[1] for row in held})
         connection.execute(query.sql)
         described = [(column[0], str(column[1])) for column in connection.description or ()]
-        require_columns(query, described, _ACCEPTED_TYPES)
+        require_columns(query, described, ACCEPTED_TYPES)
         return connection.fetchmany(query.row_limit + 1)
     except GrisError:
         raise
@@ -255,5 +360,5 @@ def _meant(error: Exception, late: threading.Event) -> GrisError:
     if late.is_set():
         return EngineUnavailable("the engine took too long")
     if isinstance(error, duckdb.Error):
-        return EngineRefused("the engine refused the query")
+        return _refused()
     return IncompleteAnswer("the engine's answer cannot be read")

@@ -51,6 +51,17 @@ class VersionedFile:
         except OSError:
             raise EngineUnavailable("the data file cannot be read") from None
 
+    def stamp(self) -> object:
+        """Returns something that equals an earlier stamp only if the file was not replaced or written since.
+
+        Raises:
+            EngineUnavailable: the file cannot be read.
+        """
+        try:
+            return _Signature.of(self.path)
+        except OSError:
+            raise EngineUnavailable("the data file cannot be read") from None
+
     def _read_version(self) -> str:
         for _ in range(READS_OF_A_MOVING_FILE):
             signature = _Signature.of(self.path)

@@ -214,6 +214,8 @@ def test_a_file_is_inspected_and_a_broken_one_is_not(
         (("--unrecorded", "--data-version", ""), "data_version: String should have at least 1"),
         (("--unrecorded", "--data-version", "v" * 257), "data_version: String should have at most 256"),
         (("--unrecorded", "--data-version", "\udcff"), "data_version: "),
+        (("--unrecorded", "--data-version", f"sha256:{'0a' * 32}"), "expected no plain hash of the data"),
+        (("--unrecorded", "--data-version", "0A" * 16), "expected no plain hash of the data"),
         (("--unrecorded", "--rho", f"0.1{'0' * 60}1"), "rho: String should match"),
     ],
 )

@@ -16,6 +16,7 @@ from dp_service.bounding.order import kept
 from dp_service.partitions.element_noise import element_keys
 from dp_service.queries.structured import ColumnType
 from gris_cli.domain.reading import Pairs, Source, SourceError, read_pairs
+from tests.connector.texts import NOT_UTF8, write_rows
 
 SALT = b"salt"
 
@@ -198,3 +199,16 @@ def test_what_cannot_be_read_is_said_by_name(tmp_path: Path, source: Source, sai
     path = Path(str(source.data).format(file=file, garbage=garbage))
     with pytest.raises(SourceError, match=said), read_pairs(replace(source, data=path), delta_0=9, salt=SALT):
         pass
+
+
+@pytest.mark.parametrize("column", ["who", "what", "note"])
+def test_a_row_that_questions_leave_out_publishes_nothing_either(tmp_path: Path, column: str) -> None:
+    """A text that is not UTF-8, of the member, the element or neither, does not stop a publication."""
+    rows: list[dict[str, str | bytes]] = [
+        {"who": "ada", "what": "a", "note": ""},
+        {"who": "ben", "what": "b", "note": "", column: NOT_UTF8},
+    ]
+    write_rows(tmp_path / "pairs.parquet", rows)
+    with read_pairs(Source(tmp_path / "pairs.parquet", "who", "what"), delta_0=2, salt=SALT) as pairs:
+        assert [[0]] == as_lists(pairs)
+        assert ["a"] == pairs.named(np.array([0]))

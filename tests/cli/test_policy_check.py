@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gris_cli.__main__ import main
+from tests.connector.texts import NOT_UTF8, write_rows
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policy.yaml"
 POLICY = """\
@@ -142,3 +143,82 @@ def test_what_drives_a_terminal_is_not_repeated(written: Path, capsys: pytest.Ca
     written.write_text(POLICY.replace("member: m", 'member: "\\e[31m"'))
     assert main(["policy", "check", str(written)]) == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+ODD: list[dict[str, str | bytes]] = [
+    {"m": "m1", "page": NOT_UTF8, "app": "a", "note": "n"},
+    {"m": NOT_UTF8, "page": "p", "app": "a", "note": NOT_UTF8},
+    {"m": "m2", "page": "x" * 1025, "app": "c", "note": "n"},
+    {"m": "null", "page": "p", "app": "a", "note": "n"},
+    {"m": "m3", "page": "p", "app": "b", "note": "n"},
+]
+
+
+def _check_data(
+    written: Path, rows: list[dict[str, str | bytes]], capsys: pytest.CaptureFixture[str]
+) -> object:
+    written.write_text(
+        POLICY.replace(
+            "    time: {column: day, type: date, zone: Europe/Berlin, refresh: week, delay_minutes: 1}\n", ""
+        )
+    )
+    path = written.parent / "visits.parquet"
+    write_rows(path, rows)
+    assert main(["policy", "check", str(written), "--data", f"visits={path}", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["data"]
+
+
+def test_the_owner_is_told_which_rows_of_the_data_are_left_out(
+    written: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By column and reason; a text that is not UTF-8 keeps its row out of every question, whatever the policy lists."""
+    told = _check_data(written, ODD, capsys)
+    reasons = [
+        ("m", "a text that is not UTF-8", 1, "every question"),
+        ("page", "a text that is not UTF-8", 1, "every question"),
+        ("note", "a text that is not UTF-8", 1, "every question"),
+        ("app", "a value outside the domain", 1, "answers that show it"),
+        ("m", "no member", 1, "every question"),
+        ("page", "a text of more than 1,024 characters", 1, "answers that show it"),
+    ]
+    left_out = [dict(zip(("column", "reason", "rows", "of"), each, strict=True)) for each in reasons]
+    assert told == [{"table": "visits", "rows": 5, "rows_in_no_question": 2, "left_out": left_out}]
+
+
+def test_of_sound_data_nothing_is_left_out(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the report says so, for people too."""
+    assert _check_data(written, ODD[4:], capsys) == [
+        {"table": "visits", "rows": 1, "rows_in_no_question": 0, "left_out": []}
+    ]
+    assert (
+        main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 0
+    )
+    assert "visits: 1 row; true counts, for the owner alone" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("visits", "TABLE=PATH"),
+        ("others=x.parquet", "a table of the policy"),
+        ("visits=x.csv", "must be Parquet"),
+        ("visits=nowhere.parquet", "cannot be read"),
+    ],
+)
+def test_data_that_cannot_be_examined_are_wrong_usage(
+    written: Path, data: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, and what was expected."""
+    assert main(["policy", "check", str(written), "--data", data]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_data_of_another_shape_than_the_policys_are_refused(
+    written: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A column that is missing is named."""
+    write_rows(written.parent / "visits.parquet", [{"m": "m1", "page": "p"}])
+    assert (
+        main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 2
+    )
+    assert "expected a column app in the data of visits" in capsys.readouterr().err

@@ -320,7 +320,7 @@ def test_a_column_of_another_type_is_refused_by_name_where_it_is_only_filtered_o
 
 
 def test_columns_of_the_policys_types_are_asked(path: Path, engine: DuckDBEngine) -> None:
-    """A member column of which the policy says nothing may have any type."""
+    """A member column of which the policy says nothing may be an integer."""
     reads = (ReadColumn("element", ColumnType.STRING, "null"), ReadColumn("member_id", None, "null"))
     query = EngineQuery("small", SQL, (ELEMENT,), 10, reads=reads)
     assert [40] == _run(engine, query).counts

@@ -15,7 +15,7 @@ import pytest
 
 from budget_service.configuration import load_configuration
 from budget_service.ledger.values import Account
-from deploy.kubernetes.validate import FOLDER
+from deploy.kubernetes.validate import FOLDER, rendered, renderer
 from dp_service.queries.policy import read_policy
 from pinot_connector.gateway.__main__ import main
 from pinot_connector.gateway.configuration import GatewayConfiguration
@@ -44,6 +44,26 @@ def test_its_configuration_can_be_served() -> None:
     assert [table.name for table in policy.tables] == ["engagement"]
     assert load_configuration(PRODUCTION / "budget.yaml").limit_of(Account(("acme", "ann"))) is not None
     read_document(PRODUCTION / "gateway.yaml", GatewayConfiguration).require_protected()
+
+
+def test_its_ledger_demands_tickets_under_a_key_that_its_pods_hold() -> None:
+    """The key's file is in a Secret that only the process may read; a pod does not start without it."""
+    demanded = load_configuration(PRODUCTION / "budget.yaml").charge_tickets
+    assert demanded is not None
+    if renderer() is None:
+        pytest.skip("there is nothing to render the overlay with")
+    pod = next(
+        each.content["spec"]["template"]["spec"]
+        for each in rendered(FOLDER)
+        if each.title == "rendered production: Deployment budget-service"
+    )
+    folder, name = demanded.key_file.rsplit("/", 1)
+    mounts = {each["mountPath"]: each for each in pod["containers"][0]["volumeMounts"]}
+    assert mounts[folder]["readOnly"]
+    volume = next(each for each in pod["volumes"] if each["name"] == mounts[folder]["name"])
+    assert volume["secret"] == {"secretName": "gris-ticket-key", "defaultMode": 0o440}
+    made = f"create secret generic gris-ticket-key --from-file={name}"
+    assert made in (FOLDER.parents[1] / "docs" / "deploying.md").read_text()
 
 
 @pytest.mark.parametrize("options", [[], ["--validate"]])

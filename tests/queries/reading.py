@@ -104,7 +104,9 @@ class _Reader:
             # The text is compared with its own bytes.
             assert isinstance(node.expression, exp.Cast)
             assert node.expression.this == node.this.this
-            assert self._column(node.this.this).type is ColumnType.STRING
+            compared = node.this.this
+            is_member = compared.sql() == f'"{self._table.member}"'
+            assert is_member or self._column(compared).type is ColumnType.STRING
             return
         if isinstance(node, exp.LTE) and isinstance(node.this, exp.Length):
             assert node.expression.sql() == str(MAXIMUM_TEXT_LENGTH)

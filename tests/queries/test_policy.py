@@ -282,6 +282,29 @@ def test_a_table_that_cannot_be_honoured_is_refused(addition: str, expected: str
     assert expected in str(refusal.value)
 
 
+@pytest.mark.parametrize("stated", ["", ", delay_minutes: 4320"])
+@pytest.mark.parametrize("name", ["t", "t_OFFLINE"])
+def test_the_offline_part_of_a_pinot_table_has_no_default_delay(name: str, stated: str) -> None:
+    """It is whole days after the stream is; what closes too early is answered without its rows."""
+    text = f"""{HEADER}tables:
+  {name}:
+    member: m
+    measures: {{distinct_members: true}}
+    time: {{column: day, type: date, refresh: day{stated}}}
+    columns: {{c: {{type: string}}}}
+"""
+    if name == "t" or stated:
+        time = parse_policy(text).table(name).time
+        assert time is not None
+        assert time.closed is not None
+        assert time.closed.delay_minutes == (4320 if stated else 5)
+        return
+    with pytest.raises(
+        PolicyError, match=r"policy:7: tables\.t_OFFLINE\.time\.delay_minutes: expected how many"
+    ):
+        parse_policy(text)
+
+
 def test_all_faults_are_told_at_once() -> None:
     """An operator corrects a file in one go."""
     with pytest.raises(PolicyError) as refusal:

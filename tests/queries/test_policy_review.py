@@ -63,6 +63,30 @@ def test_a_policy_without_promises_and_risks_has_no_warnings() -> None:
             "1 of",
         ),
         ("string, group_by: true", "string", 9, "tables.t.columns.c", "neither group by it nor filter"),
+        ("v1", f"sha256:{'0a' * 32}", 6, "tables.t.data_version", "a plain hash of the data"),
+        ("v1", "0a" * 20, 6, "tables.t.data_version", "a plain hash of the data"),
+        ("v1", f"files:{'0a' * 32}", 6, "tables.t.data_version", "a plain hash of the data"),
+        (
+            "_by: true}",
+            "_by: true, delta: 1, nulls: keep}",
+            9,
+            "tables.t.columns.c.delta",
+            "'null', is one of them",
+        ),
+        (
+            "group_by: true}",
+            "group_by: true, domain: [a, b], delta: 1, nulls: keep, null_value: b}",
+            9,
+            "tables.t.columns.c.delta",
+            "a kept NULL, 'b', is one of them",
+        ),
+        (
+            "group_by: true}",
+            "group_by: true, domain: [a, b], nulls: keep}",
+            9,
+            "tables.t.columns.c.nulls",
+            "the domain does not list the null value 'null'",
+        ),
     ],
 )
 def test_a_risk_is_told_with_its_line(old: str, new: str, line: int, key: str, message: str) -> None:
@@ -79,6 +103,9 @@ def test_a_risk_is_told_with_its_line(old: str, new: str, line: int, key: str, m
         ("1e-10", "1e-6"),
         ("{distinct_members: true}", "{events: {tau: 7, tau_is: clipped}}"),
         ("data_version: v1", "time: {column: d, type: date, refresh: day}"),
+        # What is keyed, or named by somebody, verifies no guess.
+        ("v1", f"hmac-sha256:{'0a' * 32}"),
+        ("v1", "2019-04-14"),
         # Nobody has more of three values than three.
         ("group_by: true}", "group_by: true, domain: [x, y, z], delta: 3}"),
         ("      m: {type: string}\n", "      m: {type: int64}\n"),

@@ -15,12 +15,13 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS, literal
 from dp_service.queries.resolution import resolve
-from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.queries.structured import HistogramQuery, Measure, NotIn
 from pinot_connector import PrivateClient, PrivateResult
 from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineError
+from tests.connector.texts import NOT_UTF8, write_rows
 from tests.connector.world import World, copy, new_account, running_world
 from tests.queries.drawing import TEXTS
 
@@ -114,6 +115,41 @@ def test_a_row_that_no_answer_can_carry_is_left_out(
         engine.data_version("odd"),
     )
     assert expected == dict(zip(answer.elements[0], answer.counts, strict=True))
+
+
+NAMED_POLICY = parse_policy("""
+epsilon_per: 1
+delta: 1e-2
+tables:
+  visits:
+    member: m
+    measures: {distinct_members: true}
+    columns:
+      m: {type: string}
+      page: {type: string, group_by: true, delta: 1}
+      kind: {type: string, filter: [not_in]}
+""")
+
+
+@pytest.mark.parametrize("column", ["m", "page", "kind"])
+def test_a_row_whose_text_is_not_utf8_is_left_out_where_the_question_names_the_column(
+    spark: SparkSession, tmp_path: Path, column: str
+) -> None:
+    """Of a member, of an element, and of a condition that it would meet: as on DuckDB."""
+    rows = [{"m": f"m{i}", "page": "p", "kind": "k"} for i in range(5)]
+    write_rows(tmp_path / "visits.parquet", [*rows, {"m": "m", "page": "p", "kind": "k", column: NOT_UTF8}])
+    query = HistogramQuery(
+        "visits", ("page",), Measure.DISTINCT_MEMBERS, filters=(NotIn("kind", ("another",)),)
+    )
+    resolution = resolve(query, NAMED_POLICY, now=0)
+    columns = (ExpectedColumn("page", ColumnType.STRING),)
+    for engine in (
+        SparkEngine(spark, {"visits": str(tmp_path / "visits.parquet")}),
+        DuckDBEngine({"visits": tmp_path / "visits.parquet"}),
+    ):
+        asked = EngineQuery("visits", render(resolution, engine.dialect), columns, resolution.row_limit)
+        answer = engine.run(asked, engine.data_version("visits"))
+        assert (["p"], [5]) == (answer.elements[0], answer.counts)
 
 
 def test_a_broken_file_is_no_answer_on_the_rest(spark: SparkSession, tmp_path: Path) -> None:

@@ -123,19 +123,21 @@ def _member_conditions(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]
 
 def _text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
     """Leave out texts that a table may hold but no answer can carry; a list of values has none."""
-    if not dialect.stores_long_texts:
-        return
-    listed = {
-        each.column.name
+    lists = {
+        each.column: each.excluded
         for each in resolution.query.restrictions
-        if isinstance(each, TextRestriction) and not each.excluded
+        if isinstance(each, TextRestriction)
     }
-    for dimension in resolution.query.dimensions:
-        if dimension.type is ColumnType.STRING and dimension.name not in listed:
-            text = _expression(dimension, dialect)
-            yield f"length({text}) <= {MAXIMUM_TEXT_LENGTH}"
-            if dialect.well_formed is not None:
-                yield dialect.well_formed(text)
+    texts = [each for each in resolution.query.dimensions if each.type is ColumnType.STRING]
+    shown = [each for each in texts if lists.get(each, True)]
+    if dialect.stores_long_texts:
+        for column in shown:
+            yield f"length({_expression(column, dialect)}) <= {MAXIMUM_TEXT_LENGTH}"
+    if dialect.well_formed is not None:
+        # What is not UTF-8 equals no listed text. It meets every condition that only excludes some, also of members.
+        excluding = [column for column, excluded in lists.items() if excluded]
+        for column in dict.fromkeys([*shown, *excluding]):
+            yield dialect.well_formed(_expression(column, dialect))
 
 
 def _conditions(restriction: Restriction, dialect: Dialect) -> Iterator[str]:

@@ -1,0 +1,156 @@
+"""A Parquet file as questions see it: without the rows that hold a text which is not UTF-8.
+
+Parquet does not make sure that a text is UTF-8. DuckDB does when it reads one, and a query that meets another text
+fails: one member's row would decide which questions have an answer. So texts are read with a replacement for what is no
+UTF-8, and the rows that needed one are listed by number, once for each version of the file. Every question leaves out
+exactly these, whichever columns it names.
+
+All files are read in the same way, those without such a row too: the time that a question takes must not tell that
+somebody has one. Names and quotes are the caller's own; no value of the file is ever part of a statement.
+"""
+
+from __future__ import annotations
+
+from glob import escape
+from pathlib import Path
+
+import duckdb
+
+ROW_NUMBER = "file_row_number"
+"""What DuckDB calls the number of a row. A file in which a column is called so cannot be read like this."""
+
+# What a column is called whose values are texts in the file, and so may not be UTF-8.
+_TEXT_TYPES = frozenset(("VARCHAR", "JSON"))
+# No row has these numbers. With them a list is never empty and spans all rows, so that DuckDB goes about every file in
+# one way.
+_NO_ROWS = "-1, 9223372036854775807"
+_STRETCH = f"{ROW_NUMBER} // 16384"
+_READINGS = {"longer": "replace", "shorter": "ignore"}
+
+
+def quoted(identifier: str) -> str:
+    """Returns a name as SQL writes it."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Returns a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def reads_any_text(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Tells whether this DuckDB can read past a text that is not UTF-8: 2.0 and later can."""
+    found = connection.execute(
+        "SELECT count(*) FROM duckdb_functions() "
+        "WHERE function_name = 'read_parquet' AND list_contains(parameters, 'utf8_validation')"
+    ).fetchone()
+    return found is not None and found[0] > 0
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
+    """Returns the type of each column of the file, in DuckDB's words.
+
+    Raises:
+        duckdb.Error: the file cannot be read as Parquet.
+    """
+    described = connection.execute(f"DESCRIBE SELECT * FROM {_source(path)}").fetchall()  # noqa: S608
+    return {row[0]: row[1] for row in described}
+
+
+def text_columns(columns: dict[str, str]) -> list[str]:
+    """Returns the names of the columns that hold texts."""
+    return [name for name, type_ in columns.items() if type_ in _TEXT_TYPES]
+
+
+def list_unreadable(connection: duckdb.DuckDBPyConnection, path: Path, table: str) -> None:
+    """Makes the table `table`, quoted already, with the number of every row that holds a text which is not UTF-8.
+
+    Raises:
+        duckdb.Error: the file cannot be read to its end.
+    """
+    connection.execute(f"CREATE TABLE {table} AS SELECT unnest([{_NO_ROWS}]) AS number")
+    texts = text_columns(columns_of(connection, path))
+    if texts and _find_odd(connection, path, texts):
+        connection.execute(f"INSERT INTO {table} SELECT number FROM odd_rows")  # noqa: S608
+        connection.execute("DROP TABLE odd_rows")
+
+
+def count_unreadable(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, dict[str, int]]:
+    """Returns how many rows hold a text which is not UTF-8, and how many have one in each column of texts.
+
+    These are true counts: they are for the owner of the data alone.
+
+    Raises:
+        duckdb.Error: the file cannot be read to its end.
+    """
+    texts = text_columns(columns_of(connection, path))
+    if not texts or not _find_odd(connection, path, texts):
+        return 0, dict.fromkeys(texts, 0)
+    each = ", ".join(f"count(*) FILTER (WHERE is_odd{i})" for i in range(len(texts)))
+    counts = connection.execute(f"SELECT count(*), {each} FROM odd_rows").fetchone() or ()  # noqa: S608
+    return counts[0], dict(zip(texts, counts[1:], strict=True))
+
+
+def _find_odd(connection: duckdb.DuckDBPyConnection, path: Path, texts: list[str]) -> bool:
+    """Makes the temporary table `odd_rows` of the rows with such a text, if there are any, and tells whether.
+
+    Of each byte that is no UTF-8 one reading has a question mark and the other one nothing. So there is such a text
+    exactly where the first reading is the longer one. Both readings are summed up over stretches of rows first, which
+    needs next to no memory; only stretches in which they differ are looked at row by row. Each reading is a statement
+    of its own: inside one, DuckDB takes the two for the same and does one of them.
+    """
+    # Not `strlen`: that one DuckDB answers from the file, by the length before anything is replaced or left out.
+    lengths = [f"coalesce(octet_length(encode({quoted(name)}::VARCHAR)), 0)" for name in texts]
+    for table, validation in _READINGS.items():
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT {_STRETCH} AS stretch, "  # noqa: S608
+            f"sum({' + '.join(lengths)}) AS length FROM {_rows(path, validation)} GROUP BY 1"
+        )
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE odd_stretches AS SELECT stretch FROM longer JOIN shorter USING (stretch) "
+        "WHERE longer.length <> shorter.length"
+    )
+    if not connection.execute("SELECT 1 FROM odd_stretches LIMIT 1").fetchall():
+        return False
+    _compare_rows(connection, path, lengths)
+    return True
+
+
+def _compare_rows(connection: duckdb.DuckDBPyConnection, path: Path, lengths: list[str]) -> None:
+    """Makes the table `odd_rows`: `number` of each row and, as `is_odd0` and on, which of its texts are not UTF-8."""
+    named = ", ".join(f"{length} AS length{i}" for i, length in enumerate(lengths))
+    for table, validation in _READINGS.items():
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT {ROW_NUMBER} AS number, {named} "  # noqa: S608
+            f"FROM {_rows(path, validation)} SEMI JOIN odd_stretches ON stretch = {_STRETCH}"
+        )
+    odd = [f"longer.length{i} <> shorter.length{i}" for i in range(len(lengths))]
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE odd_rows AS SELECT number, "  # noqa: S608
+        f"{', '.join(f'{each} AS is_odd{i}' for i, each in enumerate(odd))} "
+        f"FROM longer JOIN shorter USING (number) WHERE {' OR '.join(odd)}"
+    )
+    for table in _READINGS:
+        connection.execute(f"DROP TABLE {table}")
+
+
+def readable(path: Path, table: str) -> str:
+    """Returns the query for the rows that questions see: all that `table` does not list."""
+    return (
+        f"SELECT rows.* EXCLUDE ({ROW_NUMBER}) FROM {_rows(path)} AS rows "  # noqa: S608
+        f"ANTI JOIN {table} AS unreadable ON unreadable.number = rows.{ROW_NUMBER}"
+    )
+
+
+def _rows(path: Path, validation: str = "replace") -> str:
+    """Returns the source of all rows, in which what is no UTF-8 is replaced, or left out with `ignore`."""
+    return _source(path, f", utf8_validation = '{validation}', file_row_number = true")
+
+
+def _source(path: Path, options: str = "") -> str:
+    """Returns the source of exactly the file of that name, and as it is.
+
+    DuckDB takes `[1]` in a name for a pattern, and puts what a folder called `country=FR` says in the place of the
+    file's own column.
+    """
+    return f"read_parquet({literal(escape(str(path)))}, hive_partitioning = false{options})"

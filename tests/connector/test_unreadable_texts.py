@@ -1,0 +1,212 @@
+"""A row with a text that is not UTF-8 is in no question: it never decides whether there is an answer."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pinot_connector import PrivateClient, PrivateResult
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.engines.base import ColumnType, Element, EngineQuery, ExpectedColumn, ReadColumn
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import EngineRefused
+
+from .texts import NOT_UTF8, as_texts, write_rows, write_texts
+from .world import copy, new_account
+
+POLICY = """
+epsilon_per: 8
+delta: 1e-10
+tables:
+  visits:
+    member: m
+    data_version: the same with and without the one row
+    measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
+    columns:
+      m: {type: string}
+      page: {type: string, group_by: true, delta: 1, filter: [in, not_in]}
+      country: {type: string, group_by: true, filter: [in, not_in], domain: [de, fr], delta: 1}
+      kind: {type: string, group_by: true, delta: 1}
+"""
+BUDGET = """
+create_at_first_use: true
+accounts:
+  - {path: [t, "*"], limit: {information: 3000, calls: 300}}
+"""
+COUNT = "SELECT {by}, COUNT({what}) FROM visits {where} GROUP BY {by}"
+QUESTIONS = [
+    COUNT.format(by="page", what="DISTINCT m", where=""),
+    COUNT.format(by="page", what="*", where=""),
+    COUNT.format(by="kind", what="DISTINCT m", where="WHERE page = 'p1'"),
+    COUNT.format(by="kind", what="DISTINCT m", where="WHERE page <> 'p1' AND country <> 'fr'"),
+    COUNT.format(by="country", what="DISTINCT m", where=""),
+    COUNT.format(by="kind", what="*", where="WHERE country IN ('de', 'fr')"),
+]
+ROWS = [
+    {
+        "m": f"m{i}",
+        "page": f"p{i % 3}",
+        "country": ("de", "fr")[i % 2],
+        "kind": f"k{i % 2}",
+        "note": f"what? {i}",
+    }
+    for i in range(400)
+]
+COLUMNS = list(ROWS[0])
+
+
+@dataclass(frozen=True)
+class _Services:
+    dp: str
+    budget: str
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Services]:
+    """Both services as processes."""
+    directory = tmp_path_factory.mktemp("texts")
+    (directory / "policy.yaml").write_text(POLICY)
+    (directory / "budget.yaml").write_text(BUDGET)
+    with EmbeddedServices(
+        policy=directory / "policy.yaml", budget_config=directory / "budget.yaml", directory=directory
+    ) as running:
+        yield _Services(running.dp_address, running.budget_address)
+
+
+def _released(services: _Services, path: Path) -> list[PrivateResult]:
+    """Returns the answers to all questions, asked by somebody who has asked nothing before."""
+    with PrivateClient(
+        dp=services.dp,
+        budget=services.budget,
+        account=new_account(),
+        engine=DuckDBEngine({"visits": path}),
+    ) as client:
+        return [replace(client.sql(sql), remaining=()) for sql in QUESTIONS]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_one_row_changes_neither_outcome_nor_charge(services: _Services, tmp_path: Path, column: str) -> None:
+    """Grouped by, filtered on, the member, or not in the policy at all: the same releases for the same price."""
+    odd: dict[str, str | bytes] = {**ROWS[0], "m": "somebody", column: NOT_UTF8}
+    write_rows(tmp_path / "without.parquet", ROWS)
+    write_rows(tmp_path / "with.parquet", [*ROWS, odd])
+    assert _released(services, tmp_path / "without.parquet") == _released(services, tmp_path / "with.parquet")
+
+
+ENCODINGS: list[dict[str, object]] = [
+    {},
+    {"compression": "zstd", "data_page_version": "2.0", "row_group_size": 100},
+    {"use_dictionary": False, "write_statistics": False},
+    {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"},
+    {"use_dictionary": False, "column_encoding": "DELTA_LENGTH_BYTE_ARRAY"},
+]
+# Cut short, overlong, halves of surrogate pairs, beyond Unicode; and sound ones that look like a replacement.
+PIECES = (
+    b"\xe2\x82",
+    b"\xc0\xaf",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xff",
+    b"?",
+    b"\xef\xbf\xbd",
+    "é€😀".encode(),
+)
+
+
+@pytest.mark.parametrize("options", ENCODINGS)
+def test_every_question_sees_the_same_rows(tmp_path: Path, options: dict[str, object]) -> None:
+    """Whatever bytes are in the texts and however they are stored: the rows that Python can read, and no others."""
+    dice = random.Random(17)
+    columns = {name: [_odd_text(dice) for _ in range(700)] for name in ("page", "kind", "note")}
+    readable = [row for row in zip(*columns.values(), strict=True) if all(map(_is_utf8, row))]
+    assert 100 < len(readable) < 600
+    write_texts(tmp_path / "visits.parquet", columns, **options)
+    for place, name in enumerate(columns):
+        expected = Counter(row[place].decode() for row in readable if row[place] is not None)
+        assert expected == _counted(tmp_path / "visits.parquet", name)
+
+
+def _odd_text(dice: random.Random) -> bytes | None:
+    """Returns a text that is UTF-8 in nine of ten cases."""
+    sound = dice.choice([b"a", b"b?", "é€😀".encode(), b"", None])
+    if sound is None or dice.random() < 0.7:
+        return sound
+    return b"".join(dice.choices(PIECES, k=2))
+
+
+def _is_utf8(text: bytes | None) -> bool:
+    return text is None or text.decode(errors="replace").encode() == text
+
+
+def _counted(path: Path, column: str) -> dict[object, int]:
+    """Returns how many rows each value of a column has, as the engine counts them."""
+    where = f"{column} IS NOT NULL AND length({column}) <= 1024 AND {column} <> 'nothing'"
+    sql = f"SELECT {column}, COUNT(*) AS gris_count FROM visits WHERE {where} GROUP BY {column}"  # noqa: S608
+    query = EngineQuery("visits", sql, (ExpectedColumn(column, ColumnType.STRING),), row_limit=1000)
+    engine = DuckDBEngine({"visits": path})
+    answer = engine.run(query, engine.data_version("visits"))
+    engine.close()
+    return dict(zip(answer.elements[0], answer.counts, strict=True))
+
+
+def test_a_word_of_the_dictionary_that_no_row_uses_changes_nothing(tmp_path: Path) -> None:
+    """Parquet keeps the words of a column beside its rows; DuckDB reads them all, and alone it fails at this one."""
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1], pa.int32()), as_texts([b"a", b"b", NOT_UTF8]))
+    pq.write_table(pa.table({"page": words}), tmp_path / "visits.parquet", store_schema=False)
+    with pytest.raises(duckdb.Error, match="not valid UTF8"), duckdb.connect() as connection:
+        connection.execute(f"SELECT DISTINCT page FROM '{tmp_path}/visits.parquet'")  # noqa: S608
+    assert _counted(tmp_path / "visits.parquet", "page") == {"a": 2, "b": 1}
+
+
+def test_each_version_of_a_file_has_its_own_rows_left_out(tmp_path: Path) -> None:
+    """A row that is left out of one version is not left out of the next, where another stands in its place."""
+    path = tmp_path / "visits.parquet"
+    write_texts(path, {"page": [b"a", NOT_UTF8, b"c"]})
+    engine = DuckDBEngine({"visits": path})
+    assert ["a", "c"] == _pages(engine)
+    write_texts(path, {"page": [b"a", b"b", b"c"]})
+    assert ["a", "b", "c"] == _pages(engine)
+    write_texts(path, {"page": [NOT_UTF8, b"b", b"c"]})
+    assert ["b", "c"] == _pages(engine)
+    engine.close()
+
+
+def _pages(engine: DuckDBEngine) -> list[Element]:
+    sql = "SELECT page, COUNT(*) AS gris_count FROM visits GROUP BY page ORDER BY page"
+    query = EngineQuery("visits", sql, (ExpectedColumn("page", ColumnType.STRING),), row_limit=9)
+    return engine.run(query, engine.data_version("visits")).elements[0]
+
+
+@pytest.mark.parametrize("name", ["file_row_number", "FILE_ROW_NUMBER"])
+def test_a_column_with_the_name_of_the_rows_number_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    """The engine could not tell which rows to leave out; it says so before the first question."""
+    copy(f"SELECT 1 AS {name}, 'a' AS page", tmp_path / "visits.parquet")
+    with pytest.raises(EngineRefused, match="no column file_row_number"):
+        DuckDBEngine({"visits": tmp_path / "visits.parquet"})
+
+
+@pytest.mark.parametrize("far", [[], [2**62]])
+def test_a_member_of_a_type_that_one_row_can_break_is_refused_whatever_the_rows(
+    tmp_path: Path, far: Sequence[int]
+) -> None:
+    """A moment too far away makes DuckDB fail; that a member is a moment is refused, not the row."""
+    moments = pa.array([0, 1, *far], pa.int64()).cast(pa.timestamp("ms"))
+    path = tmp_path / "visits.parquet"
+    pq.write_table(pa.table({"m": moments, "page": as_texts([b"a"] * len(moments))}), path)
+    sql = "SELECT page, COUNT(DISTINCT m) AS gris_count FROM visits GROUP BY page"
+    page = ExpectedColumn("page", ColumnType.STRING)
+    query = EngineQuery("visits", sql, (page,), row_limit=9, reads=(ReadColumn("M", None, None),))
+    engine = DuckDBEngine({"visits": path})
+    with pytest.raises(
+        EngineRefused, match="the column M of the table is not of a type that members can have"
+    ):
+        engine.run(query, engine.data_version("visits"))
+    engine.close()
