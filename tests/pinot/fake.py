@@ -36,6 +36,8 @@ class FakePinot:
         self.options: list[str | None] = []
         # The broker that answers next, where several stand behind the address; empty: one without a name.
         self.brokers: Iterator[str] = itertools.repeat("")
+        # What a broker's count covers, by its name, if not what others say.
+        self.counts_of: dict[str, dict[str, Any]] = {}
         # The largest LIMIT that a broker keeps, by its name.
         self.limits: dict[str, int] = {}
         # The largest LIMIT that a broker does not refuse.
@@ -118,7 +120,9 @@ class _Handler(BaseHTTPRequestHandler):
             )
         elif sql == 'SELECT COUNT(*) FROM "t"':
             pinot.counts.append(sql)
-            self._reply("/count", content=pinot.replies["/count"] | _named(broker))
+            self._reply(
+                "/count", content=pinot.counts_of.get(broker, pinot.replies["/count"]) | _named(broker)
+            )
         else:
             pinot.queries.append(sql)
             pinot.before_answer()

@@ -1,6 +1,7 @@
 """What one answer of a broker is worth: pruned to nothing, late, filtered, or given while a server was lost."""
 
 import itertools
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from pinot_connector.engines.base import ColumnType, ReadColumn
 from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.engines.pinot.answer import Coverage
 from pinot_connector.engines.pinot.pruning import pruning_columns
 from pinot_connector.errors import EngineRefused, EngineUnavailable, IncompleteAnswer
 from tests.pinot.fake import ANSWER, QUERY, FakePinot
@@ -117,6 +119,17 @@ def test_brokers_that_take_turns_are_each_counted(pinot: FakePinot, engine: Pino
         assert [] == confirmed(engine, FILTERED).counts
 
 
+def test_the_counts_of_one_broker_say_nothing_of_another(pinot: FakePinot, engine: PinotEngine) -> None:
+    """What is confirmed was answered by the broker that counts all, whoever answers beside it."""
+    pinot.replies |= {"/tables/t": {"OFFLINE": BY_TIME}, "/query/sql": NOTHING}
+    pinot.brokers = itertools.cycle(["Broker_whole", "Broker_partial"])
+    pinot.counts_of["Broker_partial"] = PARTIAL
+    answer = engine.run(FILTERED, engine.data_version("t"))
+    assert isinstance(answer.coverage, Coverage)
+    assert "Broker_whole" == answer.coverage.broker
+    engine.confirm(FILTERED, answer)
+
+
 def test_a_broker_that_is_met_but_once_is_not_trusted(pinot: FakePinot, engine: PinotEngine) -> None:
     """Its answer is refused whatever it is, in a bounded number of tries."""
     pinot.replies["/tables/t"] = {"OFFLINE": BY_TIME}
@@ -217,7 +230,7 @@ def test_a_server_that_is_lost_late_leaves_no_time_for_a_second_try(
 ) -> None:
     """Both tries have one time-out together."""
     pinot.replies["/query/sql"] = LOST
-    pinot.delay_seconds = 1.95
+    pinot.before_answer = lambda: time.sleep(1.95)
     with pytest.raises(EngineUnavailable, match="in time"):
         confirmed(engine, QUERY)
     assert 1 == len(pinot.queries)
