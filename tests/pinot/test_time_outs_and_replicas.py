@@ -54,7 +54,7 @@ def replicated(pinot_cluster: PinotCluster) -> Iterator[PinotCluster]:
 
 
 def _is_whole(cluster: PinotCluster, table: str) -> bool:
-    return plain_count(cluster, table)["totalDocs"] == len("abc") * len(ROWS)
+    return bool(plain_count(cluster, table)["totalDocs"] == len("abc") * len(ROWS))
 
 
 def test_a_table_with_replica_groups_is_answered_while_the_broker_does_not_know_of_a_death(
