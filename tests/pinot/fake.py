@@ -1,5 +1,6 @@
 """A Pinot that says what a test wants, over HTTP or HTTPS."""
 
+import itertools
 import json
 import ssl
 import time
@@ -30,6 +31,19 @@ class FakePinot:
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.queries: list[str] = []
+        self.explained: list[str] = []
+        self.counts: list[str] = []
+        self.options: list[str | None] = []
+        # The broker that answers next, where several stand behind the address; empty: one without a name.
+        self.brokers: Iterator[str] = itertools.repeat("")
+        # What a broker's count covers, by its name, if not what others say.
+        self.counts_of: dict[str, dict[str, Any]] = {}
+        # The largest LIMIT that a broker keeps, by its name.
+        self.limits: dict[str, int] = {}
+        # The largest LIMIT that a broker does not refuse.
+        self.most_rows = 10**9
+        # Whether there is a segment to plan for.
+        self.has_plans = True
         self.headers: list[str | None] = []
         self.paths: list[str] = []
         self.delay_seconds = 0.0
@@ -37,6 +51,7 @@ class FakePinot:
         self.before_answer: Callable[[], object] = lambda: None
         self.replies: dict[str, Any] = {
             "/query/sql": ANSWER,
+            "/count": {name: said for name, said in ANSWER.items() if name != "resultTable"},
             "/version": {"pinot-controller": "1.5.1"},
             "/cluster/configs": {},
             "/tables/t": {"OFFLINE": {"tableName": "t_OFFLINE"}},
@@ -65,6 +80,20 @@ class FakePinot:
             self._server.server_close()
 
 
+def _named(broker: str) -> dict[str, object]:
+    return {"brokerId": broker} if broker else {}
+
+
+def _plan(pinot: FakePinot, broker: str, limit: int) -> dict[str, Any]:
+    """Return a broker's plan, which tells the LIMIT in force, or its refusal of so large a one."""
+    if limit > pinot.most_rows:
+        return {"exceptions": [{"errorCode": 700, "message": "secret"}]}
+    if not pinot.has_plans:
+        return {"exceptions": [], "numServersQueried": 0}
+    shown = min(limit, pinot.limits.get(broker, limit))
+    return {"resultTable": {"rows": [[f"BROKER_REDUCE(limit:{shown})", 1, 0], ["SCAN(docs:7)", 2, 1]]}}
+
+
 class _Server(ThreadingHTTPServer):
     request_queue_size = 100
     daemon_threads = True
@@ -81,15 +110,31 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         time.sleep(self.pinot.delay_seconds)
-        content = self.rfile.read(int(self.headers["Content-Length"]))
-        self.pinot.queries.append(json.loads(content)["sql"])
-        self.pinot.before_answer()
-        self._reply(self.path, self.pinot.status)
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        pinot, sql, broker = self.pinot, asked["sql"], next(self.pinot.brokers)
+        pinot.options.append(asked.get("queryOptions"))
+        if sql.startswith("EXPLAIN PLAN FOR "):
+            pinot.explained.append(sql)
+            self._reply(
+                "/explain", content=_plan(pinot, broker, int(sql.rpartition(" ")[2])) | _named(broker)
+            )
+        elif sql == 'SELECT COUNT(*) FROM "t"':
+            pinot.counts.append(sql)
+            self._reply(
+                "/count", content=pinot.counts_of.get(broker, pinot.replies["/count"]) | _named(broker)
+            )
+        else:
+            pinot.queries.append(sql)
+            pinot.before_answer()
+            content = pinot.replies.get(self.path)
+            self._reply(
+                self.path, pinot.status, content | _named(broker) if isinstance(content, dict) else content
+            )
 
-    def _reply(self, path: str, status: int = 200) -> None:
+    def _reply(self, path: str, status: int = 200, content: object = None) -> None:
         self.pinot.headers.append(self.headers["Authorization"])
         self.pinot.paths.append(path)
-        known = self.pinot.replies.get(path)
+        known = self.pinot.replies.get(path) if content is None else content
         content = known if isinstance(known, bytes) else json.dumps(known).encode()
         self.send_response(404 if known is None else status)
         self.send_header("Content-Length", str(len(content)))

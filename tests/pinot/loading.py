@@ -9,6 +9,31 @@ from deploy.pinot.cluster import PinotCluster
 from tests.pinot.waiting import wait_until
 
 
+def create_table(
+    cluster: PinotCluster, table: str, dimensions: dict[str, str], *, replication: int = 1, **config: Any
+) -> None:
+    """Make an empty table of these columns and the time column `day`; `config` goes into its configuration."""
+    schema = {
+        "schemaName": table,
+        "dimensionFieldSpecs": [{"name": name, "dataType": kind} for name, kind in dimensions.items()],
+        "dateTimeFieldSpecs": [
+            {"name": "day", "dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
+        ],
+    }
+    segments = {"schemaName": table, "replication": str(replication), "timeColumnName": "day"}
+    whole = {
+        "tableName": table,
+        "tableType": "OFFLINE",
+        "segmentsConfig": segments,
+        "tenants": {},
+        "tableIndexConfig": {},
+        "metadata": {},
+        **config,
+    }
+    httpx.post(f"{cluster.controller_url}/schemas", json=schema, timeout=30).raise_for_status()
+    httpx.post(f"{cluster.controller_url}/tables", json=whole, timeout=30).raise_for_status()
+
+
 def upload(cluster: PinotCluster, table: str, segment: str, rows: list[dict[str, object]]) -> None:
     """Add a segment, or replace the one of this name."""
     batch = {
@@ -30,15 +55,16 @@ def wait_for_rows(cluster: PinotCluster, table: str, rows: int) -> None:
 
 def plain_count(cluster: PinotCluster, table: str) -> dict[str, Any]:
     """Return the broker's whole answer to a plain count of rows."""
-    return _answer(cluster, f"SELECT COUNT(*) FROM {table}")  # noqa: S608
+    return plain_answer(cluster, f"SELECT COUNT(*) FROM {table}")  # noqa: S608
 
 
 def plain_rows(cluster: PinotCluster, sql: str) -> object:
     """Return the rows that Pinot itself answers, None while it has no answer."""
-    return (_answer(cluster, sql).get("resultTable") or {}).get("rows")
+    return (plain_answer(cluster, sql).get("resultTable") or {}).get("rows")
 
 
-def _answer(cluster: PinotCluster, sql: str) -> dict[str, Any]:
+def plain_answer(cluster: PinotCluster, sql: str) -> dict[str, Any]:
+    """Return the broker's whole answer to a query."""
     url = f"{cluster.broker_url}/query/sql"
     content: dict[str, Any] = httpx.post(url, json={"sql": sql}, timeout=30).json()
     return content

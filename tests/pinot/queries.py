@@ -1,6 +1,13 @@
 """Queries in the form that dp_service renders for Pinot."""
 
-from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, EngineQuery, ExpectedColumn
+from pinot_connector.engines.base import (
+    ColumnType,
+    Engine,
+    EngineAnswer,
+    EngineQuery,
+    ExpectedColumn,
+    ReadColumn,
+)
 
 EXACT = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
@@ -21,6 +28,7 @@ def count_members(
     limit: int = 20_000,
     row_limit: int | None = None,
     where: str = "",
+    reads: tuple[ReadColumn, ...] = (),
 ) -> EngineQuery:
     """Return the query for the distinct members of each element, the largest first."""
     names = ", ".join(f"d{i}" for i in range(len(dimensions)))
@@ -31,4 +39,4 @@ def count_members(
         f"GROUP BY {groups} ORDER BY gris_count DESC, {names} LIMIT {limit}"
     )
     columns = tuple(ExpectedColumn(f"d{i}", kind) for i, (_, kind) in enumerate(dimensions))
-    return EngineQuery(table, sql, columns, limit if row_limit is None else row_limit)
+    return EngineQuery(table, sql, columns, limit if row_limit is None else row_limit, reads=reads)

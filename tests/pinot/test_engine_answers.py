@@ -187,6 +187,34 @@ def test_pruned_segments_may_hold_any_of_the_documents(documents: int) -> None:
     assert judged(response, QUERY).counts == [5, 4]
 
 
+@pytest.mark.parametrize(("queried", "pruned"), [(1, 0), (2, 0), (3, 0), (1, 2)])
+def test_segments_without_documents_may_be_left_out_or_not(queried: int, pruned: int) -> None:
+    """Some brokers leave them out and tell it, others do not: the first row of a segment decides nothing."""
+    state = TableState(
+        {name: Segment(name, documents, 0.0) for name, documents in zip("abc", (0, 0, 7), strict=True)}
+    )
+    require_whole(Coverage(queried, pruned, 7), state)
+
+
+@pytest.mark.parametrize(
+    "coverage", [Coverage(1, 0, 5), Coverage(1, 1, 5), Coverage(0, 0, 0), Coverage(0, 1, 0)]
+)
+def test_a_segment_with_documents_is_never_taken_for_an_empty_one(coverage: Coverage) -> None:
+    """One of two full segments is gone with its server, beside one that is empty."""
+    state = TableState(
+        {name: Segment(name, documents, 0.0) for name, documents in zip("abc", (0, 5, 5), strict=True)}
+    )
+    with pytest.raises(IncompleteAnswer):
+        require_whole(coverage, state)
+
+
+@pytest.mark.parametrize("documents", [(), (0,), (0, 0)])
+def test_an_answer_of_nothing_is_whole_where_there_is_nothing(documents: tuple[int, ...]) -> None:
+    """A table's first row must not decide whether there is an answer."""
+    state = TableState({str(i): Segment(str(i), each, 0.0) for i, each in enumerate(documents)})
+    require_whole(Coverage(0, 0, 0), state)
+
+
 @pytest.mark.parametrize(
     ("kind", "pinot", "value"),
     [

@@ -21,7 +21,7 @@ from pinot_connector.errors import (
     EngineUnavailable,
     IncompleteAnswer,
 )
-from tests.pinot.loading import plain_count, upload, wait_for_rows
+from tests.pinot.loading import create_table, plain_count, upload, wait_for_rows
 from tests.pinot.nasty import NastyTable
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
@@ -141,37 +141,13 @@ def test_a_segment_that_is_pruned_by_the_broker_is_not_missing(
     assert histogram(ask(engine, query)) == {17010: 2, 17020: 3}
 
 
-def test_an_answer_that_no_server_gave_is_refused(pruned_table: str, engine: PinotEngine) -> None:
-    """Pinot 0.11 says the same when every segment is pruned and when every server is dead."""
-    query = count_members(pruned_table, ("day", ColumnType.DATE), where="WHERE day >= 20000")
-    with pytest.raises(IncompleteAnswer):
-        ask(engine, query)
-
-
 @pytest.fixture
 def pruned_table(pinot_cluster: PinotCluster) -> str:
     """A table whose broker leaves out segments by their time."""
-    url, table = pinot_cluster.controller_url, "pruned"
-    if httpx.get(f"{url}/tables/{table}").json():
+    table = "pruned"
+    if httpx.get(f"{pinot_cluster.controller_url}/tables/{table}").json():
         return table
-    schema = {
-        "schemaName": table,
-        "dimensionFieldSpecs": [{"name": "member_id", "dataType": "STRING"}],
-        "dateTimeFieldSpecs": [
-            {"name": "day", "dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
-        ],
-    }
-    config = {
-        "tableName": table,
-        "tableType": "OFFLINE",
-        "segmentsConfig": {"schemaName": table, "replication": "1", "timeColumnName": "day"},
-        "routing": {"segmentPrunerTypes": ["time"]},
-        "tenants": {},
-        "tableIndexConfig": {},
-        "metadata": {},
-    }
-    httpx.post(f"{url}/schemas", json=schema).raise_for_status()
-    httpx.post(f"{url}/tables", json=config).raise_for_status()
+    create_table(pinot_cluster, table, {"member_id": "STRING"}, routing={"segmentPrunerTypes": ["time"]})
     for i in range(3):
         rows: list[dict[str, object]] = [{"member_id": f"m{j}", "day": 17000 + 10 * i} for j in range(i + 1)]
         upload(pinot_cluster, table, f"{table}_{i}", rows)

@@ -55,17 +55,18 @@ def test_an_older_pinot_is_refused_with_the_measure_that_it_cannot_answer(versio
 @pytest.mark.parametrize("value", ["true", "TRUE", True])
 @pytest.mark.parametrize(
     "name",
-    [
-        "enable.distinct.count.bitmap.override",
-        "pinot.broker.use.approximate.function",
-        "pinot.broker.enable.query.limit.override",
-    ],
+    ["enable.distinct.count.bitmap.override", "pinot.broker.use.approximate.function"],
 )
 def test_a_cluster_setting_that_changes_answers_is_refused(name: str, value: Any) -> None:
     """The message names the setting, for the operator."""
     with pytest.raises(EngineRefused, match=name):
         require_exact_cluster({name: value})
     require_exact_cluster({name: "false"})
+
+
+def test_the_override_that_new_clusters_are_made_with_is_harmless_by_itself() -> None:
+    """Since 1.4 the controller itself writes it; what a broker makes of LIMIT is seen in its plans."""
+    assert not is_refused(require_exact_cluster, {"pinot.broker.enable.query.limit.override": "true"})
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable
 _REFUSED_CODES = frozenset({150, 180, 190, 700, 710, 720})
 # Scheduling, execution and broker time-outs.
 _TIMEOUT_CODES = frozenset({240, 250, 400})
+# A server that shuts down, or a segment that is not where it was, cannot be reached by the broker, or has no server.
+_LOST_SERVER_CODES = frozenset({210, 235, 305, 425, 427})
 # Flags that Pinot raises, without any exception, when it did not look at everything.
 _PARTIAL_FLAGS = (
     "partialResult",
@@ -32,6 +34,8 @@ _PARTIAL_FLAGS = (
     "maxRowsInJoinReached",
     "maxRowsInWindowReached",
 )
+_PARTIAL = "Pinot answered on part of the data"
+_OTHER_DATA = "Pinot answered on other data than the controller lists"
 PINOT_TYPES: Mapping[ColumnType, frozenset[str]] = {
     ColumnType.STRING: frozenset({"STRING"}),
     ColumnType.INT64: frozenset({"INT", "LONG"}),
@@ -49,11 +53,22 @@ _VALUE_TYPES: Mapping[ColumnType, type] = {
 
 @dataclass(frozen=True)
 class Coverage:
-    """What an answer of Pinot says that it covers; true statistics, which never leave the engine."""
+    """What an answer of Pinot says that it covers; true statistics, which never leave the engine.
+
+    `broker` is the name of the broker that answered, empty before Pinot 1.0. `counted_before` is what a plain count of
+    the whole table covered just before, on the same broker; None: no segment could be pruned for this answer.
+    """
 
     segments_queried: int
     segments_pruned: int
     documents: int
+    broker: str = ""
+    counted_before: Coverage | None = None
+
+    @property
+    def is_of_no_segment(self) -> bool:
+        """Whether no server was asked."""
+        return self.segments_queried == self.segments_pruned == self.documents == 0
 
 
 def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) -> EngineAnswer:
@@ -66,9 +81,8 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
         EngineUnavailable: Pinot gave up after its time-out.
         EngineRefused: Pinot refuses this query.
     """
-    _require_no_exceptions(response)
-    coverage = _coverage(response)
-    rows = _rows(response, query)
+    coverage = coverage_of(response)
+    rows = _rows(response, query, coverage)
     elements = tuple(_values(rows, i, column) for i, column in enumerate(query.columns))
     if rows and query.columns and not coverage.segments_queried:
         raise IncompleteAnswer("Pinot's answer holds elements of no data")
@@ -81,22 +95,73 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
     return EngineAnswer(elements, counts, data_version, coverage)
 
 
+def coverage_of(response: Mapping[str, Any]) -> Coverage:
+    """Return what a broker's response covers if nothing in the response itself speaks against it; raises as `judge`."""
+    require_no_exceptions(response)
+    if response.get("rlsFiltersApplied"):
+        raise EngineRefused(
+            "Pinot leaves out rows for the connector's own login (rlsFiltersApplied): "
+            "give it one without row-level filters, so that questions are answered on all rows"
+        )
+    return _coverage(response)
+
+
 def require_whole(coverage: Coverage, state: TableState) -> None:
     """Refuse an answer that any segment or document of this state is missing from.
 
-    No segment at all may have been asked: that is right when the broker knows that none can match.
+    An answer that segments could be pruned for may cover none, if the count before it covered all. The caller sees to
+    the count after it.
     """
+    if coverage.counted_before is not None:
+        require_all(coverage.counted_before, state)
+        if coverage.is_of_no_segment:
+            return
+    if not coverage.segments_pruned:
+        require_all(coverage, state)
+        return
     documents = state.documents
     queried, pruned = coverage.segments_queried, coverage.segments_pruned
     if queried + pruned != len(documents):
-        raise IncompleteAnswer("Pinot answered on part of the data")
+        raise IncompleteAnswer(_PARTIAL)
     # The broker does not say which segments it pruned, so their documents are known only between two bounds.
     fewest, most = sum(documents[:queried]), sum(documents[pruned:])
     if not fewest <= coverage.documents <= most:
-        raise IncompleteAnswer("Pinot answered on other data than the controller lists")
+        raise IncompleteAnswer(_OTHER_DATA)
 
 
-def _require_no_exceptions(response: Mapping[str, Any]) -> None:
+def require_all(coverage: Coverage, state: TableState) -> None:
+    """Refuse an answer that does not cover every document of this state.
+
+    A segment without documents may be missing: some brokers leave it out, and not all of them say so. Else the first
+    row of a segment would decide whether there is an answer.
+    """
+    documents = state.documents
+    covered = coverage.segments_queried + coverage.segments_pruned
+    if not len(documents) - documents.count(0) <= covered <= len(documents):
+        raise IncompleteAnswer(_PARTIAL)
+    if coverage.documents != sum(documents):
+        raise IncompleteAnswer(_OTHER_DATA)
+
+
+def broker_of(response: Mapping[str, Any]) -> str:
+    """Return the name of the broker that answered; empty if it does not say it, as before Pinot 1.0."""
+    name = response.get("brokerId")
+    return name if isinstance(name, str) else ""
+
+
+def lost_a_server(response: Mapping[str, Any]) -> bool:
+    """Tell whether a server was gone while a query ran, so that another replica may answer the next time."""
+    exceptions = response.get("exceptions")
+    codes = _codes(exceptions) if isinstance(exceptions, list) else set()
+    if codes & (_TIMEOUT_CODES | _REFUSED_CODES):
+        return False
+    queried, responded = response.get("numServersQueried"), response.get("numServersResponded")
+    is_short = isinstance(queried, int) and isinstance(responded, int) and responded < queried
+    return is_short or bool(codes & _LOST_SERVER_CODES)
+
+
+def require_no_exceptions(response: Mapping[str, Any]) -> None:
+    """Refuse a response in which Pinot itself says that something went wrong; raises as `judge`."""
     exceptions = response.get("exceptions")
     if exceptions:
         raise _error_for(_codes(exceptions))
@@ -120,7 +185,7 @@ def _error_for(codes: set[int]) -> EngineError:
         return EngineRefused("Pinot refused the query")
     if codes & _TIMEOUT_CODES:
         return EngineUnavailable("Pinot did not answer in time")
-    return IncompleteAnswer("Pinot answered on part of the data")
+    return IncompleteAnswer(_PARTIAL)
 
 
 def _coverage(response: Mapping[str, Any]) -> Coverage:
@@ -130,6 +195,7 @@ def _coverage(response: Mapping[str, Any]) -> Coverage:
         segments_queried=_statistic(response, "numSegmentsQueried"),
         segments_pruned=_statistic(response, "numSegmentsPrunedByBroker", default=0),
         documents=_statistic(response, "totalDocs"),
+        broker=broker_of(response),
     )
 
 
@@ -140,9 +206,12 @@ def _statistic(response: Mapping[str, Any], name: str, default: int | None = Non
     return value
 
 
-def _rows(response: Mapping[str, Any], query: EngineQuery) -> list[list[Any]]:
+def _rows(response: Mapping[str, Any], query: EngineQuery, coverage: Coverage) -> list[list[Any]]:
     """Return the rows, after names, types and their number have been checked."""
     table = response.get("resultTable")
+    # Old brokers that ask no server make no table; whether none had to be asked is for `require_whole` to say.
+    if table is None and coverage.is_of_no_segment:
+        return []
     if not isinstance(table, dict):
         raise IncompleteAnswer("Pinot's answer has no table")
     schema, rows = table.get("dataSchema"), _listed(table.get("rows"))

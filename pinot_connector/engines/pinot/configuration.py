@@ -1,9 +1,9 @@
 """Which configurations of Pinot make counts untrustworthy.
 
 Pinot can be told to answer `COUNT(DISTINCT x)` with an approximation, with a sum over partitions, or with any other
-expression, and to shorten answers. None of this shows in an answer, and an inexact count is not the count that the
-privacy proof speaks of. What stands only in a
-broker's own file cannot be seen from here.
+expression. None of this shows in an answer, and an inexact count is not the count that the privacy proof speaks of.
+What stands only in a broker's own file cannot be seen from here; whether a broker shortens answers is seen in its plans
+(`limit.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ LONGEST_TEXT = 1024
 _UNSAFE_CLUSTER_SETTINGS = (
     "enable.distinct.count.bitmap.override",
     "pinot.broker.use.approximate.function",
-    "pinot.broker.enable.query.limit.override",
 )
 
 
@@ -64,7 +63,7 @@ def _said(version: tuple[int, int]) -> str:
 
 
 def require_exact_cluster(settings: Mapping[str, str]) -> None:
-    """Refuse a cluster configuration that rewrites counts or shortens answers."""
+    """Refuse a cluster configuration that rewrites counts."""
     for name in _UNSAFE_CLUSTER_SETTINGS:
         if _is_on(settings.get(name)):
             raise EngineRefused(f"the cluster setting {name} lets Pinot answer something else than was asked")

@@ -32,6 +32,7 @@ from pinot_connector.engines.pinot.naming import (
     real_time_refused,
     require_no_real_time_part,
 )
+from pinot_connector.engines.pinot.pruning import pruning_columns
 from pinot_connector.engines.pinot.sharing import SharedReading
 from pinot_connector.engines.pinot.state import Segment, TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
@@ -76,6 +77,7 @@ class Controller:
         self._first_seen: dict[str, tuple[str, float]] = {}
         self._checked_at: dict[str, float] = {}
         self._columns: dict[str, Mapping[str, PinotColumn]] = {}
+        self._pruning_columns: dict[str, frozenset[str]] = {}
         self._turns = itertools.count()
 
     def close(self) -> None:
@@ -155,12 +157,21 @@ class Controller:
             require_exact_table(tables)
             require_short_texts(schema)
             self._columns[table] = columns_of(schema)
+            self._pruning_columns[table] = pruning_columns(tables["OFFLINE"])
         self._checked_at[table] = time.monotonic()
 
     def require_exact_answer(self, query: EngineQuery) -> None:
         """Refuse a query for another schema than the table has, or where counts are rewritten."""
         self.require_exact_counts(query.table)
         require_readable(self._columns[query.table], query.reads)
+
+    def columns(self, table: str) -> Mapping[str, PinotColumn]:
+        """Return the columns of a table that was found safe to ask."""
+        return self._columns[table]
+
+    def pruning_columns(self, table: str) -> frozenset[str]:
+        """Return the columns by which a broker leaves out segments of a table that was found safe to ask."""
+        return self._pruning_columns[table]
 
     def require_multistage(self) -> None:
         """Refuse a cluster whose multi-stage engine is too old."""

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import logging
 import ssl
 from collections.abc import Mapping
-from threading import Lock
-from typing import Any
+from dataclasses import replace
 from urllib.parse import urlsplit
 
-import httpx
-import pinotdb
-
 from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
-from pinot_connector.engines.pinot.answer import Coverage, judge, require_whole
+from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all, require_whole
+from pinot_connector.engines.pinot.broker import Broker, Deadline
 from pinot_connector.engines.pinot.controller import Controller
-from pinot_connector.engines.pinot.controller_http import CONNECT_SECONDS, ControllerHttp
+from pinot_connector.engines.pinot.controller_http import ControllerHttp
+from pinot_connector.engines.pinot.limit import MOST_BROKERS, LimitsInForce, explained_query
+from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
 from pinot_connector.engines.pinot.state import TableState
-from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
+from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
 
-# At its finest level, pinotdb writes whole answers to the log; they are true counts.
-logging.getLogger("pinotdb").setLevel(logging.INFO)
-
-
-class _Percent:
-    """Becomes a percent sign where pinotdb formats a query."""
-
-    def __str__(self) -> str:
-        return "%"
+_TRIES = 3
+_OTHER_BROKERS = "several brokers stand behind Pinot's address, and the one that answered was not met again"
 
 
 class PinotEngine:
     """An Apache Pinot, reached through one broker and one controller of the same cluster.
 
     An answer is confirmed only if Pinot says nothing against it, if it covers every segment and document that the
-    controller lists, and if the controller lists the same data after the query as before. Thread-safe.
+    controller lists, if the controller lists the same data after the query as before, and if the broker lowers no
+    LIMIT. Where the broker prunes segments by what a question filters, the table is counted before and after it, and an
+    answer of no segment is as good as any other. Thread-safe.
     """
 
     dialect = "pinot"
@@ -56,7 +49,8 @@ class PinotEngine:
             authorization: the value of the header `Authorization` for both, if they ask for one.
             tls: whom to trust behind https:// URLs and which certificate to show, as `ssl.create_default_context` makes
                 it; None: the authorities that this machine trusts, and no certificate.
-            timeout_seconds: how long one request may take.
+            timeout_seconds: how long a query may take, with a second try if a server of Pinot was lost meanwhile; the
+                same for a request to the controller. It goes before the time-outs of table and broker.
 
         Raises:
             ValueError: the URLs are not both http:// or both https://, or `tls` is given for http:// URLs.
@@ -75,16 +69,9 @@ class PinotEngine:
             timeout_seconds=timeout_seconds,
         )
         self._controller = Controller(self._controller_http)
-        self._broker = roles["broker"]
-        self._broker_http = httpx.Client(
-            headers={} if authorization is None else {"Authorization": authorization},
-            # pinotdb has no time-out of its own.
-            timeout=httpx.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds)),
-            verify=tls or (ssl.create_default_context() if "https" in schemes else False),
-            # True counts go to nobody but the Pinot that was named: no proxy of the environment is used.
-            trust_env=False,
-        )
-        self._lock = Lock()
+        self._broker = Broker(roles["broker"], authorization=authorization, tls=tls)
+        self._limits = LimitsInForce()
+        self._timeout_seconds = timeout_seconds
 
     def data_version(self, table: str) -> str:
         """Return the version of a table: a hash over the names and checksums of its segments.
@@ -119,7 +106,10 @@ class PinotEngine:
                 query was written for.
         """
         self._controller.require_exact_answer(query)
-        return judge(self._ask(query.sql), query, data_version)
+        deadline = Deadline.after(self._timeout_seconds)
+        if may_be_pruned(query, self._controller.pruning_columns(query.table)):
+            return self._between_counts(query, data_version, deadline)
+        return self._answer(query, data_version, deadline)
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
         """Return if the answer covers all that the controller lists now, after the query.
@@ -130,73 +120,93 @@ class PinotEngine:
         Raises:
             DataChanged: the data had another version after the query.
             IncompleteAnswer: the answer is partial.
-            EngineUnavailable: the controller cannot be reached, or took too long.
+            EngineUnavailable: controller or broker cannot be reached, or took too long.
+            EngineRefused: the broker answers with fewer rows than a query asks for.
         """
+        coverage, deadline = _coverage(answer), Deadline.after(self._timeout_seconds)
+        counted_after = None
+        if coverage.counted_before is not None:
+            counted_after = self._count_after(query.table, coverage.broker, deadline)
         state = self._controller.present_state(query.table)
         _require_version(state, answer)
-        if not isinstance(answer.coverage, Coverage):
-            raise IncompleteAnswer("Pinot did not say what its answer covers")
         try:
-            require_whole(answer.coverage, state)
+            require_whole(coverage, state)
+            if counted_after is not None:
+                require_all(counted_after, state)
         except IncompleteAnswer:
             # Another set of segments is another version, which can be asked again.
             _require_version(self._controller.state(query.table), answer)
             raise
+        # The multi-stage engine lowers no LIMIT.
+        if Feature.PINOT_MULTISTAGE not in query.requires:
+            self._require_limit(query, coverage, state, deadline)
 
     def close(self) -> None:
         """Give back connections and threads."""
         self._controller.close()
         self._controller_http.close()
-        self._broker_http.close()
+        self._broker.close()
 
-    def _ask(self, sql: str) -> Mapping[str, Any]:
-        """Return the broker's response, whatever pinotdb makes of it."""
-        cursor = self._cursor()
-        problem = ""
-        try:
-            # pinotdb formats the text: a `%%` in a literal would become `%` and ask something else.
-            cursor.execute(sql.replace("%", "%(percent)s"), {"percent": _Percent()})
-        except httpx.TimeoutException:
-            problem = "did not answer in time"
-        except Exception:
-            # What pinotdb raises holds the query and the data. The response is judged below, whether it raises or not.
-            problem = "cannot be reached"
-        received = cursor.raw_query_response
-        if received is None:
-            raise EngineUnavailable(f"Pinot's broker {problem}")
-        return _payload(received["status_code"], received["response"])
+    def _between_counts(self, query: EngineQuery, data_version: str, deadline: Deadline) -> EngineAnswer:
+        """Answer a query after its broker has counted the table.
 
-    def _cursor(self) -> pinotdb.db.Cursor:
-        """Return a new cursor on the shared client.
-
-        Neither it nor its connection is closed: old releases of pinotdb would close the client with them.
+        Where several brokers stand behind one address, each that is known is counted, and others are got to know.
         """
-        # pinotdb changes the headers of the client, which is not safe in two threads at once.
-        with self._lock:
-            return pinotdb.connect(
-                host=self._host(),
-                port=self._broker.port or {"http": 80, "https": 443}[self._broker.scheme],
-                scheme=self._broker.scheme,
-                path=f"{self._broker.path.rstrip('/')}/query/sql",
-                session=self._broker_http,
-            ).cursor()
+        known = self._limits.brokers()
+        for _ in range(_TRIES):
+            counted = self._counted(query.table, known, deadline)
+            answer = self._answer(query, data_version, deadline)
+            coverage = _coverage(answer)
+            if coverage.broker in counted:
+                return replace(answer, coverage=replace(coverage, counted_before=counted[coverage.broker]))
+            known |= {coverage.broker, *counted}
+        raise EngineUnavailable(_OTHER_BROKERS)
 
-    def _host(self) -> str:
-        host = self._broker.hostname or ""
-        return f"[{host}]" if ":" in host else host
+    def _answer(self, query: EngineQuery, data_version: str, deadline: Deadline) -> EngineAnswer:
+        return judge(self._broker.ask(query.sql, deadline), query, data_version)
+
+    def _counted(self, table: str, known: frozenset[str], deadline: Deadline) -> Mapping[str, Coverage]:
+        """Return what a count covers on each of the known brokers, or on those that are met before one comes again."""
+        counted: dict[str, Coverage] = {}
+        for _ in range(MOST_BROKERS):
+            count = self._count(table, deadline)
+            if count.broker in counted:
+                break
+            counted[count.broker] = count
+            if known <= counted.keys():
+                break
+        return counted
+
+    def _count(self, table: str, deadline: Deadline) -> Coverage:
+        return coverage_of(self._broker.ask(plain_count(table), deadline))
+
+    def _count_after(self, table: str, broker: str, deadline: Deadline) -> Coverage:
+        """Return what a count covers on the broker that answered."""
+        for _ in range(MOST_BROKERS):
+            count = self._count(table, deadline)
+            if count.broker == broker:
+                return count
+        raise EngineUnavailable(_OTHER_BROKERS)
+
+    def _require_limit(
+        self, query: EngineQuery, coverage: Coverage, state: TableState, deadline: Deadline
+    ) -> None:
+        """Refuse the answer of a broker that lowers LIMIT."""
+        columns = self._controller.columns(query.table)
+        self._limits.require(
+            coverage.broker,
+            query.row_limit,
+            lambda limit: self._broker.ask(explained_query(query.table, columns, limit), deadline),
+            has_rows=any(state.documents),
+        )
+
+
+def _coverage(answer: EngineAnswer) -> Coverage:
+    if not isinstance(answer.coverage, Coverage):
+        raise IncompleteAnswer("Pinot did not say what its answer covers")
+    return answer.coverage
 
 
 def _require_version(state: TableState, answer: EngineAnswer) -> None:
     if state.data_version != answer.data_version:
         raise DataChanged("the table changed while the question ran")
-
-
-def _payload(status: int, content: object) -> Mapping[str, Any]:
-    """Return what the broker said, if it said it in its own words."""
-    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-        raise EngineRefused("Pinot's broker does not accept our credentials")
-    if status != httpx.codes.OK:
-        raise EngineUnavailable("Pinot's broker gave an answer that cannot be used")
-    if not isinstance(content, dict):
-        raise IncompleteAnswer("Pinot's answer is malformed")
-    return content

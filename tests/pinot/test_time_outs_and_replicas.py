@@ -1,0 +1,99 @@
+"""On a real Pinot: whose time-out counts, and what a second try is worth while the broker does not know of a death."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from deploy.pinot.cluster import PinotCluster
+from pinot_connector.engines.base import ColumnType
+from pinot_connector.engines.pinot import PinotEngine
+from tests.pinot.loading import create_table, plain_answer, plain_count, upload, wait_for_rows
+from tests.pinot.queries import confirmed, count_members
+from tests.pinot.waiting import wait_until
+
+pytestmark = pytest.mark.pinot
+
+COLUMNS = {"member_id": "STRING", "country": "STRING"}
+ROWS: list[dict[str, object]] = [{"member_id": f"m{i}", "country": "DE", "day": 17000} for i in range(5)]
+
+
+def test_a_tables_own_time_out_decides_nothing(pinot_cluster: PinotCluster, engine: PinotEngine) -> None:
+    """Pinot by itself gives up after the table's millisecond; the connector's request says how long it waits."""
+    create_table(pinot_cluster, "hurried", COLUMNS, query={"timeoutMs": 1})
+    upload(pinot_cluster, "hurried", "hurried_a", ROWS)
+    query = count_members("hurried", ("country", ColumnType.STRING))
+    wait_until(lambda: [5] == _counts_in_the_end(engine, "hurried"))
+    assert plain_answer(pinot_cluster, query.sql)["exceptions"]
+    assert [5] == confirmed(engine, query).counts
+
+
+def _counts_in_the_end(engine: PinotEngine, table: str) -> list[int]:
+    try:
+        return confirmed(engine, count_members(table, ("country", ColumnType.STRING))).counts
+    except Exception:
+        return []
+
+
+@pytest.fixture
+def replicated(pinot_cluster: PinotCluster) -> Iterator[PinotCluster]:
+    """The cluster with tables of which each server holds every segment; both servers answer at first.
+
+    A query of `grouped` asks one server, a query of `balanced` both.
+    """
+    tables = {"grouped": {"routing": {"instanceSelectorType": "replicaGroup"}}, "balanced": {}}
+    for table, config in tables.items():
+        if not httpx.get(f"{pinot_cluster.controller_url}/tables/{table}", timeout=30).json():
+            create_table(pinot_cluster, table, COLUMNS, replication=2, **config)
+            for segment in "abc":
+                upload(pinot_cluster, table, f"{table}_{segment}", ROWS)
+        wait_for_rows(pinot_cluster, table, 15)
+        wait_until(lambda table=table: all(_is_whole(pinot_cluster, table) for _ in "12"))  # type: ignore[misc]
+    yield pinot_cluster
+    pinot_cluster.start_server(0)
+
+
+def _is_whole(cluster: PinotCluster, table: str) -> bool:
+    return bool(plain_count(cluster, table)["totalDocs"] == len("abc") * len(ROWS))
+
+
+def test_a_table_with_replica_groups_is_answered_while_the_broker_does_not_know_of_a_death(
+    replicated: PinotCluster, engine: PinotEngine
+) -> None:
+    """Every second query of Pinot fails for half a minute; the connector's do not."""
+    query = count_members("grouped", ("country", ColumnType.STRING))
+    version = engine.data_version("grouped")
+    confirmed(engine, query, version)
+    replicated.kill_server(0)
+    # Servers take turns, so some of these are asked of the one that is gone.
+    for _ in range(6):
+        assert [5] == confirmed(engine, query, version).counts
+    assert any(plain_answer(replicated, query.sql)["exceptions"] for _ in range(4))
+
+
+@pytest.fixture
+def detecting_broker(replicated: PinotCluster) -> Iterator[PinotCluster]:
+    """The cluster with a broker that leaves out a server to which a connection failed."""
+    configs, name = f"{replicated.controller_url}/cluster/configs", "pinot.broker.failure.detector.type"
+    httpx.post(configs, json={name: "CONNECTION"}, timeout=30).raise_for_status()
+    _restart_broker(replicated)
+    yield replicated
+    httpx.delete(f"{configs}/{name}", timeout=30).raise_for_status()
+    _restart_broker(replicated)
+
+
+def _restart_broker(cluster: PinotCluster) -> None:
+    cluster.stop_broker()
+    cluster.start_broker()
+    wait_until(lambda: _is_whole(cluster, "balanced"))
+
+
+def test_a_broker_that_detects_failures_answers_the_second_time(
+    detecting_broker: PinotCluster, engine: PinotEngine
+) -> None:
+    """The first question after a death tells the broker of it, and is answered all the same."""
+    query = count_members("balanced", ("country", ColumnType.STRING))
+    version = engine.data_version("balanced")
+    confirmed(engine, query, version)
+    detecting_broker.kill_server(0)
+    assert [5] == confirmed(engine, query, version).counts
