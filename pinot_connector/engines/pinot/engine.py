@@ -16,6 +16,7 @@ from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
 from pinot_connector.engines.pinot.answer import Coverage, judge, require_whole
 from pinot_connector.engines.pinot.controller import Controller
 from pinot_connector.engines.pinot.controller_http import CONNECT_SECONDS, ControllerHttp
+from pinot_connector.engines.pinot.loaded import DEFAULT_SETTLE_SECONDS, LoadOptions
 from pinot_connector.engines.pinot.state import TableState
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
 
@@ -47,6 +48,9 @@ class PinotEngine:
         authorization: str | None = None,
         tls: ssl.SSLContext | None = None,
         timeout_seconds: float = 30.0,
+        server_admin: bool = False,
+        server_admin_port: int | None = None,
+        settle_seconds: float = DEFAULT_SETTLE_SECONDS,
     ) -> None:
         """Connects to nothing yet.
 
@@ -57,10 +61,17 @@ class PinotEngine:
             tls: whom to trust behind https:// URLs and which certificate to show, as `ssl.create_default_context` makes
                 it; None: the authorities that this machine trusts, and no certificate.
             timeout_seconds: how long one request may take.
+            server_admin: whether to ask each server by its admin port what it has loaded of a new version; they are
+                shown the same credentials, and the scheme is the controller's.
+            server_admin_port: that port where the servers do not tell it, as those do that speak TLS alone.
+            settle_seconds: the longest time that a server takes to load a segment: how long a new version with replicas
+                is waited for where the servers are not asked themselves.
 
         Raises:
-            ValueError: the URLs are not both http:// or both https://, or `tls` is given for http:// URLs.
+            ValueError: the URLs are not both http:// or both https://, `tls` is given for http:// URLs, or the port or
+                the seconds are out of range.
         """
+        options = LoadOptions(server_admin, server_admin_port, settle_seconds)
         roles = {"controller": urlsplit(controller), "broker": urlsplit(broker)}
         schemes = {url.scheme for url in roles.values()}
         if tls is not None and schemes != {"https"}:
@@ -74,7 +85,7 @@ class PinotEngine:
             tls=tls,
             timeout_seconds=timeout_seconds,
         )
-        self._controller = Controller(self._controller_http)
+        self._controller = Controller(self._controller_http, options)
         self._broker = roles["broker"]
         self._broker_http = httpx.Client(
             headers={} if authorization is None else {"Authorization": authorization},
@@ -94,7 +105,7 @@ class PinotEngine:
         Raises:
             EngineUnavailable: the controller cannot be reached, or took too long.
             EngineRefused: there is no such table, or its configuration makes counts inexact.
-            DataChanged: the table is being loaded.
+            DataChanged: the table is being loaded, or its servers have not loaded a new version yet.
         """
         self._controller.require_exact_counts(table)
         return self._controller.settled_state(table).data_version
