@@ -192,7 +192,7 @@ def test_a_server_that_is_started_again_while_it_loads_is_waited_for(
         killed = said(engine, table, 6)
         # It is healthy only once it has loaded what it should.
         started = starting.submit(pinot_cluster.start_server, 0)
-        wait_until(lambda: segment.asked >= 4)
+        wait_until(lambda: segment.asked >= 4, 150)
         loading = said(engine, table, 6)
         segment.let(1000)
         after = wait_for_name(engine, table, "new")

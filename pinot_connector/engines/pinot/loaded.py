@@ -161,7 +161,7 @@ class LoadedByController:
         ideal, external, told = self._threads.map(self._http.get, (*_paths_of_replicas(table), metadata))
         replicas = Replicas.read(_usable(ideal), _usable(external))
         if not told.is_success:
-            # Before 1.4 a server that fails is left out, later the whole answer fails.
+            # Before 1.5 a server that fails is left out, later the whole answer fails.
             return Finding(Evidence.NONE, CANNOT_ASK)
         loaded = {name: str(segment["crc"]) for name, segment in told.json().items()}
         missing = [name for name, crc in state.checksums.items() if loaded.get(name) != crc]
