@@ -126,7 +126,7 @@ class Settling:
         except BaseException as error:
             with self._lock:
                 watch.looking = None
-            # Those who wait get an error of their own, for one that is raised twice collects the frames of both.
+            # Whoever asked tells of a malformed answer; those who wait only learn that nothing is known.
             looking.set_exception(error if isinstance(error, GrisError) else DataChanged(_BEING_ASKED))
             raise
         with self._lock:
