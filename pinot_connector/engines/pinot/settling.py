@@ -27,8 +27,8 @@ CLOCK_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 5.0
 _BEING_ASKED = "the servers of Pinot are still being asked what they have loaded; ask again later"
 _REPLICAS = (
-    "the servers of Pinot may still be loading a new version of the table; without server_admin it is used "
-    "settle_seconds after it came; ask again later"
+    "a server of Pinot may still be loading a new version of the table, which is used settle_seconds after its "
+    "segments were replaced; ask again later"
 )
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,8 @@ class _Watch:
     is_usable: bool = False
     finding: Finding | None = None
     looked_at: float = field(default=float("-inf"))
+    missing_at: float | None = None
+    """When it was last seen that something is not loaded; None: never."""
     looking: Future[Finding] | None = None
 
     def pause(self, now: float) -> float:
@@ -90,8 +92,7 @@ class Settling:
             watch.is_usable = True
             return 0.0
         pause = min(usable_at - now, watch.pause(now))
-        patient_until = watch.first_seen + PATIENCE_SECONDS
-        if now + pause > patient_until or float("inf") > usable_at > patient_until:
+        if now + pause > watch.first_seen + PATIENCE_SECONDS:
             raise DataChanged(finding.problem or _REPLICAS)
         return pause
 
@@ -133,6 +134,8 @@ class Settling:
             if finding.problem and finding != watch.finding:
                 log.warning("table %s: %s %s", table, finding.problem, ", ".join(finding.servers))
             watch.finding, watch.looked_at, watch.looking = finding, time.monotonic(), None
+            if finding.evidence is Evidence.NONE:
+                watch.missing_at = watch.looked_at
         looking.set_result(finding)
         return finding
 
@@ -174,6 +177,9 @@ def _next(before: _Watch | None, state: TableState) -> _Watch:
 
 
 def _known_to_brokers_at(watch: _Watch) -> float:
+    if watch.missing_at is not None:
+        # Brokers learn of a segment only when it is loaded.
+        return watch.missing_at + BROKER_SECONDS
     is_young = abs(time.time() - watch.state.changed_at) < YOUNG_SECONDS
     # Where replaced segments are kept, they may have been replaced just now by others that came long ago.
     is_new = watch.is_change or is_young or not watch.state.is_entire
