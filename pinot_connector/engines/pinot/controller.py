@@ -71,9 +71,11 @@ class Controller:
         self._lock = Lock()
         self._latest: dict[str, _Reading] = {}
         self._present: dict[str, SharedReading[TableState]] = {}
-        loaded: LoadedSegments = LoadedByController(http, self._threads)
+        # Servers that are slow to tell must not hold up questions about other tables.
+        self._loading_threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-loading")
+        loaded: LoadedSegments = LoadedByController(http, self._loading_threads)
         if options.server_admin:
-            loaded = LoadedByServers(http, self._threads, options.server_admin_port)
+            loaded = LoadedByServers(http, self._loading_threads, options.server_admin_port)
         self._settling = Settling(loaded, options.settle_seconds)
         self._described = DescribedSegments(http)
         self._checksummed = ChecksummedSegments(http, self._threads)
@@ -84,6 +86,7 @@ class Controller:
     def close(self) -> None:
         """Give back the threads."""
         self._threads.shutdown()
+        self._loading_threads.shutdown()
 
     def settled_state(self, table: str) -> TableState:
         """Return what a whole answer of the table covers, once queries see it too.
