@@ -6,14 +6,14 @@ import asyncio
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
 from gris.dp.v1 import question_pb2
 
 from gris_cli.examples import find_examples
-from gris_cli.flags import ConnectionFlags, EngineName
+from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName
 from gris_cli.lines import credentials, line_to
 from pinot_connector.blocking import GatewayClient, PrivateClient
 from pinot_connector.budget_calls import BudgetCalls
@@ -170,7 +170,18 @@ class PinotAccess:
         return context
 
 
-def pinot_engine(broker: str, controller: str, access: PinotAccess = PinotAccess()) -> Engine:
+@dataclass(frozen=True)
+class PinotLoading:
+    """How it is told that Pinot's servers have loaded what is new."""
+
+    server_admin: bool = False
+    server_admin_port: int | None = None
+    settle_seconds: float = DEFAULT_SETTLE_SECONDS
+
+
+def pinot_engine(
+    broker: str, controller: str, loading: PinotLoading, access: PinotAccess = PinotAccess()
+) -> Engine:
     """Returns an engine over a Pinot cluster."""
     if not broker or not controller:
         raise typer.BadParameter(
@@ -182,7 +193,11 @@ def pinot_engine(broker: str, controller: str, access: PinotAccess = PinotAccess
         raise typer.BadParameter("this engine needs pip install 'gris-dp[pinot]'") from None
     try:
         return PinotEngine(
-            broker=broker, controller=controller, authorization=access.authorization(), tls=access.tls()
+            broker=broker,
+            controller=controller,
+            authorization=access.authorization(),
+            tls=access.tls(),
+            **asdict(loading),
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
@@ -203,7 +218,10 @@ def _engine(flags: ConnectionFlags) -> Engine:
             access = PinotAccess(
                 flags.pinot_authorization_file, flags.pinot_ca_file, flags.pinot_certificate_file
             )
-            return pinot_engine(flags.pinot_broker, flags.pinot_controller, access)
+            loading = PinotLoading(
+                flags.pinot_server_admin, flags.pinot_server_admin_port, flags.pinot_settle_seconds
+            )
+            return pinot_engine(flags.pinot_broker, flags.pinot_controller, loading, access)
         case EngineName.SPARK:
             return spark_engine(flags.spark, _places(flags))
         case EngineName.DUCKDB:

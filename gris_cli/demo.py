@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from gris_cli.flags import DEFAULT_SPARK, EngineName, JsonFlag, SparkFlag
+from gris_cli.flags import (
+    DEFAULT_SETTLE_SECONDS,
+    DEFAULT_SPARK,
+    EngineName,
+    JsonFlag,
+    PinotServerAdminFlag,
+    PinotServerAdminPortFlag,
+    PinotSettleSecondsFlag,
+    SparkFlag,
+)
 
 
 def demo(  # noqa: PLR0917 - typer calls it by name
@@ -23,11 +32,19 @@ def demo(  # noqa: PLR0917 - typer calls it by name
     pinot_controller: Annotated[
         str, typer.Option(envvar="PINOT_CONTROLLER", metavar="URL", help="Pinot's controller.")
     ] = "",
+    pinot_server_admin: PinotServerAdminFlag = False,
+    pinot_server_admin_port: PinotServerAdminPortFlag = None,
+    pinot_settle_seconds: PinotSettleSecondsFlag = DEFAULT_SETTLE_SECONDS,
     spark: SparkFlag = DEFAULT_SPARK,
     as_json: JsonFlag = False,
 ) -> None:
     """Ask five private questions of real data, one of them twice, and then until a budget refuses."""
-    from gris_cli.connecting import duckdb_engine, pinot_engine, spark_engine  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.connecting import (  # noqa: PLC0415 - `gris --help` should not load gRPC
+        PinotLoading,
+        duckdb_engine,
+        pinot_engine,
+        spark_engine,
+    )
     from gris_cli.examples import find_examples  # noqa: PLC0415
     from gris_cli.failures import EXIT_UNEXPECTED  # noqa: PLC0415
     from gris_cli.tour_printing import JsonReport, TextReport  # noqa: PLC0415
@@ -36,7 +53,8 @@ def demo(  # noqa: PLR0917 - typer calls it by name
     found = find_examples(examples)
     match engine:
         case EngineName.PINOT:
-            data = pinot_engine(pinot_broker, pinot_controller)
+            loading = PinotLoading(pinot_server_admin, pinot_server_admin_port, pinot_settle_seconds)
+            data = pinot_engine(pinot_broker, pinot_controller, loading)
         case EngineName.SPARK:
             data = spark_engine(spark, {table: str(path) for table, path in found.tables.items()})
         case EngineName.DUCKDB:

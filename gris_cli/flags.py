@@ -30,6 +30,31 @@ GatewayFlag = Annotated[
     ),
 ]
 DEFAULT_DP = "localhost:50051"
+PinotServerAdminFlag = Annotated[
+    bool,
+    typer.Option(
+        "--pinot-server-admin",
+        envvar="PINOT_SERVER_ADMIN",
+        help="Ask each of Pinot's servers, by its admin port, whether it has loaded what is new.",
+    ),
+]
+PinotServerAdminPortFlag = Annotated[
+    int | None,
+    typer.Option(
+        envvar="PINOT_SERVER_ADMIN_PORT",
+        metavar="PORT",
+        help="That port, where Pinot does not tell it: of servers that speak TLS alone.",
+    ),
+]
+PinotSettleSecondsFlag = Annotated[
+    float,
+    typer.Option(
+        envvar="PINOT_SETTLE_SECONDS",
+        metavar="SECONDS",
+        help="The longest time that a server of Pinot takes to load a segment.",
+    ),
+]
+DEFAULT_SETTLE_SECONDS = 60.0
 EmbeddedFlag = Annotated[
     bool, typer.Option("--embedded", help="Run both services here, on the example data.")
 ]
@@ -125,6 +150,9 @@ class ConnectionFlags:
             help="The certificate to show to Pinot, with its key.",
         ),
     ] = None
+    pinot_server_admin: PinotServerAdminFlag = False
+    pinot_server_admin_port: PinotServerAdminPortFlag = None
+    pinot_settle_seconds: PinotSettleSecondsFlag = DEFAULT_SETTLE_SECONDS
     embedded: EmbeddedFlag = False
     directory: DirectoryFlag = DEFAULT_DIRECTORY
     examples: ExamplesFlag = None

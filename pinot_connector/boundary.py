@@ -27,6 +27,7 @@ from pinot_connector.errors import (
     OutcomeUnknown,
     PlanExpired,
     RefusedByPolicy,
+    ReleaseNotRecorded,
     ReservationOver,
     ServiceFailed,
     ServiceRefused,
@@ -169,10 +170,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Told], GrisError]] = {
     (Service.BUDGET, "RESERVATION_OVER"): lambda _: ReservationOver(
         Service.BUDGET, "the reservation is over"
     ),
-    # Why is for the operator: that an answer differs from an earlier one would tell something about the data.
-    (Service.BUDGET, "RELEASE_MISMATCH"): lambda _: IntegrityError(
-        "the release could not be recorded; ask the operator"
-    ),
+    (Service.BUDGET, "RELEASE_MISMATCH"): lambda _: ReleaseNotRecorded(),
     (Service.BUDGET, "QUERY_MISMATCH"): lambda _: IntegrityError("the reservation is for another question"),
     (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(
         "the cost is more than was reserved"

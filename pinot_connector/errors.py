@@ -6,6 +6,7 @@
     ├── BudgetExhausted        the budget does not hold the worst case: `shortfalls`
     ├── AccountUnknown         nobody has given this account a budget
     ├── IntegrityError         an answer contradicts the protocol; nothing is shown
+    │   └── ReleaseNotRecorded the ledger holds another release of this question
     ├── ServiceError           a service failed: `service`
     │   ├── ServiceUnavailable it cannot be reached, or said that it had no effect
     │   ├── ServiceFailed      it has a fault of its own
@@ -16,7 +17,7 @@
     └── EngineError            the engine failed
         ├── EngineUnavailable  it cannot be reached, or took too long
         ├── IncompleteAnswer   it answered on part of the data, or in another shape than asked
-        ├── DataChanged        its data changed while the question ran
+        ├── DataChanged        its data changed while the question ran, or are being replaced
         └── EngineRefused      it refused the query, or its configuration is not safe
 
 No message holds SQL, a literal of a question, a count or a statistic of an engine: what a message says may be
@@ -119,6 +120,20 @@ class IntegrityError(GrisError):
     """An answer contradicts the protocol, or cannot be recorded; nothing is shown."""
 
 
+class ReleaseNotRecorded(IntegrityError):
+    """The ledger has recorded another release of this question, as where it was once answered on other data.
+
+    It stays so until the owner of the table declares a new `data_version` in the policy, which makes another question
+    of it. Why it is another release is for the operator: it would tell something about the data.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the release could not be recorded; a new data_version of the table in the policy, which is for its owner "
+            "to declare, lets the question be asked again"
+        )
+
+
 class ServiceError(GrisError):
     """A service failed; `service` is "dp_service", "budget_service" or "gateway"."""
 
@@ -186,7 +201,7 @@ class IncompleteAnswer(EngineError):
 
 
 class DataChanged(EngineError):
-    """The data changed while the question ran; asking again gets an answer on the new data."""
+    """The data changed while the question ran, or are being replaced; asking later gets an answer on the new data."""
 
     code = ErrorCode.UNAVAILABLE
 

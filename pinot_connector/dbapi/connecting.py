@@ -7,6 +7,7 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import TypedDict
 
 from pinot_connector.blocking import GatewayClient, PrivateClient
 from pinot_connector.channels import Timeouts
@@ -20,6 +21,14 @@ from pinot_connector.remote import SYSTEM_TRUST, gateway_address
 QUERY_PATH = "/query/sql"
 
 
+class _Loading(TypedDict):
+    """The options of `PinotEngine` about new versions of a table."""
+
+    server_admin: bool
+    server_admin_port: int | None
+    settle_seconds: float
+
+
 def connect(
     host: str | None = None,
     port: int = 8099,
@@ -30,6 +39,9 @@ def connect(
     username: str | None = None,
     password: str | None = None,
     timeout: float = 30.0,
+    server_admin: bool = False,
+    server_admin_port: int | None = None,
+    settle_seconds: float = 60.0,
     engine: Engine | None = None,
     dp: Address,
     budget: Address,
@@ -49,6 +61,9 @@ def connect(
         username: for HTTP's basic authentication at broker and controller, with `password`.
         password: see `username`.
         timeout: how long one request to Pinot may take, in seconds; `timeouts.engine` bounds all of a question's.
+        server_admin: whether to ask each of Pinot's servers, by its admin port, what it has loaded of a new version.
+        server_admin_port: that port, where Pinot does not tell it: of servers that speak TLS alone.
+        settle_seconds: the longest time that a server of Pinot takes to load a segment.
         engine: instead of all these, an engine that is open; it stays the caller's, who closes it.
         dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
         budget: address of budget_service.
@@ -67,7 +82,13 @@ def connect(
         if engine is None:
             broker = _broker_url(scheme, host or "", port, path)
             authorization = _authorization(username, password)
-            engine = opened.enter_context(closing(_pinot(broker, controller, authorization, timeout)))
+            loading = _Loading(
+                server_admin=server_admin,
+                server_admin_port=server_admin_port,
+                settle_seconds=settle_seconds,
+            )
+            pinot = _pinot(broker, controller, authorization, timeout, loading)
+            engine = opened.enter_context(closing(pinot))
         client = opened.enter_context(
             PrivateClient(
                 dp=dp,
@@ -166,14 +187,24 @@ def _authorization(username: str | None, password: str | None) -> str | None:
     return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
 
 
-def _pinot(broker: str, controller: str | None, authorization: str | None, timeout: float) -> Engine:
+def _pinot(
+    broker: str, controller: str | None, authorization: str | None, timeout: float, loading: _Loading
+) -> Engine:
     if controller is None:
         raise InterfaceError("controller: expected the URL of Pinot's controller")
     with _extra("pinot"):
-        from pinot_connector.engines.pinot import PinotEngine  # noqa: PLC0415 - an extra
+        from pinot_connector.engines.pinot import LoadOptions, PinotEngine  # noqa: PLC0415 - an extra
+    try:
+        LoadOptions(**loading)
+    except ValueError as error:
+        raise InterfaceError(str(error)) from None
     try:
         return PinotEngine(
-            controller=controller, broker=broker, authorization=authorization, timeout_seconds=timeout
+            controller=controller,
+            broker=broker,
+            authorization=authorization,
+            timeout_seconds=timeout,
+            **loading,
         )
     except ValueError as error:
         raise InterfaceError(f"scheme, host, controller: {error}") from None

@@ -81,6 +81,7 @@ _MEANINGS: dict[type[errors.GrisError], type[DatabaseError]] = {
     errors.InvalidQuestion: ProgrammingError,
     errors.RefusedByPolicy: NotSupportedError,
     errors.IntegrityError: InternalError,
+    errors.ReleaseNotRecorded: InternalError,
 }
 
 

@@ -130,6 +130,9 @@ class Pinot(Strict):
     ca_file: str | None = None
     certificate_file: str | None = None
     timeout_seconds: float = Field(default=30.0, gt=0, le=600)
+    server_admin: bool = False
+    server_admin_port: int | None = Field(default=None, ge=1, le=LARGEST_PORT)
+    settle_seconds: float = Field(default=60.0, ge=0, le=86_400)
 
 
 class EngineChoice(Strict):

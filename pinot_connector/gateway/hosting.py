@@ -216,6 +216,9 @@ def _pinot(pinot: Pinot) -> Engine:
             authorization=_authorization(pinot),
             tls=_trust(pinot),
             timeout_seconds=pinot.timeout_seconds,
+            server_admin=pinot.server_admin,
+            server_admin_port=pinot.server_admin_port,
+            settle_seconds=pinot.settle_seconds,
         )
     except ValueError as error:
         raise SecurityError(f"engine.pinot: {error}") from None

@@ -112,6 +112,11 @@ def _service_refused(error: errors.ServiceRefused) -> grpc.Status:
     )(error)
 
 
+def _not_recorded(error: errors.ReleaseNotRecorded) -> grpc.Status:
+    # What to do about it stands in the text, for whoever owns the table.
+    return _logged(grpc.StatusCode.INTERNAL, "INTEGRITY", str(error))(error)
+
+
 def _logged(code: grpc.StatusCode, reason: str, message: str) -> Callable[[Any], grpc.Status]:
     def tell(error: Exception) -> grpc.Status:
         # These texts are written to be shown, and name the part that failed: that is the operator's to know.
@@ -167,7 +172,16 @@ _TELLING: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
             "the question cannot be answered; ask the operator",
         ),
     ),
+    (
+        errors.DataChanged,
+        _logged(
+            grpc.StatusCode.UNAVAILABLE,
+            "UNAVAILABLE",
+            "the data are being replaced; nothing was charged, ask again later",
+        ),
+    ),
     (errors.EngineError, _UNAVAILABLE),
+    (errors.ReleaseNotRecorded, _not_recorded),
     (
         errors.IntegrityError,
         _logged(grpc.StatusCode.INTERNAL, "INTEGRITY", "the answer could not be trusted; ask the operator"),

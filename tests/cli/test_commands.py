@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from gris_cli.__main__ import main
+from pinot_connector.engines.pinot import settling
 from tests.connector.world import World, free_port, new_account
+from tests.pinot.fake import FakePinot, renamed, slow_server
 
 ARTICLES = (
     "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"
 )
+PINOT = ("--engine", "pinot", "--pinot-broker", "http://b", "--pinot-controller", "http://c")
 QUESTION = ("--table", "feedback", "--by", "article_id", "--k", "5")
 
 
@@ -106,6 +109,23 @@ def test_explaining_to_an_account_without_a_budget_is_an_error(
     assert code != 0
 
 
+def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
+    world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment says so, and where: an old version is not answered for, and the text says why."""
+    monkeypatch.setattr(settling, "PATIENCE_SECONDS", 0.1)
+    fake = FakePinot()
+    fake.replies = renamed(fake.replies, "feedback")
+    with fake.serving(), slow_server(fake, "feedback") as port:
+        monkeypatch.setenv("PINOT_BROKER", fake.url)
+        monkeypatch.setenv("PINOT_CONTROLLER", fake.url)
+        monkeypatch.setenv("PINOT_SERVER_ADMIN", "true")
+        monkeypatch.setenv("PINOT_SERVER_ADMIN_PORT", str(port))
+        _, told = _json(capsys, "ask", *QUESTION, *_connection(world), "--engine", "pinot")
+    assert "unavailable" == told["error"]["code"]
+    assert "still loading" in told["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "name"),
     [
@@ -121,6 +141,8 @@ def test_explaining_to_an_account_without_a_budget_is_an_error(
         ((*QUESTION, "--account", "stranger"), 2, "account_unknown"),
         ((*QUESTION, "--account", "poor/analyst"), 4, "budget_exhausted"),
         ((*QUESTION, "--engine", "pinot"), 2, "usage"),
+        ((*QUESTION, *PINOT, "--pinot-settle-seconds", "-1"), 2, "usage"),
+        ((*QUESTION, *PINOT, "--pinot-server-admin-port", "7443"), 2, "usage"),
         ((*QUESTION, "--data", "feedback=/nowhere.parquet"), 2, "usage"),
     ],
 )

@@ -20,11 +20,13 @@ from pinot_connector.errors import (
     OutcomeUnknown,
     PlanExpired,
     RefusedByPolicy,
+    ReleaseNotRecorded,
     ReservationOver,
     ServiceFailed,
     ServiceRefused,
     ServiceUnavailable,
 )
+from pinot_connector.gateway.statuses import told
 
 Code = grpc.StatusCode
 TEXT_OF_A_CRASH = "count was 4711"
@@ -48,7 +50,7 @@ def _error(code: grpc.StatusCode, domain: str = "", reason: str = "", *more: Mes
         (Service.BUDGET, Code.RESOURCE_EXHAUSTED, "BUDGET_EXHAUSTED", BudgetExhausted),
         (Service.BUDGET, Code.NOT_FOUND, "ACCOUNT_UNKNOWN", AccountUnknown),
         (Service.BUDGET, Code.FAILED_PRECONDITION, "RESERVATION_OVER", ReservationOver),
-        (Service.BUDGET, Code.FAILED_PRECONDITION, "RELEASE_MISMATCH", IntegrityError),
+        (Service.BUDGET, Code.FAILED_PRECONDITION, "RELEASE_MISMATCH", ReleaseNotRecorded),
         (Service.BUDGET, Code.INVALID_ARGUMENT, "COST_ABOVE_RESERVATION", IntegrityError),
         (Service.BUDGET, Code.INVALID_ARGUMENT, "REQUEST_ID_REUSED", ServiceRefused),
         (Service.BUDGET, Code.FAILED_PRECONDITION, "UNIT_MISMATCH", ServiceRefused),
@@ -108,7 +110,25 @@ def test_a_policy_that_cannot_be_used_is_named() -> None:
 def test_a_release_that_cannot_be_recorded_tells_nothing_of_the_data() -> None:
     """That the answer is another than the one before would say that the data differ."""
     error = translated(Service.BUDGET, _error(Code.FAILED_PRECONDITION, "gris.budget", "RELEASE_MISMATCH"))
-    assert "the release could not be recorded; ask the operator" == str(error)
+    assert str(error).startswith("the release could not be recorded; ")
+    assert not any(word in str(error) for word in ("differ", "changed", "another", "before", "the data "))
+
+
+def test_a_release_that_cannot_be_recorded_tells_the_owners_way_out() -> None:
+    """Without it an account would be locked out of the question for good, and nobody would know what helps."""
+    error = translated(Service.BUDGET, _error(Code.FAILED_PRECONDITION, "gris.budget", "RELEASE_MISMATCH"))
+    assert "a new data_version of the table in the policy" in str(error)
+    status = told(error)
+    assert (status.code, status.details) == (Code.INTERNAL, str(error))
+
+
+def test_data_that_are_being_replaced_are_told_through_a_gateway() -> None:
+    """It is worth another attempt, and nothing is said of which data."""
+    status = told(
+        DataChanged("the servers of Pinot are still loading a new version of the table; ask again later")
+    )
+    assert Code.UNAVAILABLE == status.code
+    assert "the data are being replaced; nothing was charged, ask again later" == status.details
 
 
 def test_a_refusal_whose_details_cannot_be_read_is_still_a_refusal() -> None:

@@ -40,7 +40,9 @@ def old_pinot() -> Iterator[FakePinot]:
         "/tables/orders": {"OFFLINE": {"tableName": "orders_OFFLINE"}},
         "/tables/orders/schema": {"schemaName": "orders"},
         "/tables/orders/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
+        "/tables/orders/externalview": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
         "/segments/orders": [{"OFFLINE": ["s"]}],
+        "/segments/orders_OFFLINE/metadata": {"s": {"segmentName": "s", "crc": 1, "totalDocs": 7}},
         "/segments/orders_OFFLINE/crc": {"s": "1"},
         "/segments/orders_OFFLINE/s/metadata": {"segment.crc": "1", "segment.total.docs": "7"},
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,10 +19,11 @@ import pytest
 from pinot_connector import dbapi
 from pinot_connector.dbapi import connect, connect_embedded
 from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.engines.pinot import settling
 from pinot_connector.errors import ServiceUnavailable
 from tests.connector.lines import relayed
 from tests.connector.world import BUDGET, COFACTS, POLICY, World, new_account
-from tests.pinot.fake import ANSWER, FakePinot
+from tests.pinot.fake import ANSWER, FakePinot, renamed, slow_server
 
 from .asking import ARTICLES, COHORTS, connected
 
@@ -55,6 +55,16 @@ async def test_nothing_is_asked_before_execute(world: World, engine: DuckDBEngin
         ({"host": "h", "controller": "https://c"}, dbapi.InterfaceError, "scheme, host, controller"),
         ({"host": "h", "controller": "ftp://c", "scheme": "ftp"}, dbapi.InterfaceError, "scheme"),
         ({"host": "", "controller": "http://c"}, dbapi.InterfaceError, "scheme, host, controller"),
+        (
+            {"host": "h", "controller": "http://c", "settle_seconds": -1},
+            dbapi.InterfaceError,
+            "settle_seconds",
+        ),
+        (
+            {"host": "h", "controller": "http://c", "server_admin_port": 1},
+            dbapi.InterfaceError,
+            "server_admin_port",
+        ),
         ({"engine": object(), "account": 5}, dbapi.ProgrammingError, "account"),
         ({"engine": object(), "confidence": 95}, dbapi.ProgrammingError, "confidence"),
     ],
@@ -85,7 +95,7 @@ def fake_pinot() -> Iterator[FakePinot]:
     """A broker and a controller that know a table `feedback` and write down what they are sent."""
     fake = FakePinot()
     answer = json.loads(json.dumps(ANSWER).replace('"d0"', '"cohort"').replace("element", "2019-01"))
-    fake.replies = {re.sub(r"/t\b|/t(?=_)", "/feedback", path): reply for path, reply in fake.replies.items()}
+    fake.replies = renamed(fake.replies, "feedback")
     fake.replies["/behind/a/proxy/query/sql"] = answer
     fake.replies["/tables/feedback"] = {"OFFLINE": {"tableName": "feedback_OFFLINE"}}
     texts = [{"name": name, "dataType": "STRING"} for name in ("cohort", "member_id")]
@@ -112,6 +122,27 @@ def test_path_and_credentials_reach_pinot(world: World, fake_pinot: FakePinot) -
         cursor.execute(COHORTS)
     assert 1 == len(fake_pinot.queries)
     assert {"Basic " + base64.b64encode(b"ana:a pass:word").decode()} == set(fake_pinot.headers)
+
+
+def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
+    world: World, fake_pinot: FakePinot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the connection says so, it is the servers who tell of a new version, and an old one is not answered for."""
+    monkeypatch.setattr(settling, "PATIENCE_SECONDS", 0.1)
+    with slow_server(fake_pinot, "feedback") as port:
+        connection = connect(
+            "127.0.0.1",
+            urlsplit(fake_pinot.url).port or 0,
+            path="/behind/a/proxy/query/sql",
+            controller=fake_pinot.url,
+            server_admin=True,
+            server_admin_port=port,
+            dp=world.dp,
+            budget=world.budget,
+            account=new_account(),
+        )
+        with connection as cursor, pytest.raises(dbapi.OperationalError, match="still loading"):
+            cursor.execute(COHORTS)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.BudgetExhausted: dbapi.BudgetExhaustedError,
     errors.AccountUnknown: dbapi.OperationalError,
     errors.IntegrityError: dbapi.InternalError,
+    errors.ReleaseNotRecorded: dbapi.InternalError,
     errors.ServiceError: dbapi.OperationalError,
     errors.ServiceUnavailable: dbapi.OperationalError,
     errors.ServiceFailed: dbapi.OperationalError,

@@ -123,6 +123,23 @@ def test_a_wrong_configuration_is_named_in_one_line(
             "authorization_file",
         ),
         ("broker: 'http://b:1'", 2, "engine.pinot.controller"),
+        (
+            "broker: 'http://b:1', controller: 'http://c:1', server_admin: true, server_admin_port: 7443",
+            0,
+            "",
+        ),
+        ("broker: 'http://b:1', controller: 'http://c:1', server_admin_port: 7443", 2, "server_admin_port"),
+        (
+            "broker: 'http://b:1', controller: 'http://c:1', server_admin: true, server_admin_port: 0",
+            2,
+            "engine.pinot.server_admin_port",
+        ),
+        ("broker: 'http://b:1', controller: 'http://c:1', settle_seconds: 0", 0, ""),
+        (
+            "broker: 'http://b:1', controller: 'http://c:1', settle_seconds: -1",
+            2,
+            "engine.pinot.settle_seconds",
+        ),
         ("broker: 'http://b:70000', controller: 'http://c:1'", 2, "engine.pinot.broker"),
         ("broker: 'http://b:1', controller: 'http://c:65536'", 2, "engine.pinot.controller"),
     ],

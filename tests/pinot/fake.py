@@ -2,9 +2,10 @@
 
 import itertools
 import json
+import re
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -24,6 +25,53 @@ ANSWER = {
     "numSegmentsQueried": 1,
     "totalDocs": 7,
 }
+
+
+def told(segments: Mapping[str, str], **fields: str) -> dict[str, Any]:
+    """Return what a controller tells of the table `t` whose segments have these checksums, and seven rows each.
+
+    That they are loaded is for `loaded` to say.
+    """
+    described = {
+        name: {"segment.crc": crc, "segment.total.docs": "7"}
+        | {key.replace("_", "."): fields[key] for key in fields}
+        for name, crc in segments.items()
+    }
+    on_server = {"OFFLINE": {name: {"server": "ONLINE"} for name in segments}, "REALTIME": None}
+    return {
+        "/tables/t/idealstate": on_server,
+        "/tables/t/externalview": on_server,
+        "/segments/t": [{"OFFLINE": [*segments]}],
+        "/segments/t_OFFLINE/crc": dict(segments),
+        "/segments/t_OFFLINE/zkmetadata": described,
+        **{f"/segments/t_OFFLINE/{name}/metadata": each for name, each in described.items()},
+    }
+
+
+def loaded(segments: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a controller tells of what the servers have loaded."""
+    return {
+        "/segments/t_OFFLINE/metadata": {
+            name: {"segmentName": name, "crc": int(crc), "totalDocs": 7} for name, crc in segments.items()
+        }
+    }
+
+
+def renamed(replies: Mapping[str, Any], table: str) -> dict[str, Any]:
+    """Return what is told of the table `t` as what is told of another one."""
+    return {re.sub(r"/t\b|/t(?=_)", f"/{table}", path): reply for path, reply in replies.items()}
+
+
+@contextmanager
+def slow_server(fake: "FakePinot", table: str) -> Iterator[int]:
+    """Have the only server of a table tell by its admin port that it still has an old segment; give that port.
+
+    Its port is not told by the controller, which knows nothing of what is loaded either.
+    """
+    with FakePinot().serving() as server:
+        server.replies = {f"/tables/{table}_OFFLINE/segments/crc": {"s": "7"}}
+        fake.replies["/instances/server"] = {"hostName": "127.0.0.1", "adminPort": -1}
+        yield int(server.url.rpartition(":")[2])
 
 
 class FakePinot:
@@ -56,10 +104,8 @@ class FakePinot:
             "/cluster/configs": {},
             "/tables/t": {"OFFLINE": {"tableName": "t_OFFLINE"}},
             "/tables/t/schema": {"dimensionFieldSpecs": [{"name": "d", "dataType": "STRING"}]},
-            "/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}}, "REALTIME": None},
-            "/segments/t": [{"OFFLINE": ["s"]}],
-            "/segments/t_OFFLINE/crc": {"s": "1"},
-            "/segments/t_OFFLINE/s/metadata": {"segment.crc": "1", "segment.total.docs": "7"},
+            **told({"s": "1"}),
+            **loaded({"s": "1"}),
         }
         handler = type("Handler", (_Handler,), {"pinot": self})
         self._server = _Server(("127.0.0.1", 0), handler)

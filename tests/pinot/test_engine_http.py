@@ -11,7 +11,7 @@ import pytest
 from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot import PinotEngine, controller
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
-from tests.pinot.fake import QUERY, FakePinot
+from tests.pinot.fake import QUERY, FakePinot, loaded, told
 from tests.pinot.queries import confirmed
 
 
@@ -108,11 +108,7 @@ def test_a_slow_broker_is_unavailable(pinot: FakePinot, engine: PinotEngine) -> 
 
 def test_a_table_that_changes_during_the_query_is_noticed(pinot: FakePinot, engine: PinotEngine) -> None:
     """The version is read again after the answer has come."""
-    changed = {
-        "/segments/t_OFFLINE/crc": {"s": "2"},
-        "/segments/t_OFFLINE/s/metadata": {"segment.crc": "2", "segment.total.docs": "7"},
-    }
-    pinot.before_answer = lambda: pinot.replies.update(changed)
+    pinot.before_answer = lambda: pinot.replies.update(told({"s": "2"}))
     with pytest.raises(DataChanged):
         ask(engine)
 
@@ -122,36 +118,34 @@ def test_the_controller_is_read_once_for_a_question_that_finds_the_data_as_they_
 ) -> None:
     """What one answer was compared with is what the next question begins with; a change is found by its answer."""
     ask(engine)
-    read_before = pinot.paths.count("/segments/t_OFFLINE/crc")
+    read_before = pinot.paths.count("/segments/t_OFFLINE/zkmetadata")
     ask(engine)
-    assert 1 == pinot.paths.count("/segments/t_OFFLINE/crc") - read_before
-    pinot.replies["/segments/t_OFFLINE/crc"] = {"s": "2"}
-    pinot.replies["/segments/t_OFFLINE/s/metadata"] = {"segment.crc": "2", "segment.total.docs": "7"}
+    assert 1 == pinot.paths.count("/segments/t_OFFLINE/zkmetadata") - read_before
+    pinot.replies |= told({"s": "2"}) | loaded({"s": "2"})
     with pytest.raises(DataChanged):
         ask(engine)
     assert ask(engine) == [5]
 
 
-def test_an_answer_is_confirmed_by_the_checksums_alone_where_no_segment_is_left_out(
-    pinot: FakePinot, engine: PinotEngine
+@pytest.mark.parametrize(
+    ("version", "path"), [("0.11.0", "crc"), ("1.0.0", "zkmetadata"), ("1.5.1", "zkmetadata")]
+)
+def test_an_answer_is_confirmed_by_the_list_of_segments_alone_where_none_is_left_out(
+    pinot: FakePinot, engine: PinotEngine, version: str, path: str
 ) -> None:
-    """One request a question; everything else that is known of a table changes only together with them."""
+    """One request a question; everything else that is known of a table changes only together with it."""
+    pinot.replies["/version"] = {"pinot-controller": version}
     ask(engine)
     pinot.paths.clear()
     assert ask(engine) == [5]
-    assert pinot.paths == ["/query/sql", "/segments/t_OFFLINE/crc"]
+    assert pinot.paths == ["/query/sql", f"/segments/t_OFFLINE/{path}"]
 
 
 def test_all_is_read_after_every_answer_while_replaced_segments_are_kept(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
     """Which of two sets of segments is served may change while every checksum stays."""
-    other = {"segment.crc": "2", "segment.total.docs": "7"}
-    pinot.replies |= {
-        "/segments/t_OFFLINE/crc": {"s": "1", "new": "2"},
-        "/segments/t_OFFLINE/new/metadata": other,
-        "/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}, "new": {"server": "ONLINE"}}},
-    }
+    pinot.replies |= told({"s": "1", "new": "2"}) | {"/segments/t": [{"OFFLINE": ["s"]}]}
     assert ask(engine) == [5]
     pinot.before_answer = lambda: pinot.replies.update({"/segments/t": [{"OFFLINE": ["new"]}]})
     with pytest.raises(DataChanged):
@@ -162,12 +156,7 @@ def test_a_segment_that_is_switched_off_during_the_query_is_noticed(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
     """Its checksum stays, and the answer covers one segment less: all is read again, and the version is another."""
-    pinot.replies |= {
-        "/segments/t": [{"OFFLINE": ["s", "x"]}],
-        "/segments/t_OFFLINE/crc": {"s": "1", "x": "2"},
-        "/segments/t_OFFLINE/x/metadata": {"segment.crc": "2", "segment.total.docs": "9"},
-        "/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}, "x": {"server": "ONLINE"}}},
-    }
+    pinot.replies |= told({"s": "1", "x": "2"}) | loaded({"s": "1", "x": "2"})
     with pytest.raises(IncompleteAnswer):
         ask(engine)
     off = {"/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}, "x": {"server": "OFFLINE"}}}}
@@ -179,12 +168,7 @@ def test_a_segment_that_is_switched_off_during_the_query_is_noticed(
 
 def test_a_young_version_is_given_only_when_queries_see_it_too(pinot: FakePinot, engine: PinotEngine) -> None:
     """The controller runs ahead: a segment replaced just now would answer with its old rows under the new version."""
-    described = {
-        "segment.crc": "1",
-        "segment.total.docs": "7",
-        "segment.refresh.time": str(int(time.time() * 1000)),
-    }
-    pinot.replies["/segments/t_OFFLINE/s/metadata"] = described
+    pinot.replies |= told({"s": "1"}, segment_refresh_time=str(int(time.time() * 1000)))
     started = time.monotonic()
     engine.data_version("t")
     assert time.monotonic() - started > 1
@@ -200,9 +184,13 @@ def test_an_old_version_is_given_at_once(engine: PinotEngine) -> None:
     assert time.monotonic() - started < 1
 
 
-def test_a_segment_without_a_checksum_is_still_being_loaded(pinot: FakePinot, engine: PinotEngine) -> None:
+@pytest.mark.parametrize("version", ["0.11.0", "1.5.1"])
+def test_a_segment_without_a_checksum_is_still_being_loaded(
+    pinot: FakePinot, engine: PinotEngine, version: str
+) -> None:
     """A table has no version while the controller does not know all of it."""
-    pinot.replies["/segments/t_OFFLINE/crc"] = {}
+    pinot.replies["/version"] = {"pinot-controller": version}
+    pinot.replies |= {"/segments/t_OFFLINE/crc": {}, "/segments/t_OFFLINE/zkmetadata": {"s": {}}}
     with pytest.raises(DataChanged):
         engine.data_version("t")
 
@@ -212,11 +200,9 @@ def test_a_table_that_was_made_again_under_old_checksums_is_noticed(
 ) -> None:
     """The controller goes on giving the checksums of segments that are gone: about each one it is asked in turn."""
     monkeypatch.setattr(controller, "RECENT_SECONDS", 0.0)
-    pinot.replies["/tables/t/idealstate"]["OFFLINE"]["r"] = {"server": "ONLINE"}
-    pinot.replies["/segments/t"] = [{"OFFLINE": ["s", "r"]}]
-    pinot.replies["/segments/t_OFFLINE/crc"] = {"s": "1", "r": "1"}
+    pinot.replies["/version"] = {"pinot-controller": "0.11.0"}
+    pinot.replies |= told({"s": "1", "r": "1"}) | loaded({"s": "1", "r": "1"})
     sound = pinot.replies["/segments/t_OFFLINE/s/metadata"]
-    pinot.replies["/segments/t_OFFLINE/r/metadata"] = sound
     version = engine.data_version("t")
     pinot.replies["/segments/t_OFFLINE/r/metadata"] = sound | {"segment.crc": "2"}
     found = []
@@ -228,24 +214,36 @@ def test_a_table_that_was_made_again_under_old_checksums_is_noticed(
 
 def test_a_segment_that_should_not_be_online_is_not_waited_for(pinot: FakePinot, engine: PinotEngine) -> None:
     """A segment that is meant to be offline belongs to no whole answer."""
+    pinot.replies |= told({"s": "1", "x": "2"})
     pinot.replies["/tables/t/idealstate"] = {
         "OFFLINE": {"s": {"server": "ONLINE"}, "x": {"server": "OFFLINE"}}
     }
-    pinot.replies["/segments/t"] = [{"OFFLINE": ["s", "x"]}]
     assert ask(engine) == [5]
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/version", "/cluster/configs", "/tables/t/idealstate", "/segments/t", "/segments/t_OFFLINE/s/metadata"],
+    ("version", "path"),
+    [
+        ("1.5.1", "/version"),
+        ("1.5.1", "/cluster/configs"),
+        ("1.5.1", "/tables/t/idealstate"),
+        ("1.5.1", "/tables/t/externalview"),
+        ("1.5.1", "/segments/t"),
+        ("1.5.1", "/segments/t_OFFLINE/zkmetadata"),
+        ("1.5.1", "/segments/t_OFFLINE/metadata"),
+        ("0.11.0", "/segments/t_OFFLINE/crc"),
+        ("0.11.0", "/segments/t_OFFLINE/s/metadata"),
+        ("0.11.0", "/segments/t_OFFLINE/metadata"),
+    ],
 )
 @pytest.mark.parametrize(
     "reply", [b"<html>secret</html>", b'["secret"]', b"7"], ids=["html", "list", "number"]
 )
 def test_a_controller_that_talks_nonsense_is_not_trusted(
-    pinot: FakePinot, engine: PinotEngine, path: str, reply: bytes
+    pinot: FakePinot, engine: PinotEngine, version: str, path: str, reply: bytes
 ) -> None:
     """Whatever a controller or a proxy before it says, there is an engine's error and not another."""
+    pinot.replies["/version"] = {"pinot-controller": version}
     pinot.replies[path] = reply
     with pytest.raises((EngineUnavailable, EngineRefused)) as caught:
         ask(engine)

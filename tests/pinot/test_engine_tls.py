@@ -57,6 +57,30 @@ def test_a_cluster_behind_mutual_tls_is_asked(
     assert {CREDENTIALS} == set(pinot.headers)
 
 
+def test_the_servers_are_shown_certificate_and_token_too(pinot: FakePinot, authority: trustme.CA) -> None:
+    """They are asked by the controller's scheme, on their port that speaks TLS, which Pinot does not tell."""
+    tls = ssl.create_default_context()
+    authority.configure_trust(tls)
+    authority.issue_cert("app").configure_cert(tls)
+    pinot.replies["/instances/server"] = {"hostName": "127.0.0.1", "adminPort": 1}
+    pinot.replies["/tables/t_OFFLINE/segments/crc"] = {"s": "1"}
+    port = int(pinot.url.rpartition(":")[2])
+    engine = PinotEngine(
+        controller=pinot.url,
+        broker=pinot.url,
+        authorization=CREDENTIALS,
+        tls=tls,
+        server_admin=True,
+        server_admin_port=port,
+    )
+    try:
+        assert confirmed(engine, QUERY).counts == [5]
+    finally:
+        engine.close()
+    assert "/tables/t_OFFLINE/segments/crc" in pinot.paths
+    assert {CREDENTIALS} == set(pinot.headers)
+
+
 def test_an_unknown_authority_is_not_trusted(pinot: FakePinot) -> None:
     """The token goes to nobody whose certificate cannot be checked."""
     with pytest.raises(EngineUnavailable):

@@ -18,7 +18,13 @@ CONSUMING = {"r": {"server": "CONSUMING"}}
 def pinot() -> Iterator[FakePinot]:
     """A fake Pinot whose table `t` has an offline part with seven rows, and a real-time part beside it."""
     with FakePinot().serving() as fake:
-        for path in ("/tables/{}", "/tables/{}/schema", "/tables/{}/idealstate", "/segments/{}"):
+        for path in (
+            "/tables/{}",
+            "/tables/{}/schema",
+            "/tables/{}/idealstate",
+            "/segments/{}",
+            "/tables/{}/externalview",
+        ):
             fake.replies[path.format("t_OFFLINE")] = fake.replies[path.format("t")]
         # Under its plain name the controller tells of both parts, under a name with a type of that part alone.
         real_time = {"REALTIME": {"tableName": "t_REALTIME"}}
@@ -50,8 +56,9 @@ def test_nothing_but_the_offline_part_is_asked_about(pinot: FakePinot, engine: P
         "/tables/t_OFFLINE/schema",
         "/tables/t_OFFLINE/idealstate",
         "/segments/t_OFFLINE",
-        "/segments/t_OFFLINE/crc",
-        "/segments/t_OFFLINE/s/metadata",
+        "/segments/t_OFFLINE/zkmetadata",
+        "/tables/t_OFFLINE/externalview",
+        "/segments/t_OFFLINE/metadata",
     }
 
 
@@ -61,8 +68,9 @@ def test_a_bucket_that_is_moved_in_during_the_query_is_noticed(pinot: FakePinot,
     moved = {
         "/tables/t_OFFLINE/idealstate": {"OFFLINE": both, "REALTIME": None},
         "/segments/t_OFFLINE": [{"OFFLINE": ["s", "moved"]}],
-        "/segments/t_OFFLINE/crc": {"s": "1", "moved": "2"},
-        "/segments/t_OFFLINE/moved/metadata": {"segment.crc": "2", "segment.total.docs": "3"},
+        "/segments/t_OFFLINE/zkmetadata": {
+            name: {"segment.crc": "1", "segment.total.docs": "7"} for name in ("s", "moved")
+        },
     }
     pinot.before_answer = lambda: pinot.replies.update(moved)
     with pytest.raises(DataChanged):

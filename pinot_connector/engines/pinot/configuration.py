@@ -20,6 +20,9 @@ OLDEST_VERSION = (0, 11)
 OLDEST_MULTISTAGE_VERSION = (1, 0)
 """Before, the multi-stage engine was a preview, in which a query inside a query does not work."""
 
+OLDEST_SEGMENT_LIST = (1, 0)
+"""Before, the controller lists checksums that it remembers, and describes one segment at a time."""
+
 LONGEST_TEXT = 1024
 """No answer holds longer texts: one member's long text must not decide what becomes of a question."""
 
@@ -49,6 +52,11 @@ def require_multistage_version(components: Mapping[str, str]) -> None:
             f"Pinot {_said(version)} cannot answer the measure events where the policy clips it: "
             f"that needs the multi-stage engine of Pinot {_said(OLDEST_MULTISTAGE_VERSION)} or later"
         )
+
+
+def lists_segments(components: Mapping[str, str]) -> bool:
+    """Tell whether this Pinot has one request that tells of all segments what should be loaded (`zkmetadata`)."""
+    return _version(components) >= OLDEST_SEGMENT_LIST
 
 
 def _version(components: Mapping[str, str]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""HTTP to Pinot's controller, over connections that are kept.
+"""HTTP to Pinot's controller, and to its servers' admin ports, over connections that are kept.
 
 httpcore is what httpx is built on. Without httpx a request, of which each question makes one, costs half the CPU.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -17,6 +18,10 @@ import httpcore
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 
 CONNECT_SECONDS = 5.0
+
+UNUSABLE = "Pinot's controller gave an answer that cannot be used"
+"""What is said of an answer that is malformed, or none."""
+
 _IDLE_SECONDS = 5.0
 _MOST_CONNECTIONS = 100
 _MOST_IDLE_CONNECTIONS = 32
@@ -72,12 +77,17 @@ class ControllerHttp:
             keepalive_expiry=_IDLE_SECONDS,
         )
 
+    @property
+    def scheme(self) -> str:
+        """How the controller is reached: "http" or "https"."""
+        return self._address[0]
+
     def close(self) -> None:
         """Give back the connections. Closing twice is allowed."""
         self._pool.close()
 
     def get(self, path: str) -> Reply:
-        """Return the answer to a GET of a path, which begins with a slash and is quoted.
+        """Return the controller's answer to a GET of a path, which begins with a slash and is quoted.
 
         Its status may be any but those of callers who are not admitted.
 
@@ -85,22 +95,54 @@ class ControllerHttp:
             EngineUnavailable: nobody answers, or not in time.
             EngineRefused: our credentials are not accepted.
         """
+        scheme, host, port = self._address
+        url = httpcore.URL(scheme=scheme, host=host, port=port, target=self._path + path)
+        return self._get(url, self._headers, self._timeouts, "Pinot's controller")
+
+    def read(self, path: str) -> Reply:
+        """Return the controller's answer about a table, if it is one of success.
+
+        Raises:
+            EngineUnavailable: as for `get`, or the controller failed.
+            EngineRefused: as for `get`, or there is no such table.
+        """
+        reply = self.get(path)
+        if reply.status == HTTPStatus.NOT_FOUND:
+            raise EngineRefused("Pinot has no such table")
+        if not reply.is_success:
+            raise EngineUnavailable(UNUSABLE)
+        return reply
+
+    def get_elsewhere(self, place: SplitResult, path: str, who: str, timeout_seconds: float) -> Reply:
+        """Return the answer of another part of the same cluster, which is shown the same credentials.
+
+        Args:
+            place: its URL, of the controller's scheme and with a port.
+            path: as for `get`.
+            who: its name in errors.
+            timeout_seconds: how long it may take; never longer than the controller may.
+
+        Raises:
+            EngineUnavailable: nobody answers, or not in time.
+            EngineRefused: our credentials are not accepted.
+        """
+        url = httpcore.URL(scheme=place.scheme, host=place.hostname or "", port=place.port, target=path)
+        waits = {name: min(wait, timeout_seconds) for name, wait in self._timeouts["timeout"].items()}
+        return self._get(url, self._headers | {"Host": place.netloc}, {"timeout": waits}, who)
+
+    def _get(
+        self, url: httpcore.URL, headers: Mapping[str, str], timeouts: Mapping[str, Any], who: str
+    ) -> Reply:
         problem = "cannot be reached"
         try:
-            response = self._pool.request(
-                "GET", self._url(path), headers=[*self._headers.items()], extensions=self._timeouts
-            )
+            response = self._pool.request("GET", url, headers=[*headers.items()], extensions={**timeouts})
         except httpcore.TimeoutException:
             problem = "did not answer in time"
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError, ValueError):
             pass
         else:
             if response.status in _NOT_ADMITTED:
-                raise EngineRefused("Pinot's controller does not accept our credentials")
+                raise EngineRefused(f"{who} does not accept our credentials")
             return Reply(response.status, response.content)
         # Raised here and not where it was caught: the foreign errors hold the request.
-        raise EngineUnavailable(f"Pinot's controller {problem}")
-
-    def _url(self, path: str) -> httpcore.URL:
-        scheme, host, port = self._address
-        return httpcore.URL(scheme=scheme, host=host, port=port, target=self._path + path)
+        raise EngineUnavailable(f"{who} {problem}")

@@ -13,6 +13,7 @@ from pinot_connector.engines.pinot.broker import Broker, Deadline
 from pinot_connector.engines.pinot.controller import Controller
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
 from pinot_connector.engines.pinot.limit import MOST_BROKERS, LimitsInForce, explained_query
+from pinot_connector.engines.pinot.loaded import DEFAULT_SETTLE_SECONDS, LoadOptions
 from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
 from pinot_connector.engines.pinot.state import TableState
 from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
@@ -40,6 +41,9 @@ class PinotEngine:
         authorization: str | None = None,
         tls: ssl.SSLContext | None = None,
         timeout_seconds: float = 30.0,
+        server_admin: bool = False,
+        server_admin_port: int | None = None,
+        settle_seconds: float = DEFAULT_SETTLE_SECONDS,
     ) -> None:
         """Connects to nothing yet.
 
@@ -51,10 +55,17 @@ class PinotEngine:
                 it; None: the authorities that this machine trusts, and no certificate.
             timeout_seconds: how long a query may take, with a second try if a server of Pinot was lost meanwhile; the
                 same for a request to the controller. It goes before the time-outs of table and broker.
+            server_admin: whether to ask each server by its admin port what it has loaded of a new version; they are
+                shown the same credentials, and the scheme is the controller's.
+            server_admin_port: that port where the servers do not tell it, as those do that speak TLS alone.
+            settle_seconds: the longest time that a server takes to load a segment: how long a new version with replicas
+                is waited for where the servers are not asked themselves.
 
         Raises:
-            ValueError: the URLs are not both http:// or both https://, or `tls` is given for http:// URLs.
+            ValueError: the URLs are not both http:// or both https://, `tls` is given for http:// URLs, or the port or
+                the seconds are out of range.
         """
+        options = LoadOptions(server_admin, server_admin_port, settle_seconds)
         roles = {"controller": urlsplit(controller), "broker": urlsplit(broker)}
         schemes = {url.scheme for url in roles.values()}
         if tls is not None and schemes != {"https"}:
@@ -68,7 +79,7 @@ class PinotEngine:
             tls=tls,
             timeout_seconds=timeout_seconds,
         )
-        self._controller = Controller(self._controller_http)
+        self._controller = Controller(self._controller_http, options)
         self._broker = Broker(roles["broker"], authorization=authorization, tls=tls)
         self._limits = LimitsInForce()
         self._timeout_seconds = timeout_seconds
@@ -81,7 +92,7 @@ class PinotEngine:
         Raises:
             EngineUnavailable: the controller cannot be reached, or took too long.
             EngineRefused: there is no such table, or its configuration makes counts inexact.
-            DataChanged: the table is being loaded.
+            DataChanged: the table is being loaded, or its servers have not loaded a new version yet.
         """
         self._controller.require_exact_counts(table)
         return self._controller.settled_state(table).data_version

@@ -11,18 +11,37 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Segment:
-    """One segment as the controller describes it; times are in seconds since 1970."""
+    """One segment as the controller describes it; times are in seconds since 1970.
+
+    `replaced_at` is when another segment was last replaced by this one, under its name; 0: never.
+    """
 
     crc: str
     documents: int
     changed_at: float
+    replaced_at: float = 0.0
+
+    @classmethod
+    def described(cls, fields: Mapping[str, str]) -> Segment:
+        """Read the controller's description of a segment.
+
+        Raises:
+            KeyError: a field is missing.
+            ValueError: a number is none.
+        """
+        pushed, refreshed = (
+            max(int(fields.get(f"segment.{event}.time") or 0), 0) / 1000 for event in ("push", "refresh")
+        )
+        documents = int(fields["segment.total.docs"])
+        return cls(str(fields["segment.crc"]), documents, max(pushed, refreshed), refreshed)
 
 
 @dataclass(frozen=True)
 class TableState:
-    """The segments that a whole answer covers."""
+    """The segments that a whole answer covers; `is_entire`: the controller keeps no others of this table."""
 
     segments: Mapping[str, Segment]
+    is_entire: bool = True
 
     @cached_property
     def data_version(self) -> str:
@@ -44,3 +63,15 @@ class TableState:
     def changed_at(self) -> float:
         """When the youngest segment was made or replaced."""
         return max((segment.changed_at for segment in self.segments.values()), default=0.0)
+
+    @property
+    def replaced_at(self) -> float:
+        """When a segment was last replaced by another of its name; 0: never."""
+        return max((segment.replaced_at for segment in self.segments.values()), default=0.0)
+
+    def replaces(self, earlier: TableState) -> bool:
+        """Tell whether a segment has another content than the one of its name had in an earlier state."""
+        return any(
+            name in earlier.segments and earlier.segments[name].crc != segment.crc
+            for name, segment in self.segments.items()
+        )
