@@ -26,15 +26,22 @@ class Bound(StrEnum):
     ZCDP = "zcdp"
 
 
+LARGEST_RHO = 10**24
+"""No publication costs more; sums of 100,000 of them stay within what zCDP is converted for."""
+
+
 @dataclass(frozen=True)
 class PublishedDomain:
-    """What one publication of a domain costs whoever sees it: it is delta-approximate rho-zCDP."""
+    """What one publication of a domain costs whoever sees it: it is delta-approximate rho-zCDP.
+
+    Raises ValueError, naming the argument, unless 0 < rho <= 10^24 and 0 < delta < 1.
+    """
 
     rho: Fraction
     delta: Fraction
 
     def __post_init__(self) -> None:
-        require_epsilon("rho", self.rho)
+        require_epsilon("rho", self.rho, at_most=LARGEST_RHO)
         require_probability("delta", self.delta)
 
 
