@@ -125,10 +125,10 @@ class _Worth:
             dp_pb2.ComposedEpsilon(bound=_BOUNDS[each.bound], epsilon=each.epsilon) for each in self.found
         ]
 
-    def message(self) -> dp_pb2.SharedGuarantee:
+    def message(self) -> dp_pb2.BudgetWorth:
         """Return the guarantee of a shared budget."""
         best = self.best
-        return dp_pb2.SharedGuarantee(
+        return dp_pb2.BudgetWorth(
             epsilon=best.epsilon,
             delta=best.delta,
             bound=_BOUNDS[best.bound],

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gris_cli.__main__ import main
+from tests.dp.publishing import domain_file, policy_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policy.yaml"
 POLICY = """\
@@ -142,3 +143,15 @@ def test_what_drives_a_terminal_is_not_repeated(written: Path, capsys: pytest.Ca
     written.write_text(POLICY.replace("member: m", 'member: "\\e[31m"'))
     assert main(["policy", "check", str(written)]) == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_what_was_published_is_told_with_its_price(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It counts towards every guarantee."""
+    policy = policy_of(tmp_path, domain_file("one", "1/10", "1e-9"))
+    assert main(["policy", "check", str(policy)]) == 0
+    assert "published at rho 0.1, delta 1e-09" in " ".join(capsys.readouterr().out.split())
+    assert main(["policy", "check", str(policy), "--json"]) == 0
+    (column,) = json.loads(capsys.readouterr().out)["tables"][0]["columns"]
+    assert {"rho": "1/10", "delta": "1/1000000000"} == column["published"]

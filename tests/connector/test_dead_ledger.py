@@ -79,7 +79,7 @@ async def losing(address: str) -> AsyncIterator[tuple[Proxy, BudgetCalls, Budget
 async def charged(calls: BudgetCalls, reservation_id: str) -> Charge:
     """Settle a reservation in full."""
     ids = {"reservation_id": reservation_id, "release_id": "release", "query_id": "query"}
-    return await calls.charge(COST, **ids, charge_ticket=b"")
+    return await calls.charge(COST, **ids, charge_ticket=b"", policy_statement="")
 
 
 @contextmanager

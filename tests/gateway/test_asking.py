@@ -14,9 +14,10 @@ from gris.budget.v1 import budget_pb2
 from gris.dp.v1 import question_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, GatewayClient
+from pinot_connector import AsyncGatewayClient, AsyncPrivateClient, Credentials, Endpoint, GatewayClient
 from pinot_connector.budgets import shares_of
 from pinot_connector.dbapi import connect_gateway
+from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
@@ -24,6 +25,7 @@ from pinot_connector.errors import (
     RefusedByPolicy,
     ServiceRefused,
 )
+from pinot_connector.guarantees import PublishedDomain, Sharing
 from pinot_connector.questions import sql_question, structured_question
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.serving.pki import email, uri
@@ -317,3 +319,41 @@ async def test_whoever_reaches_the_gateway_may_ask_whether_it_lives(gateway: Gat
             health_pb2.HealthCheckRequest(service="gris.app.v1.PrivateQueryService"), timeout=5
         )
     assert health_pb2.HealthCheckResponse.SERVING == answer.status
+
+
+async def test_what_is_promised_is_told_with_the_shared_budget(gateway: GatewayWorld) -> None:
+    """The same as the connector tells, of the caller's own account or one below it, and of no other."""
+    credentials = gateway.analyst("promised")
+    own = ("app", "acme", "promised")
+    more = [PublishedDomain("0.1", "1e-9")]
+    async with asking(gateway, credentials) as client:
+        told = await client.guarantee()
+        with_more = await client.guarantee(domains=more)
+        with pytest.raises(InvalidQuestion, match=r"domains\[0\]\.delta"):
+            await client.guarantee(domains=[PublishedDomain("0.1", "2")])
+    async with AsyncPrivateClient(
+        dp=gateway.dp, budget=gateway.budget, account=own, engine=DuckDBEngine({})
+    ) as trusted:
+        assert await trusted.guarantee() == told
+        assert await trusted.guarantee(domains=more) == with_more
+    assert (own, Sharing.COSTS) == (told.own.path, told.sharing)
+    assert told.shared is not None
+    assert (("app",), 1_000_000) == (told.shared.path, told.shared.limit and told.shared.limit.information)
+    assert with_more.epsilon > told.epsilon
+    async with asking(gateway, credentials, account="app/acme/promised/notebook") as client:
+        assert ((*own, "notebook"), ("app",)) == (
+            (below := await client.guarantee()).own.path,
+            below.holds.path,
+        )
+    async with asking(gateway, credentials, account="app/acme/bob") as client:
+        with pytest.raises(ServiceRefused, match="ACCOUNT_OUT_OF_REACH"):
+            await client.guarantee()
+    poor = gateway.authority.client(email("poor@example.org"), file="poor-promised")
+    await asyncio.to_thread(_promised_alone, gateway, poor)
+
+
+def _promised_alone(gateway: GatewayWorld, credentials: Credentials) -> None:
+    """Without a level above there is nothing shared, and the blocking client tells the same."""
+    with GatewayClient(Endpoint(gateway.address, credentials)) as client:
+        told = client.guarantee()
+    assert (Sharing.NONE, None, ("poor", "one")) == (told.sharing, told.shared, told.holds.path)

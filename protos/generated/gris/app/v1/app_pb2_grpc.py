@@ -62,6 +62,11 @@ class PrivateQueryServiceStub(object):
                 request_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetRemainingRequest.SerializeToString,
                 response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetRemainingResponse.FromString,
                 _registered_method=True)
+        self.GetGuarantee = channel.unary_unary(
+                '/gris.app.v1.PrivateQueryService/GetGuarantee',
+                request_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeRequest.SerializeToString,
+                response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeResponse.FromString,
+                _registered_method=True)
         self.GetCatalog = channel.unary_unary(
                 '/gris.app.v1.PrivateQueryService/GetCatalog',
                 request_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetCatalogRequest.SerializeToString,
@@ -113,6 +118,13 @@ class PrivateQueryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetGuarantee(self, request, context):
+        """Tells how private all is that an account is shown.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetCatalog(self, request, context):
         """Tells what may be asked, page by page. If the policy changes between two pages the next one is FAILED_PRECONDITION
         with reason CATALOG_CHANGED: begin again.
@@ -145,6 +157,11 @@ def add_PrivateQueryServiceServicer_to_server(servicer, server):
                     servicer.GetRemaining,
                     request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetRemainingRequest.FromString,
                     response_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetRemainingResponse.SerializeToString,
+            ),
+            'GetGuarantee': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetGuarantee,
+                    request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeRequest.FromString,
+                    response_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeResponse.SerializeToString,
             ),
             'GetCatalog': grpc.unary_unary_rpc_method_handler(
                     servicer.GetCatalog,
@@ -251,6 +268,33 @@ class PrivateQueryService(object):
             '/gris.app.v1.PrivateQueryService/GetRemaining',
             gris_dot_app_dot_v1_dot_app__pb2.GetRemainingRequest.SerializeToString,
             gris_dot_app_dot_v1_dot_app__pb2.GetRemainingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetGuarantee(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.app.v1.PrivateQueryService/GetGuarantee',
+            gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeRequest.SerializeToString,
+            gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -56,6 +56,12 @@ class PrivateQueryServiceStub:
     ]
     """Tells what is left of a budget."""
 
+    GetGuarantee: grpc.UnaryUnaryMultiCallable[
+        gris.app.v1.app_pb2.GetGuaranteeRequest,
+        gris.app.v1.app_pb2.GetGuaranteeResponse,
+    ]
+    """Tells how private all is that an account is shown."""
+
     GetCatalog: grpc.UnaryUnaryMultiCallable[
         gris.app.v1.app_pb2.GetCatalogRequest,
         gris.app.v1.app_pb2.GetCatalogResponse,
@@ -107,6 +113,12 @@ class PrivateQueryServiceAsyncStub:
         gris.app.v1.app_pb2.GetRemainingResponse,
     ]
     """Tells what is left of a budget."""
+
+    GetGuarantee: grpc.aio.UnaryUnaryMultiCallable[
+        gris.app.v1.app_pb2.GetGuaranteeRequest,
+        gris.app.v1.app_pb2.GetGuaranteeResponse,
+    ]
+    """Tells how private all is that an account is shown."""
 
     GetCatalog: grpc.aio.UnaryUnaryMultiCallable[
         gris.app.v1.app_pb2.GetCatalogRequest,
@@ -165,6 +177,14 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris.app.v1.app_pb2.GetRemainingResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.GetRemainingResponse]]:
         """Tells what is left of a budget."""
+
+    @abc.abstractmethod
+    def GetGuarantee(
+        self,
+        request: gris.app.v1.app_pb2.GetGuaranteeRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.app.v1.app_pb2.GetGuaranteeResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.GetGuaranteeResponse]]:
+        """Tells how private all is that an account is shown."""
 
     @abc.abstractmethod
     def GetCatalog(

@@ -366,7 +366,7 @@ class ComposedEpsilon(_message.Message):
     epsilon: float
     def __init__(self, bound: _Optional[_Union[CompositionBound, str]] = ..., epsilon: _Optional[float] = ...) -> None: ...
 
-class SharedGuarantee(_message.Message):
+class BudgetWorth(_message.Message):
     __slots__ = ("epsilon", "delta", "bound", "composed", "domain_count")
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
@@ -401,8 +401,8 @@ class DescribeGuaranteeResponse(_message.Message):
     slack: str
     count_noise: CountNoise
     domain_count: int
-    shared: SharedGuarantee
-    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., domain_count: _Optional[int] = ..., shared: _Optional[_Union[SharedGuarantee, _Mapping]] = ...) -> None: ...
+    shared: BudgetWorth
+    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., domain_count: _Optional[int] = ..., shared: _Optional[_Union[BudgetWorth, _Mapping]] = ...) -> None: ...
 
 class SolveParametersRequest(_message.Message):
     __slots__ = ("epsilon", "delta", "epsilon_per", "information", "calls", "delta_per_call", "d_bar", "domains")
