@@ -71,11 +71,12 @@ def test_each_guarantee_is_labelled(told: AccountGuarantee, words: str, own: str
 
 
 def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    """The account's own budget, without anything shared, and domains that are added."""
+    """Which account, which budget, and domains that are added."""
     assert main(["guarantee", "--account", "t/told", "--dp", world.dp, "--budget", world.budget]) == 0
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 100
     assert "all that t/told is shown is (" in " ".join(printed.split())
+    assert "-differentially private for every member" in " ".join(printed.split())
     flags = [
         "--account",
         "t/told",
@@ -89,7 +90,7 @@ def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str])
     ]
     assert main(["guarantee", *flags]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert ("none", None, ["t", "told"]) == (told["sharing"], told["shared"], told["own"]["path"])
+    assert (["t", "told"], ["t", "told"]) == (told["account"], told["own"]["path"])
     assert 1 == told["own"]["guarantee"]["domain_count"]
     assert {"zcdp": told["own"]["guarantee"]["epsilon"]} == told["own"]["guarantee"]["composed"]
 

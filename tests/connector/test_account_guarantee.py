@@ -29,23 +29,24 @@ from .world import World, copy
 
 DOMAINS = (domain_file("one", "5", "1e-9"), domain_file("other", "1/2", "1e-9", table="u"))
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [acme]
     limit: {information: 9000, calls: 90}
-  - path: [acme, lab]
+  - path: [acme, ops]
     limit: {information: 6000, calls: 60}
     mode: track
-  - path: [acme, "*", "*"]
+  - path: [acme, ops, ana]
     limit: {information: 3000, calls: 30}
   - path: [tracked]
     limit: {information: 9000, calls: 90}
     mode: track
-  - path: [tracked, "*"]
+  - path: [tracked, ana]
     limit: {information: 3000, calls: 30}
-  - path: [alone, "*"]
+  - path: [alone, ana]
     limit: {information: 3000, calls: 30}
-  - path: [free, "*"]
+  - path: [alone, charged]
+    limit: {information: 3000, calls: 30}
+  - path: [free, ana]
     limit: {information: 3000, calls: 30}
     mode: track
 """

@@ -106,8 +106,10 @@ async def test_explaining_costs_nothing_and_tells_the_worst_case(client: AsyncPr
 
 async def test_a_budget_says_what_it_is_worth(client: AsyncPrivateClient) -> None:
     """The limit of an account buys a guarantee in its own currency; in another one it is none."""
-    (level,) = await client.remaining()
-    found = await client.guarantee(level.limit)
+    (*_, level) = await client.remaining()
+    found = (await client.guarantee(level.limit)).own.guarantee
+    assert found is not None
+    assert found == (await client.guarantee()).own.guarantee
     assert found.bound in found.composed
     assert found.epsilon == min(found.composed.values()) > 0
     assert found.delta == pytest.approx(2 * 300 * 1e-10 + 1e-9)

@@ -340,11 +340,9 @@ async def test_what_is_promised_is_told_with_the_shared_budget(gateway: GatewayW
     assert told.shared is not None
     assert (("app",), 1_000_000) == (told.shared.path, told.shared.limit and told.shared.limit.information)
     assert with_more.epsilon > told.epsilon
-    async with asking(gateway, credentials, account="app/acme/promised/notebook") as client:
-        assert ((*own, "notebook"), ("app",)) == (
-            (below := await client.guarantee()).own.path,
-            below.holds.path,
-        )
+    company = gateway.authority.client(uri("spiffe://example.org/acme"), file="acme-promised")
+    async with asking(gateway, company, account="app/acme/promised") as client:
+        assert told == await client.guarantee()
     async with asking(gateway, credentials, account="app/acme/bob") as client:
         with pytest.raises(ServiceRefused, match="ACCOUNT_OUT_OF_REACH"):
             await client.guarantee()
