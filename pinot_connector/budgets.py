@@ -37,7 +37,6 @@ class Level:
     """One level of an account that has a limit.
 
     `remaining` is what may still be reserved, never below 0. `window_end` is None where the budget is never refreshed.
-    `worst_case`: charges of the accounts below count here with their worst case, whatever was released.
     """
 
     path: tuple[str, ...]
@@ -48,7 +47,6 @@ class Level:
     mode: Mode
     window_start: datetime.datetime | None
     window_end: datetime.datetime | None
-    worst_case: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,6 @@ def level_of(message: budget_pb2.Level) -> Level:
         mode=_MODES[message.mode],
         window_start=_moment(message.window_start) if message.HasField("window_start") else None,
         window_end=_moment(message.window_end) if message.HasField("window_end") else None,
-        worst_case=message.worst_case,
     )
 
 

@@ -45,10 +45,11 @@ async def account_guarantee(
 
 @dataclass(frozen=True)
 class _Stated:
-    """A level, and the policy statements that the charges of its window carried."""
+    """A level, the policy statements that the charges of its window carried, and whether it counts worst cases."""
 
     level: Level
     statements: Sequence[str]
+    worst_case: bool
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,10 @@ class Budgets:
         Raises:
             IntegrityError: a level cannot be one.
         """
-        levels = [_Stated(level_of(message), tuple(message.policy_statements)) for message in messages]
+        levels = [_stated(message) for message in messages]
         own = _narrowest_enforced(levels)
         above = [stated for stated in levels if len(stated.level.path) < len(account)]
-        shown = next((stated for stated in above if not stated.level.worst_case), None)
+        shown = next((stated for stated in above if not stated.worst_case), None)
         nothing_shows = Sharing.WORST_CASES if above else Sharing.NONE
         last = own or (levels[-1] if levels else None)
         return cls(
@@ -136,6 +137,10 @@ class Budgets:
             )
         level = self.bounding.level
         return BudgetGuarantee(level.path, level.limit, guarantee_of(response.shared))
+
+
+def _stated(message: budget_pb2.Level) -> _Stated:
+    return _Stated(level_of(message), tuple(message.policy_statements), message.worst_case)
 
 
 def _narrowest_enforced(levels: Sequence[_Stated]) -> _Stated | None:

@@ -116,7 +116,6 @@ def level_message(level: Level) -> budget_pb2.Level:
         mode=_MODES[level.mode],
         window_start=_timestamp(level.window_start),
         window_end=_timestamp(level.window_end),
-        worst_case=level.worst_case,
     )
 
 
