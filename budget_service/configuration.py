@@ -15,7 +15,8 @@
 
 Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
 entry that matches counts. An account exists if an entry matches its full path; an entry with a `*` makes accounts only
-if `create_at_first_use` says so, and otherwise only limits levels of accounts that are written out.
+if `create_at_first_use` says so, and otherwise only limits levels of accounts that are written out. Whoever makes
+accounts needs a limit above them: see `bounded`.
 """
 
 from __future__ import annotations
@@ -30,15 +31,28 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from budget_service.faults import Fault, PlainError, faults_of
-from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError, LevelLimit, Limit, Mode
+from budget_service.bounded import unbounded
+from budget_service.faults import Fault, PlainError, RuleError, faults_of
+from budget_service.ledger.values import (
+    ANY,
+    MAX_AMOUNT,
+    Account,
+    Cost,
+    InvalidFieldError,
+    LevelLimit,
+    Limit,
+    Mode,
+)
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
 from serving.documents import UniqueKeyLoader
 
-ANY = "*"
 INTEGER_TAG = "tag:yaml.org,2002:int"
 # Levels above accounts; a few megabytes.
 KEPT_LEVELS = 10_000
+BOUNDED = (
+    'with create_at_first_use a level above the first "*" that has a limit of its own with mode: enforce, since every '
+    "new name is a new budget"
+)
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
@@ -87,7 +101,7 @@ class AccountEntry(_Strict):
     @classmethod
     def _path_is_an_account(cls, path: list[str]) -> list[str]:
         try:
-            Account.parse(tuple(path), "path")
+            Account.parse_pattern(tuple(path), "path")
         except InvalidFieldError as error:
             raise ValueError(str(error)) from None
         return path
@@ -146,6 +160,12 @@ class Configuration(_Strict):
         paths = [tuple(entry.path) for entry in self.accounts]
         if repeated := next((path for path in paths if paths.count(path) > 1), None):
             raise ValueError(f"accounts: the path {list(repeated)} stands there twice")
+        return self
+
+    @model_validator(mode="after")
+    def _accounts_have_an_end(self) -> Configuration:
+        if self.create_at_first_use and (index := unbounded(self.accounts, self.limit_of)) is not None:
+            raise RuleError(Fault(f"accounts.{index}.path", BOUNDED))
         return self
 
     @property

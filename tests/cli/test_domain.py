@@ -41,8 +41,12 @@ create_at_first_use: true
 accounts:
   - path: [domains, poor]
     limit: {information: 35, calls: 1000}
+  - path: [domains]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [domains, "*"]
     limit: {information: 1000, calls: 1000}
+  - path: [acme]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [acme, "*"]
     limit: {information: 1000, calls: 1000}
 """
