@@ -176,6 +176,7 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
         request_id=entry.request_id,
         release_id=entry.release_id,
         query_id=entry.query_id,
+        policy_statement=entry.policy_statement,
     )
 
 

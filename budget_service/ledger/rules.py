@@ -242,6 +242,7 @@ def _entry(
         query_id=query_id,
         time=draft.now,
         holds=holds,
+        policy_statement=request.policy_statement,
     )
 
 

@@ -83,7 +83,10 @@ class EntryKind(Enum):
 
 
 class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
-    """A charge as it is written for good: adding up `cost` over the `holds` of all entries gives what was spent."""
+    """A charge as it is written for good: adding up `cost` over the `holds` of all entries gives what was spent.
+
+    `policy_statement` is what the charge said of the policy; empty if it said nothing, or is none that a client made.
+    """
 
     kind: EntryKind
     account: Account
@@ -94,6 +97,7 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     query_id: str
     time: Microseconds
     holds: tuple[Hold, ...]
+    policy_statement: str = ""
 
 
 class Remembered(Struct, frozen=True, gc=False):

@@ -121,11 +121,15 @@ class Rebuilt:
 
 
 def entry_parts(entry: JournalEntry) -> list[bytes]:
-    """Return all that an entry says, part by part, as the digest of a sealed journal takes it."""
+    """Return all that an entry says, part by part, as the digest of a sealed journal takes it.
+
+    What an earlier version did not know is there only where the entry has it, behind its name, which no number is.
+    """
     amounts = (str(entry.cost.information), str(entry.cost.calls), entry.unit_id)
     ids = (entry.request_id, entry.release_id, entry.query_id, str(entry.time))
     holds = (str(number) for hold in entry.holds for number in (hold.depth, hold.window_start))
-    return [part.encode() for part in (entry.kind.value, entry.account.text, *amounts, *ids, *holds)]
+    more = ("policy_statement", entry.policy_statement) if entry.policy_statement else ()
+    return [part.encode() for part in (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *more)]
 
 
 def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tuple[Microseconds, Cost]]]:

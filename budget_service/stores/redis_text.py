@@ -251,6 +251,8 @@ def parse_entry(fields: list[str]) -> JournalEntry:
         query_id=kept["query_id"],
         time=int(kept["time"]),
         holds=_holds(json.loads(kept["holds"])),
+        # Only where there is one, and not up to schema 4.
+        policy_statement=kept.get("policy_statement", ""),
     )
 
 
@@ -343,6 +345,7 @@ def _own_fields(request: BudgetRequest) -> dict[str, str]:
             return own | _cost_fields(request.max_cost, request.unit_id)
         case Charge():
             own = {"release_id": request.release_id, "query_id": request.query_id}
+            own["policy_statement"] = request.policy_statement
             return own | _cost_fields(request.cost, request.unit_id)
         case Release() | WriteOff():
             return {}

@@ -254,6 +254,7 @@ async def test_an_unknown_account_is_not_found_by_any_rpc(stub: Stub) -> None:
         (reserving(ttl_seconds=600.001), "ttl"),
         (reserving(ttl_seconds=-5), "ttl"),
         (charging(path=()), "account.path"),
+        (charging(policy_statement="ä" * 2048 + "x"), "policy_statement"),
         (charging(cost(0, -1)), "cost.calls"),
         (charging(cost(unit_id="g" * 32)), "cost.unit_id"),
         (charging(request_id=""), "request_id"),

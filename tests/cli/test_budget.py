@@ -60,7 +60,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Limit, spent and left in both units, for people and for programs."""
     arguments = ["show", "--account", "acme/ann", "--budget", ledger.address]
-    information, calls = told(capsys, *arguments)["levels"]
+    *_, information, calls = told(capsys, *arguments)["levels"]
     assert ("acme/ann", "information", 1_000_000, 12, 0, 999_988) == tuple(
         information[key] for key in ("account", "unit", "limit", "spent", "reserved", "remaining")
     )

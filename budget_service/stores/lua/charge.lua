@@ -6,7 +6,7 @@ local function entry(kind, query_id)
   return {
     kind = kind, account = request.account, information = request.information, calls = request.calls,
     unit_id = request.unit_id, request_id = request.request_id, release_id = request.release_id,
-    query_id = query_id, time = time_text(now),
+    query_id = query_id, time = time_text(now), policy_statement = request.policy_statement,
   }
 end
 

@@ -501,10 +501,12 @@ end
 
 local function write_journal()
   for _, entry in ipairs(journal) do
+    local more = {}
+    if (entry.policy_statement or '') ~= '' then more = {'policy_statement', entry.policy_statement} end
     redis.call('XADD', journal_key, '*', 'kind', entry.kind, 'account', entry.account,
       'information', entry.information, 'calls', entry.calls, 'unit_id', entry.unit_id,
       'request_id', entry.request_id, 'release_id', entry.release_id, 'query_id', entry.query_id,
-      'time', entry.time, 'holds', cjson.encode(entry.holds))
+      'time', entry.time, 'holds', cjson.encode(entry.holds), unpack(more))
   end
 end
 

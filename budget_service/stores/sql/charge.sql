@@ -20,10 +20,10 @@ DECLARE
 BEGIN
   draft.unit_id := asked.unit_id;
   INSERT INTO gris.journal (
-    root, kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds
+    root, kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds, policy_statement
   ) VALUES (
     asked.root, kind, asked.account, asked.information, asked.calls, asked.unit_id, asked.request_id,
-    asked.release_id, question, draft.now, counts_in
+    asked.release_id, question, draft.now, counts_in, coalesce(asked.policy_statement, '')
   );
   PERFORM gris_rules.add_spent(counts_in, asked.information, asked.calls);
   draft.outcome := gris_rules.charged(draft);

@@ -98,6 +98,7 @@ CREATE TABLE gris.journal (
   query_id text COLLATE "C" NOT NULL,
   time bigint NOT NULL,
   holds gris.hold[] NOT NULL,
+  policy_statement text NOT NULL DEFAULT '',
   PRIMARY KEY (root, entry)
 );
 
