@@ -177,6 +177,7 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
         release_id=entry.release_id,
         query_id=entry.query_id,
         policy_statement=entry.policy_statement,
+        shared_cost=None if entry.shared_cost is None else cost_message(entry.shared_cost, entry.unit_id),
     )
 
 

@@ -2,6 +2,7 @@
 
     create_at_first_use: true           # default false
     expired_reservations: return        # or forfeit
+    shared_levels: actual               # or worst_case: levels above an account count what was reserved for a charge
     allow_volatile: false               # true: accept a store that forgets charges when it dies, for tests
     charge_tickets: {key_file: /run/secrets/gris-ticket-key}    # previous_key_files: [...] during a rotation
     accounts:
@@ -152,6 +153,7 @@ class Configuration(_Strict):
     accounts: list[AccountEntry] = Field(min_length=1)
     create_at_first_use: bool = False
     expired_reservations: Literal["return", "forfeit"] = "return"
+    shared_levels: Literal["actual", "worst_case"] = "actual"
     allow_volatile: bool = False
     charge_tickets: ChargeTickets | None = None
 
@@ -167,6 +169,11 @@ class Configuration(_Strict):
         if self.create_at_first_use and (index := unbounded(self.accounts, self.limit_of)) is not None:
             raise RuleError(Fault(f"accounts.{index}.path", BOUNDED))
         return self
+
+    @property
+    def counts_worst_cases(self) -> bool:
+        """Tell whether levels above an account count what was reserved for a charge, not what it cost."""
+        return self.shared_levels == "worst_case"
 
     @property
     def expired(self) -> Expired:

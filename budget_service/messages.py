@@ -44,7 +44,9 @@ def parse_reserve(
     )
 
 
-def parse_charge(message: pb.UpdateBudgetRequest, account: Account, limits: Found) -> Charge:
+def parse_charge(
+    message: pb.UpdateBudgetRequest, account: Account, limits: Found, *, worst_case_above: bool
+) -> Charge:
     """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     if len(message.charge_ticket) > MAX_TICKET_BYTES:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
@@ -59,6 +61,7 @@ def parse_charge(message: pb.UpdateBudgetRequest, account: Account, limits: Foun
         query_id=_optional_id(message.query_id, "query_id"),
         charge_ticket=message.charge_ticket,
         policy_statement=message.policy_statement,
+        worst_case_above=worst_case_above,
         account=account,
         levels=limits.levels,
         limits_version=limits.version,

@@ -88,4 +88,6 @@ def _line(entry: JournalEntry) -> str:
     }
     if entry.policy_statement:
         fields["policy_statement"] = entry.policy_statement
+    if entry.shared_cost is not None:
+        fields["shared_cost"] = [entry.shared_cost.information, entry.shared_cost.calls]
     return json.dumps(fields) + "\n"

@@ -34,7 +34,7 @@ from budget_service.statements import (
     MAX_STATEMENTS,
     ArchivedStatementsError,
     TooManyStatementsError,
-    statements_of,
+    said_of,
 )
 from budget_service.stores.interface import Store
 from budget_service.tickets import Release, TicketVerifier
@@ -115,7 +115,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
         account = messages.parse_account(message.account)
-        request = messages.parse_charge(message, account, self._limits.at_hand(account))
+        worst = self._settings.current.configuration.counts_worst_cases
+        limits = self._limits.at_hand(account)
+        request = messages.parse_charge(message, account, limits, worst_case_above=worst)
         answer = await self._charged(request)
         outcome = success(answer, Charged, request)
         return self._charged_forms.filled(outcome, account, request.unit_id, replayed=answer.replayed)
@@ -140,13 +142,17 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         self, message: pb.GetBudgetResponse, account: Account, found: Statement
     ) -> None:
         try:
-            statements = await statements_of(self._store, account, found.levels)
+            said = await said_of(self._store, account, found.levels)
         except TooManyStatementsError:
             raise statuses.RefusalError(statuses.too_many_statements(MAX_STATEMENTS)) from None
         except ArchivedStatementsError:
             raise statuses.RefusalError(statuses.statements_archived()) from None
+        counts_worst = self._settings.current.configuration.counts_worst_cases
         for level in message.levels:
-            level.policy_statements.extend(statements[len(level.path)])
+            depth = len(level.path)
+            level.policy_statements.extend(said[depth].statements)
+            # The configuration speaks of charges to come, the journal of those that count.
+            level.worst_case = counts_worst and depth < account.depth and said[depth].has_worst_cases
 
     async def _charged(self, charge: Charge) -> Answer:
         if (tickets := self._settings.current.tickets) is not None:

@@ -42,7 +42,8 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
 class Charge(Struct, frozen=True, gc=False, kw_only=True):
     """Settle a reservation, or deduct directly if `reservation_id` is empty; ids that are not known are empty.
 
-    `policy_statement` is what the release's policy had published, opaque here; empty: nothing.
+    `policy_statement` is what the release's policy had published, opaque here; empty: nothing. With `worst_case_above`,
+    which is the service's and no part of the content, the levels above the account count what was reserved.
     """
 
     account: Account
@@ -55,6 +56,7 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     query_id: str
     charge_ticket: bytes = b""
     policy_statement: str = ""
+    worst_case_above: bool = False
     limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:

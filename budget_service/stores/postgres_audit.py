@@ -102,7 +102,12 @@ def read_entry(row: dict[str, Any]) -> JournalEntry:
         time=row["time"],
         holds=text.read_holds(row["holds"]),
         policy_statement=text.unescaped(row["policy_statement"]),
+        shared_cost=_shared_cost(row["shared_information"], row["shared_calls"]),
     )
+
+
+def _shared_cost(information: int | None, calls: int | None) -> Cost | None:
+    return None if information is None or calls is None else Cost(information, calls)
 
 
 def read_page(row: tuple[Any, ...], most: int) -> BalancePage:

@@ -13,7 +13,7 @@ from psycopg import AsyncConnection, sql
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.postgres_connections import Session
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"
@@ -29,6 +29,7 @@ FUNCTIONS = _FUNCTIONS.replace(f"{PLACEHOLDER}.", f"{RULES}.").encode()
 MIGRATIONS = {
     1: (SQL / "from_1.sql").read_bytes(),
     2: (SQL / "from_2.sql").read_bytes(),
+    3: (SQL / "from_3.sql").read_bytes(),
 }
 
 # Any number that other programs of the database are unlikely to lock.

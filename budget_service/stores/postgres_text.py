@@ -141,6 +141,7 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
         case Charge():
             own = {"operation": "charge", "release_id": escaped(request.release_id)}
             own["policy_statement"] = escaped(request.policy_statement)
+            own["worst_case_above"] = request.worst_case_above
             return own | _question(request.query_id) | _cost(request.cost, request.unit_id)
         case WriteOff():
             return {"operation": "write off"}

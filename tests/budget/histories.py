@@ -267,7 +267,9 @@ class Player:
 
 
 def _stated(asked: Charge, step: Step) -> Charge:
-    return replace(asked, policy_statement=STATEMENTS[step.pick % len(STATEMENTS)])
+    # Whether levels above count worst cases is a replica's own configuration, which another one may not share.
+    statement = STATEMENTS[step.pick % len(STATEMENTS)]
+    return replace(asked, policy_statement=statement, worst_case_above=step.seconds % 2 == 0)
 
 
 def _with_other_content(request: Request) -> Request:

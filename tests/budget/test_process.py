@@ -31,7 +31,7 @@ CONFIGURATION = """
 create_at_first_use: true
 accounts:
   - path: [acme]
-    limit: {information: 1000000000000, calls: 1000000000000}
+    limit: {information: 2000000000000, calls: 2000000000000}
   - path: [acme, "*"]
     limit: {information: 1000000, calls: 1000000}
 """

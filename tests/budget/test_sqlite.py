@@ -382,16 +382,8 @@ def _row(number: int, entry: JournalEntry) -> tuple[object, ...]:
     ids = (entry.request_id, entry.release_id, entry.query_id)
     holds = ",".join(f"[{hold.depth},{hold.window_start}]" for hold in entry.holds)
     cost = (entry.cost.information, entry.cost.calls, entry.unit_id)
-    return (
-        number,
-        entry.kind.value,
-        entry.account.text,
-        *cost,
-        *ids,
-        entry.time,
-        f"[{holds}]",
-        entry.policy_statement,
-    )
+    counted = (entry.time, f"[{holds}]", entry.policy_statement, None, None)
+    return (number, entry.kind.value, entry.account.text, *cost, *ids, *counted)
 
 
 async def test_open_reservations_lapse_by_the_time_of_the_ledger(tmp_path: Path, clock: SteppedClock) -> None:

@@ -19,7 +19,7 @@ from budget_service.ledger.state import EntryKind, Hold, JournalEntry
 from budget_service.ledger.values import Cost, LevelLimit
 from budget_service.ledger.verification import Rebuilt, entry_parts
 from budget_service.ledger.windows import Period
-from budget_service.statements import ArchivedStatementsError, TooManyStatementsError, statements_of
+from budget_service.statements import ArchivedStatementsError, Said, TooManyStatementsError, said_of
 from budget_service.stores.interface import Store
 from tests.budget.client import account, charging, connected, cost, failure, reserving
 from tests.budget.memory_store import MemoryStore
@@ -50,7 +50,8 @@ async def stub_on(store: Store) -> AsyncIterator[Stub]:
 async def told(store: Store, on: tuple[LevelLimit, ...] = BOTH) -> list[list[str]]:
     """Return the statements of each level of the analyst."""
     found = await store.read(ANALYST, on)
-    return list((await statements_of(store, ANALYST, found.levels)).values())
+    said = await said_of(store, ANALYST, found.levels)
+    return [list(each.statements) for each in said.values()]
 
 
 async def test_each_level_tells_what_was_published_under_its_charges(any_store: Store) -> None:
@@ -155,7 +156,7 @@ async def test_archived_charges_that_count_are_not_passed_over(
         await told(any_store)
     # Of a colleague nothing was archived, but of the company above.
     found = await any_store.read(COLLEAGUE, levels(COLLEAGUE))
-    assert {2: []} == await statements_of(any_store, COLLEAGUE, found.levels)
+    assert {2: Said((), True)} == await said_of(any_store, COLLEAGUE, found.levels)
     async with stub_on(any_store) as stub:
         asked = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
         error = await failure(stub.GetBudget(asked))

@@ -51,7 +51,11 @@ local function settle()
     return finish({'refused', 'COST_ABOVE_RESERVATION'})
   end
   end_reservation(request.reservation_id, reservation)
-  spend(entry('settled', query_id), reservation.holds)
+  local settled = entry('settled', query_id)
+  if request.worst_case_above == '1' then
+    settled.shared_information, settled.shared_calls = reservation.information, reservation.calls
+  end
+  spend(settled, reservation.holds)
   return charged(query_id, payment_span(reservation.holds[#reservation.holds]))
 end
 

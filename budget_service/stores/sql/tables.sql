@@ -99,6 +99,8 @@ CREATE TABLE gris.journal (
   time bigint NOT NULL,
   holds gris.hold[] NOT NULL,
   policy_statement text NOT NULL DEFAULT '',
+  shared_information bigint,
+  shared_calls bigint,
   PRIMARY KEY (root, entry)
 );
 
