@@ -152,7 +152,9 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         Raises:
             InvalidQuestion: a number is out of range.
             AccountUnknown: the account has no budget.
-            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH).
+            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH), or the
+                ledger cannot tell what was published under the window's charges (STATEMENTS_ARCHIVED,
+                TOO_MANY_STATEMENTS).
             ServiceUnavailable: one of the services does not answer.
         """
         self._require_open()

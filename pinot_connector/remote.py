@@ -63,7 +63,8 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
 
     Args:
         gateway: the gateway's address, see `gateway_address`.
-        account: whose budget pays: the caller's own account or one below it; None: the caller's own.
+        account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
+            None: the caller's own.
 
     Raises:
         InvalidQuestion: the account is no text, or a file of the credentials cannot be used.

@@ -59,7 +59,7 @@ async def test_an_analyst_gets_a_paid_result(gateway: GatewayWorld) -> None:
 
 async def test_every_type_of_element_and_every_shape_arrives(gateway: GatewayWorld) -> None:
     """Days, integers, several columns, no counts, nothing found, and a result of several chunks."""
-    async with asking(gateway, gateway.by_token(org="globex"), "app/globex/shapes") as client:
+    async with asking(gateway, gateway.by_token(org="globex")) as client:
         days = await client.top_k("feedback", "day", 3)
         scores = await client.top_k("feedback", ["score", "app"], 3)
         ordered = await client.top_k("feedback", "article_id", 3, counts=False)
@@ -94,9 +94,9 @@ async def test_a_price_is_told_without_asking(gateway: GatewayWorld) -> None:
 
 
 async def test_a_price_is_compared_with_the_budget(gateway: GatewayWorld) -> None:
-    """Level by level and unit by unit, as the connector does; of an account below the caller's own if it is named."""
-    credentials = gateway.analyst("comparing")
-    own = ("app", "acme", "comparing")
+    """Level by level and unit by unit, as the connector does; of an account below one's own where a rule says so."""
+    credentials = gateway.by_token(org="notebooks", sub="comparing")
+    own = ("app", "notebooks", "comparing")
     async with asking(gateway, credentials) as client:
         await client.ask(TOP)
         explanation = await client.explain(TOP)
@@ -108,7 +108,7 @@ async def test_a_price_is_compared_with_the_budget(gateway: GatewayWorld) -> Non
     ]
     last = explanation.shares[-1]
     assert (1, 300, 299, Fraction(1, 300)) == (last.cost, last.limit, last.remaining, last.of_limit)
-    async with asking(gateway, credentials, account="app/acme/comparing/notebook") as client:
+    async with asking(gateway, credentials, account="app/notebooks/comparing/notebook") as client:
         below = await client.explain(TOP)
     assert ((*own, "notebook"), 300) == (below.shares[-1].path, below.shares[-1].remaining)
 
@@ -135,13 +135,13 @@ async def test_the_catalogue_arrives_whole(gateway: GatewayWorld) -> None:
 
 async def test_results_are_listed_newest_first_page_by_page(gateway: GatewayWorld) -> None:
     """Each account sees exactly its own; asking again brings a result to the front and does not double it."""
-    credentials = gateway.analyst("listed")
+    credentials = gateway.by_token(org="notebooks", sub="listed")
     async with asking(gateway, credentials) as client:
         for k in (1, 2, 3):
             await client.top_k("feedback", "app", k)
         await client.top_k("feedback", "app", 1)
         found = [release async for release in client.releases(page_size=2)]
-    async with asking(gateway, credentials, "app/acme/listed/below") as other:
+    async with asking(gateway, credentials, "app/notebooks/listed/below") as other:
         below = [release async for release in other.releases()]
     assert [1, 3, 2] == [release.question.structured.k for release in found]
     assert all(release.result.release_id and release.elements.noisy_counts for release in found)

@@ -21,8 +21,8 @@ class PrivateQueryServiceStub:
     """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
     application's server, which knows the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own; any other is PERMISSION_DENIED
-    with reason ACCOUNT_OUT_OF_REACH.
+    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
+    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
@@ -80,8 +80,8 @@ class PrivateQueryServiceAsyncStub:
     """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
     application's server, which knows the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own; any other is PERMISSION_DENIED
-    with reason ACCOUNT_OUT_OF_REACH.
+    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
+    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
@@ -138,8 +138,8 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
     application's server, which knows the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own; any other is PERMISSION_DENIED
-    with reason ACCOUNT_OUT_OF_REACH.
+    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
+    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
