@@ -51,6 +51,8 @@ TARGET_P50, TARGET_THROUGHPUT = 1.15, 0.9
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - path: [bench]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [bench, "*"]
     limit: {information: 1000000000, calls: 1000000000}
 """

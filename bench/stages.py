@@ -77,6 +77,7 @@ class _TimedBudget(BudgetCalls):
         release_id: str,
         query_id: str,
         charge_ticket: bytes,
+        policy_statement: str,
     ) -> Charge:
         started = time.perf_counter()
         charge = await super().charge(
@@ -85,6 +86,7 @@ class _TimedBudget(BudgetCalls):
             release_id=release_id,
             query_id=query_id,
             charge_ticket=charge_ticket,
+            policy_statement=policy_statement,
         )
         self._clock.note("charge", started)
         return charge

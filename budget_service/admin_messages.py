@@ -12,13 +12,12 @@ from gris.budget.v1 import admin_pb2 as pb
 from gris.budget.v1 import budget_pb2
 
 from budget_service.answers import cost_message, timestamp
-from budget_service.configuration import ANY
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
 from budget_service.ledger.requests import ChangeCurrency, ResumeClock, SetLimits
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
-from budget_service.ledger.values import Account, Cost, InvalidFieldError, Limit, Mode
+from budget_service.ledger.values import ANY, Account, Cost, InvalidFieldError, Limit, Mode
 from budget_service.ledger.verification import Difference
 from budget_service.ledger.windows import (
     MAX_SLIDING_DAYS,
@@ -177,6 +176,8 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
         request_id=entry.request_id,
         release_id=entry.release_id,
         query_id=entry.query_id,
+        policy_statement=entry.policy_statement,
+        shared_cost=None if entry.shared_cost is None else cost_message(entry.shared_cost, entry.unit_id),
     )
 
 
@@ -198,14 +199,12 @@ def difference_message(found: Difference) -> pb.Difference:
 
 
 def _change(message: pb.LimitChange, field: str) -> tuple[Account, Limit | None]:
-    level = Account.parse(tuple(message.path), f"{field}.path")
-    if not message.HasField("limit"):
-        return level, None
-    if ANY in level.path:
+    if ANY in message.path:
         # Who writes one means every account, and would limit none.
         problem = f"must name one level: {ANY} stands for others in budget.yaml only"
         raise InvalidFieldError(f"{field}.path", problem)
-    return level, _limit(message.limit, f"{field}.limit")
+    level = Account.parse(tuple(message.path), f"{field}.path")
+    return level, _limit(message.limit, f"{field}.limit") if message.HasField("limit") else None
 
 
 def _limit(message: pb.Limit, field: str) -> Limit:

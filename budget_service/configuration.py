@@ -2,6 +2,7 @@
 
     create_at_first_use: true           # default false
     expired_reservations: return        # or forfeit
+    shared_levels: actual               # or worst_case: levels above an account count what was reserved for a charge
     allow_volatile: false               # true: accept a store that forgets charges when it dies, for tests
     charge_tickets: {key_file: /run/secrets/gris-ticket-key}    # previous_key_files: [...] during a rotation
     accounts:
@@ -15,7 +16,8 @@
 
 Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
 entry that matches counts. An account exists if an entry matches its full path; an entry with a `*` makes accounts only
-if `create_at_first_use` says so, and otherwise only limits levels of accounts that are written out.
+if `create_at_first_use` says so, and otherwise only limits levels of accounts that are written out. Whoever makes
+accounts needs a limit above them: see `bounded`.
 """
 
 from __future__ import annotations
@@ -30,15 +32,28 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from budget_service.faults import Fault, PlainError, faults_of
-from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError, LevelLimit, Limit, Mode
+from budget_service.bounded import unbounded
+from budget_service.faults import Fault, PlainError, RuleError, faults_of
+from budget_service.ledger.values import (
+    ANY,
+    MAX_AMOUNT,
+    Account,
+    Cost,
+    InvalidFieldError,
+    LevelLimit,
+    Limit,
+    Mode,
+)
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
 from serving.documents import UniqueKeyLoader
 
-ANY = "*"
 INTEGER_TAG = "tag:yaml.org,2002:int"
 # Levels above accounts; a few megabytes.
 KEPT_LEVELS = 10_000
+BOUNDED = (
+    'with create_at_first_use a level above the first "*" that has a limit of its own with mode: enforce, since every '
+    "new name is a new budget"
+)
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
@@ -87,7 +102,7 @@ class AccountEntry(_Strict):
     @classmethod
     def _path_is_an_account(cls, path: list[str]) -> list[str]:
         try:
-            Account.parse(tuple(path), "path")
+            Account.parse_pattern(tuple(path), "path")
         except InvalidFieldError as error:
             raise ValueError(str(error)) from None
         return path
@@ -138,6 +153,7 @@ class Configuration(_Strict):
     accounts: list[AccountEntry] = Field(min_length=1)
     create_at_first_use: bool = False
     expired_reservations: Literal["return", "forfeit"] = "return"
+    shared_levels: Literal["actual", "worst_case"] = "actual"
     allow_volatile: bool = False
     charge_tickets: ChargeTickets | None = None
 
@@ -147,6 +163,17 @@ class Configuration(_Strict):
         if repeated := next((path for path in paths if paths.count(path) > 1), None):
             raise ValueError(f"accounts: the path {list(repeated)} stands there twice")
         return self
+
+    @model_validator(mode="after")
+    def _accounts_have_an_end(self) -> Configuration:
+        if self.create_at_first_use and (index := unbounded(self.accounts, self.limit_of)) is not None:
+            raise RuleError(Fault(f"accounts.{index}.path", BOUNDED))
+        return self
+
+    @property
+    def counts_worst_cases(self) -> bool:
+        """Tell whether levels above an account count what was reserved for a charge, not what it cost."""
+        return self.shared_levels == "worst_case"
 
     @property
     def expired(self) -> Expired:

@@ -28,6 +28,14 @@ class PlainError(yaml.YAMLError):
         self.fault = Fault(f"line {line}", expected)
 
 
+class RuleError(ValueError):
+    """Fields that are fine each by itself and not together; `fault` names the one to change, and quotes nothing."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(f"{fault.field}: expected {fault.expected}")
+        self.fault = fault
+
+
 # What pydantic says of the others names types and bounds, and nothing that was found.
 _UNKNOWN_KEY = "extra_forbidden"
 _OWN_RULE = "value_error"
@@ -55,8 +63,11 @@ def faults_of(error: OSError | UnicodeDecodeError | yaml.YAMLError | ValidationE
 def _of_fields(error: ValidationError) -> Iterator[Fault]:
     for each in error.errors(include_input=False, include_url=False):
         place, kind = each["loc"], each["type"]
+        own = each.get("ctx", {}).get("error")
         if kind == _UNKNOWN_KEY:
             yield Fault(".".join(map(str, place[:-1])), "no keys but the documented ones")
+        elif isinstance(own, RuleError):
+            yield own.fault
         elif kind == _OWN_RULE:
             pattern = ".".join("*" if isinstance(part, int) else part for part in place)
             yield Fault(".".join(map(str, place)), _EXPECTED[pattern])

@@ -20,6 +20,7 @@ LONGEST_TTL: Microseconds = 600 * SECOND
 MAX_ID_CHARACTERS = 128
 # The ledger's own tickets have 40 bytes; the bound only keeps a request small.
 MAX_TICKET_BYTES = 1024
+MAX_STATEMENT_BYTES = 4096
 
 _UNIT_ID = re.compile(r"[0-9a-f]{32}")
 _KEPT_ACCOUNTS = 10_000
@@ -43,10 +44,14 @@ def parse_reserve(
     )
 
 
-def parse_charge(message: pb.UpdateBudgetRequest, account: Account, limits: Found) -> Charge:
+def parse_charge(
+    message: pb.UpdateBudgetRequest, account: Account, limits: Found, *, worst_case_above: bool
+) -> Charge:
     """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     if len(message.charge_ticket) > MAX_TICKET_BYTES:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
+    if len(message.policy_statement.encode()) > MAX_STATEMENT_BYTES:
+        raise InvalidFieldError("policy_statement", f"must have at most {MAX_STATEMENT_BYTES} bytes")
     return Charge(
         cost=parse_cost(message.cost, "cost"),
         unit_id=parse_unit_id(message.cost.unit_id, "cost.unit_id"),
@@ -55,6 +60,8 @@ def parse_charge(message: pb.UpdateBudgetRequest, account: Account, limits: Foun
         release_id=_optional_id(message.release_id, "release_id"),
         query_id=_optional_id(message.query_id, "query_id"),
         charge_ticket=message.charge_ticket,
+        policy_statement=message.policy_statement,
+        worst_case_above=worst_case_above,
         account=account,
         levels=limits.levels,
         limits_version=limits.version,

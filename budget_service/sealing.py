@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from budget_service import audit
@@ -73,7 +74,7 @@ async def _write(fresh: Path, store: Store, root: str, checkpoint: Checkpoint) -
 
 
 def _line(entry: JournalEntry) -> str:
-    fields = {
+    fields: dict[str, Any] = {
         "kind": entry.kind.value,
         "account": list(entry.account.path),
         "information": entry.cost.information,
@@ -85,4 +86,8 @@ def _line(entry: JournalEntry) -> str:
         "time": entry.time,
         "holds": [[hold.depth, hold.window_start] for hold in entry.holds],
     }
+    if entry.policy_statement:
+        fields["policy_statement"] = entry.policy_statement
+    if entry.shared_cost is not None:
+        fields["shared_cost"] = [entry.shared_cost.information, entry.shared_cost.calls]
     return json.dumps(fields) + "\n"

@@ -25,10 +25,17 @@ from budget_service.ledger.outcomes import (
     Released,
     Reserved,
 )
-from budget_service.ledger.reading import check
+from budget_service.ledger.reading import Statement, check
 from budget_service.ledger.requests import Charge, Request
+from budget_service.ledger.values import Account
 from budget_service.limit_book import LimitBook
 from budget_service.settings import LiveSettings
+from budget_service.statements import (
+    MAX_STATEMENTS,
+    ArchivedStatementsError,
+    TooManyStatementsError,
+    said_of,
+)
 from budget_service.stores.interface import Store
 from budget_service.tickets import Release, TicketVerifier
 
@@ -108,7 +115,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
         account = messages.parse_account(message.account)
-        request = messages.parse_charge(message, account, self._limits.at_hand(account))
+        worst = self._settings.current.configuration.counts_worst_cases
+        limits = self._limits.at_hand(account)
+        request = messages.parse_charge(message, account, limits, worst_case_above=worst)
         answer = await self._charged(request)
         outcome = success(answer, Charged, request)
         return self._charged_forms.filled(outcome, account, request.unit_id, replayed=answer.replayed)
@@ -124,7 +133,26 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
         found = await self._limits.read(account)
-        return answers.budget_message(found, account)
+        message = answers.budget_message(found, account)
+        if request.with_policy_statements:
+            await self._tell_statements(message, account, found)
+        return message
+
+    async def _tell_statements(
+        self, message: pb.GetBudgetResponse, account: Account, found: Statement
+    ) -> None:
+        try:
+            said = await said_of(self._store, account, found.levels)
+        except TooManyStatementsError:
+            raise statuses.RefusalError(statuses.too_many_statements(MAX_STATEMENTS)) from None
+        except ArchivedStatementsError:
+            raise statuses.RefusalError(statuses.statements_archived()) from None
+        counts_worst = self._settings.current.configuration.counts_worst_cases
+        for level in message.levels:
+            depth = len(level.path)
+            level.policy_statements.extend(said[depth].statements)
+            # The configuration speaks of charges to come, the journal of those that count.
+            level.worst_case = counts_worst and depth < account.depth and said[depth].has_worst_cases
 
     async def _charged(self, charge: Charge) -> Answer:
         if (tickets := self._settings.current.tickets) is not None:
@@ -145,7 +173,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             # The reservation is not open, and none that opens later will have its id: the ledger can only repeat an
             # earlier answer to this very request, ticket included, or refuse it.
             return
-        release = Release(charge.release_id, query_id, charge.cost, charge.unit_id)
+        said = (charge.cost, charge.unit_id, charge.policy_statement)
+        release = Release(charge.release_id, query_id, *said)
         if not tickets.is_authentic(charge.charge_ticket, release):
             raise statuses.RefusalError(statuses.ticket_not_authentic())
 

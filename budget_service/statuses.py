@@ -6,7 +6,7 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
                                                           and BadRequest naming the field
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
-                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE
+                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (repeat with the same id)
 """
@@ -101,6 +101,18 @@ def no_archive() -> Status:
     """Tell that the service has no place to archive a journal."""
     message = "the service was started without --archive"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("NO_ARCHIVE"))
+
+
+def too_many_statements(most: int) -> Status:
+    """Tell that more was published in the present windows than one answer says."""
+    message = f"more than {most} different policy statements count: what was published is not told in part"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("TOO_MANY_STATEMENTS"))
+
+
+def statements_archived() -> Status:
+    """Tell that charges which count are no longer in the ledger's journal."""
+    message = "charges that count were archived, so that what was published under them is not known here"
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("STATEMENTS_ARCHIVED"))
 
 
 def ledger_differs() -> Status:

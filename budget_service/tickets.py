@@ -5,7 +5,10 @@ A ticket is `key_id || tag`, 40 bytes, where LP joins its parts, each behind its
     key_id = first 8 bytes of SHA-256(LP("gris/ticket-key/v1", ticket_key))
     tag    = HMAC-SHA256(ticket_key, LP("gris/ticket/v1", release_id, query_id, information, calls, unit_id))
 
-The ids are UTF-8, the amounts eight big-endian bytes, the ticket key 32 bytes that both services hold.
+A charge with a policy_statement has the label `gris/ticket/v2` and the statement behind the unit_id.
+
+The ids and the statement are UTF-8, the amounts eight big-endian bytes, the ticket key 32 bytes that both services
+hold.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ class Release:
     query_id: str
     cost: Cost
     unit_id: str
+    policy_statement: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,14 @@ class TicketVerifier:
     def ticket(self, release: Release) -> bytes:
         """Return the only ticket that is authentic for a release."""
         amounts = (release.cost.information, release.cost.calls)
+        statement = release.policy_statement.encode()
         parts = (
-            b"gris/ticket/v1",
+            b"gris/ticket/v2" if statement else b"gris/ticket/v1",
             release.release_id.encode(),
             release.query_id.encode(),
             *(amount.to_bytes(8, "big") for amount in amounts),
             release.unit_id.encode(),
+            *((statement,) if statement else ()),
         )
         return self._key_id() + hmac.digest(self.ticket_key, length_prefixed(parts), "sha256")
 

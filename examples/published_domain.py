@@ -32,9 +32,13 @@ DATA_VERSION = "2019-04-14"
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - path: [demo]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [demo, "*"]
     limit: {information: 3000, calls: 30}
   # What published domains cost everyone who sees them. A root of its own: these units are worth their zCDP only.
+  - path: [domains]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [domains, "*"]
     limit: {information: 300, calls: 100}
 """

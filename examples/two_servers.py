@@ -48,6 +48,8 @@ tables:
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - path: [demo]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [demo, "*"]
     limit: {information: 3000, calls: 30}
 """

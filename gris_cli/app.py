@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from gris_cli import ask, catalog, demo, explain, lines, policy, serve, ticket_key
+from gris_cli import ask, catalog, demo, explain, guarantee, lines, policy, serve, ticket_key
 from gris_cli.budget import commands as budget
 from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
@@ -24,6 +24,7 @@ app.callback()(lines.read_lines)
 app.command("ask")(ask.ask)
 app.command("explain")(explain.explain)
 app.command("catalog")(catalog.catalog)
+app.command("guarantee")(guarantee.guarantee)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("ticket-key")(ticket_key.ticket_key)

@@ -46,7 +46,11 @@ def _print_table(console: Console, table: TableEntry) -> None:
 def _cells(column: ColumnEntry) -> tuple[str, ...]:
     mechanism = "-" if column.mechanism is None else column.mechanism.value
     filters = ", ".join(operator.value for operator in column.filters) or "-"
-    return column.name, column.type.value, mechanism, filters, _domain_words(column.domain)
+    values = _domain_words(column.domain)
+    if column.published is not None:
+        rho, delta = float(column.published.rho), float(column.published.delta)
+        values += f"; published at rho {rho:g}, delta {delta:g}"
+    return column.name, column.type.value, mechanism, filters, values
 
 
 def _domain_words(domain: tuple[Shown, ...] | None) -> str:

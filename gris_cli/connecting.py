@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,10 +23,12 @@ from pinot_connector.channels import Timeouts
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
+from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.noise_calls import NoiseCalls
-from pinot_connector.questions import checked_texts
+from pinot_connector.questions import checked_text, checked_texts
 from pinot_connector.remote import gateway_address
 from pinot_connector.results import Explanation, explanation_of
+from pinot_connector.shared_budgets import account_guarantee
 
 EMBEDDED_ACCOUNT = "demo/analyst"
 
@@ -78,6 +80,43 @@ def listed(flags: ConnectionFlags, table: str) -> Catalog:
             return client.catalog(table)
     with _addresses(flags) as (dp, _):
         return asyncio.run(_listed(dp, table))
+
+
+def promised(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGuarantee:
+    """Returns what is promised for what an account is shown; each of `domains`, RHO:DELTA, counts beside the others.
+
+    Raises:
+        typer.BadParameter: a domain is malformed, or nothing says whose account it is.
+        GrisError: the account has no budget, or a service is not available.
+    """
+    more = [_domain(text) for text in domains]
+    if flags.gateway:
+        with GatewayClient(_gateway(flags), account=flags.account or None) as client:
+            return client.guarantee(domains=more)
+    account = _account(flags)
+    if not account:
+        raise typer.BadParameter("--account says whose guarantee it is")
+    with _addresses(flags) as (dp, budget):
+        return asyncio.run(_promised(dp, budget, account, more))
+
+
+def _domain(text: str) -> PublishedDomain:
+    rho, colon, delta = text.partition(":")
+    if not colon:
+        raise typer.BadParameter(f"--domain expects RHO:DELTA, such as 0.1:1e-9, got {text}")
+    return PublishedDomain(checked_text("domains", rho), checked_text("domains", delta))
+
+
+async def _promised(
+    dp: Address, budget: Address, account: str, domains: Sequence[PublishedDomain]
+) -> AccountGuarantee:
+    noise = NoiseCalls(dp, Timeouts())
+    ledger = BudgetCalls(budget, checked_texts("account", account.split("/")), Timeouts())
+    try:
+        return await account_guarantee(noise, ledger, domains=domains)
+    finally:
+        await noise.close()
+        await ledger.close()
 
 
 async def _listed(dp: Address, table: str) -> Catalog:

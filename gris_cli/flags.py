@@ -14,6 +14,8 @@ import typer
 DEFAULT_DIRECTORY = Path(".gris")
 
 DpFlag = Annotated[str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="dp_service.")]
+BudgetFlag = Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")]
+AccountFlag = Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="Who pays.")]
 SparkFlag = Annotated[
     str,
     typer.Option(
@@ -30,6 +32,7 @@ GatewayFlag = Annotated[
     ),
 ]
 DEFAULT_DP = "localhost:50051"
+DEFAULT_BUDGET = "localhost:50052"
 PinotServerAdminFlag = Annotated[
     bool,
     typer.Option(
@@ -110,11 +113,9 @@ class ConnectionFlags:
     """Who asks, whom, and about which data."""
 
     dp: DpFlag = DEFAULT_DP
-    budget: Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")] = (
-        "localhost:50052"
-    )
+    budget: BudgetFlag = DEFAULT_BUDGET
     gateway: GatewayFlag = ""
-    account: Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="Who pays.")] = ""
+    account: AccountFlag = ""
     engine: Annotated[EngineName, typer.Option(help="Where the data are.")] = EngineName.DUCKDB
     data: Annotated[
         list[str],

@@ -123,6 +123,9 @@ def _grouping_words(column: Column) -> str:
         return "-"
     mechanism = _MECHANISMS[mechanism_for([column])]
     domain = "unknown domain" if column.domain is None else f"domain of {len(column.domain)}"
+    if column.publication is not None:
+        rho, slack = float(column.publication.rho), float(column.publication.delta)
+        domain += f" (published at rho {rho:g}, delta {slack:g})"
     delta = column.delta_within(restricted=True)
     reach = "any number" if delta is None else f"at most {delta}"
     return f"{mechanism}: {domain}, {reach} of a member"
@@ -196,8 +199,14 @@ def _plain_column(column: Column, table: Table) -> dict[str, Any]:
         "mechanism": _MECHANISMS[mechanism_for([column])] if column.group_by else None,
         "domain_size": None if column.domain is None else len(column.domain),
         "delta": column.delta_within(restricted=True),
+        "published": _plain_publication(column),
         "filter": sorted(table.operators(column)),
     }
+
+
+def _plain_publication(column: Column) -> dict[str, str] | None:
+    price = column.publication
+    return None if price is None else {"rho": str(price.rho), "delta": str(price.delta)}
 
 
 def _place(problem: Problem) -> dict[str, Any]:

@@ -16,16 +16,19 @@ from gris_cli.failures import Failure
 from gris_cli.words import (
     cost_words,
     ending_words,
+    guarantee_words,
     interval_words,
     lasting_words,
     level_words,
     mechanism_words,
     more_words,
+    own_words,
     parameter_words,
     share_words,
     threshold_words,
     width_words,
 )
+from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.plain import plain
 from pinot_connector.results import Explanation, PrivateResult, Row
 
@@ -41,6 +44,20 @@ def print_json(value: dict[str, Any]) -> None:
     # A message may repeat an argument that is no text; it must not become an error of its own.
     printable = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
     sys.stdout.write(printable + "\n")
+
+
+def print_guarantee(told: AccountGuarantee, *, as_json: bool) -> None:
+    """Prints what is promised for what an account is shown."""
+    if as_json:
+        print_json(told.to_dict())
+        return
+    say_guarantee(console_of_width(), told)
+
+
+def say_guarantee(console: Console, told: AccountGuarantee) -> None:
+    """Says what holds for all that an account is shown, and beside a shared budget what its own pays for."""
+    say(console, "guarantee", guarantee_words(told))
+    say(console, "own budget", own_words(told))
 
 
 def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> None:

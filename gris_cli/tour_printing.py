@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from gris_cli.failures import failure_of
-from gris_cli.printing import console_of_width, print_json, print_result, say
+from gris_cli.printing import console_of_width, print_json, print_result, say, say_guarantee
 from gris_cli.touring import ANALYST, SMALL_ANALYST, NoiseKey, Stop
-from gris_cli.words import cost_words, shortfall_words, worth_words
-from gris_cli.worth import Worth
+from gris_cli.words import cost_words, shortfall_words
 from pinot_connector.budgets import questions_left
 from pinot_connector.errors import BudgetExhausted
-from pinot_connector.plain import plain
+from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.results import PrivateResult
 
 DATA = (
@@ -40,9 +39,9 @@ class TextReport:
         self._console.rule(f"[bold]{number}. {stop.title}", align="left")
         print_result(result, questions_left(result.remaining, result.cost), as_json=False)
 
-    def valued(self, worth: Worth) -> None:
-        """Says what the budget is worth."""
-        say(self._console, "guarantee", worth_words(worth))
+    def promised(self, told: AccountGuarantee) -> None:
+        """Says how private all is that the account is shown."""
+        say_guarantee(self._console, told)
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """Says that the same answer came for nothing."""
@@ -84,9 +83,9 @@ class JsonReport:
         """Notes a result."""
         self._told["questions"].append({"number": number, "title": stop.title, "result": result.to_dict()})
 
-    def valued(self, worth: Worth) -> None:
-        """Notes what the budget is worth."""
-        self._told["guarantee"] = plain(worth)
+    def promised(self, told: AccountGuarantee) -> None:
+        """Notes how private all is that the account is shown."""
+        self._told["guarantee"] = told.to_dict()
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """Notes the repeated answer."""

@@ -13,11 +13,11 @@ from typing import Protocol
 from gris.dp.v1 import question_pb2
 
 from gris_cli.examples import COFACTS, Examples
-from gris_cli.worth import Worth, worth_of
 from pinot_connector.blocking import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import BudgetExhausted
+from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.questions import sql_question, structured_question
 from pinot_connector.results import PrivateResult
 
@@ -68,8 +68,8 @@ class Report(Protocol):
     def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
         """A question was answered and paid for."""
 
-    def valued(self, worth: Worth) -> None:
-        """The account's whole budget is worth this."""
+    def promised(self, told: AccountGuarantee) -> None:
+        """This is promised for all that the account is shown."""
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """The first question was asked again."""
@@ -122,7 +122,7 @@ class Tour:
             results.append(client.ask(stop.question))
             self._report.answered(number, stop, results[-1])
             if number == 1:
-                self._report.valued(worth_of(client, results[0].remaining[-1]))
+                self._report.promised(client.guarantee())
         again = client.ask(STOPS[0].question)
         same = (again.rows, again.release_id) == (results[0].rows, results[0].release_id)
         self._report.repeated(again, identical=same)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.errors import Shortfall
-from pinot_connector.guarantees import Bound
+from pinot_connector.guarantees import AccountGuarantee, Bound, Guarantee, Sharing
 from pinot_connector.results import (
     Consistency,
     CountNoise,
@@ -23,7 +23,6 @@ from pinot_connector.results import (
 
 if TYPE_CHECKING:
     from gris_cli.expecting import Expectation
-    from gris_cli.worth import Worth
 
 _MECHANISMS = {
     Mechanism.KNOWN_LAP: "Laplace noise on every element of a known domain",
@@ -149,15 +148,43 @@ def more_words(more: int | None) -> str:
     return "" if more is None else f"enough for {counted(more, 'more question')} at the price of this one"
 
 
-def worth_words(worth: Worth) -> str:
-    """Says what a budget is worth."""
-    budget = f"{worth.information} information and {counted(worth.calls, 'call')}"
+def guarantee_words(told: AccountGuarantee) -> str:
+    """Says what holds for all that an account is shown in a window."""
+    account = "/".join(told.account)
+    holds = told.holds
+    level = "/".join(holds.path)
+    if holds.guarantee is None or holds.limit is None:
+        return f"nothing bounds what {account} is shown: the limit of {level} is recorded but not enforced"
+    private = f"all that {account} is shown is {_privacy_words(holds.guarantee)}"
+    if told.sharing is Sharing.COSTS:
+        return f"{private}: it sees what others' results cost {level}, whose limit is {_limit_words(holds.limit)}"
+    alone = "; levels above count worst cases" if told.sharing is Sharing.WORST_CASES else ""
+    return f"{private}, for {_limit_words(holds.limit)}{alone}"
+
+
+def own_words(told: AccountGuarantee) -> str:
+    """Says what an account's own budget pays for, or nothing where that is all that it is shown."""
+    own = told.own
+    if told.sharing is not Sharing.COSTS or own == told.shared:
+        return ""
+    if own.guarantee is None or own.limit is None:
+        return "recorded but not enforced"
+    return f"{_limit_words(own.limit)}; its own results alone are {_privacy_words(own.guarantee)}"
+
+
+def _privacy_words(guarantee: Guarantee) -> str:
     # Rounded up: a smaller epsilon would promise too much.
-    epsilon = math.ceil(worth.epsilon * 100) / 100
+    epsilon = math.ceil(guarantee.epsilon * 100) / 100
+    domains = guarantee.domain_count
+    published = f", with {counted(domains, 'published domain')}" if domains else ""
     return (
-        f"all that {worth.account} is shown for {budget} is "
-        f"({epsilon:.2f}, {worth.delta:.1g})-differentially private for every member, by {_BOUNDS[worth.bound]}"
+        f"({epsilon:.2f}, {guarantee.delta:.6g})-differentially private for every member, "
+        f"by {_BOUNDS[guarantee.bound]}{published}"
     )
+
+
+def _limit_words(limit: Cost) -> str:
+    return f"{limit.information} information and {counted(limit.calls, 'call')}"
 
 
 def shortfall_words(shortfall: Shortfall) -> str:

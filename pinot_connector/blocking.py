@@ -18,9 +18,10 @@ from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS, AsyncPrivateClient
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
-from pinot_connector.guarantees import Guarantee
+from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.remote import AsyncGatewayClient
 from pinot_connector.results import Explanation, PrivateResult
+from pinot_connector.shared_budgets import DEFAULT_SLACK
 
 _Value = TypeVar("_Value")
 
@@ -135,9 +136,15 @@ class PrivateClient(BlockingClient[AsyncPrivateClient]):
             )
         )
 
-    def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:
-        """Tells what a budget is worth; see `AsyncPrivateClient.guarantee`."""
-        return self._wait(lambda: self._client.guarantee(budget, slack=slack))
+    def guarantee(
+        self,
+        budget: Cost | None = None,
+        *,
+        slack: str = DEFAULT_SLACK,
+        domains: Sequence[PublishedDomain] = (),
+    ) -> AccountGuarantee:
+        """Tells how private all is that the account is shown; see `AsyncPrivateClient.guarantee`."""
+        return self._wait(lambda: self._client.guarantee(budget, slack=slack, domains=domains))
 
 
 class GatewayClient(BlockingClient[AsyncGatewayClient]):
@@ -149,6 +156,10 @@ class GatewayClient(BlockingClient[AsyncGatewayClient]):
     def ask(self, question: question_pb2.Question, *, request_id: str = "") -> PrivateResult:
         """Answers a question, once it is paid for; see `AsyncGatewayClient.ask`."""
         return self._wait(lambda: self._client.ask(question, request_id=request_id))
+
+    def guarantee(self, *, domains: Sequence[PublishedDomain] = ()) -> AccountGuarantee:
+        """Tells how private all is that the account is shown; see `AsyncGatewayClient.guarantee`."""
+        return self._wait(lambda: self._client.guarantee(domains=domains))
 
 
 class _LoopThread:

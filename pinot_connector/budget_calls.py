@@ -98,8 +98,9 @@ class BudgetCalls:
         release_id: str,
         query_id: str,
         charge_ticket: bytes,
+        policy_statement: str,
     ) -> Charge:
-        """Settles a reservation with what the release cost.
+        """Settles a reservation with what the release cost; the statement is the release's, as dp_service made it.
 
         Raises:
             ReservationOver: the reservation lapsed before.
@@ -114,6 +115,7 @@ class BudgetCalls:
             release_id=release_id,
             query_id=query_id,
             charge_ticket=charge_ticket,
+            policy_statement=policy_statement,
         )
         try:
             response: budget_pb2.UpdateBudgetResponse = await self._repeated(
@@ -133,9 +135,19 @@ class BudgetCalls:
         )
         await self._repeated(self._stub.ReleaseReservation, request, self._timeouts.budget_attempt)
 
-    async def levels(self) -> Sequence[budget_pb2.Level]:
-        """Returns every level of the account that has a limit, from the widest to the account itself."""
-        request = budget_pb2.GetBudgetRequest(account=self._account)
+    @property
+    def account(self) -> tuple[str, ...]:
+        """Whose budget it is."""
+        return tuple(self._account.path)
+
+    async def levels(self, *, with_policy_statements: bool = False) -> Sequence[budget_pb2.Level]:
+        """Returns every level of the account that has a limit, from the widest to the account itself.
+
+        With policy statements each tells those that the charges of its window carried.
+        """
+        request = budget_pb2.GetBudgetRequest(
+            account=self._account, with_policy_statements=with_policy_statements
+        )
         response: budget_pb2.GetBudgetResponse = await self._guarded(self._stub.GetBudget, request)
         return response.levels
 

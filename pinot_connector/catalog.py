@@ -12,6 +12,7 @@ from gris.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.errors import IntegrityError
+from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.plain import plain
 from pinot_connector.questions import Measure
 from pinot_connector.releases import column_values
@@ -86,7 +87,8 @@ class ColumnEntry:
 
     `mechanism` answers where questions group by this column alone; None: they may not. `domain` None: its values are
     not known beforehand. `delta` is the most of its values that one member has, None: any number. `null_value` stands
-    for rows without a value, None: they are left out.
+    for rows without a value, None: they are left out. `published` is what finding the domain in the data cost everyone
+    who may see it, None: it was not found there.
     """
 
     name: str
@@ -96,6 +98,7 @@ class ColumnEntry:
     domain: tuple[Shown, ...] | None
     delta: int | None
     null_value: Shown | None
+    published: PublishedDomain | None = None
 
 
 @dataclass(frozen=True)
@@ -221,7 +224,12 @@ def _column(message: dp_pb2.CatalogColumn) -> ColumnEntry:
         domain=_domain(message, kind) if message.domain_size else None,
         delta=message.delta or None,
         null_value=_null_value(message, kind),
+        published=_published(message.published) if message.HasField("published") else None,
     )
+
+
+def _published(message: dp_pb2.PublishedDomain) -> PublishedDomain:
+    return PublishedDomain(exact(message.rho), exact(message.delta))
 
 
 def _domain(message: dp_pb2.CatalogColumn, kind: ColumnType) -> tuple[Shown, ...]:

@@ -17,10 +17,11 @@ from pinot_connector.channels import Timeouts
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import InvalidQuestion
-from pinot_connector.guarantees import Guarantee
+from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
 from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.questions import checked_texts, sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
+from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
 from pinot_connector.steps import Paid, Steps
 
 DEFAULT_CONFIDENCE = 0.95
@@ -131,23 +132,33 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         explanation = await self.estimate(question)
         return questions_left(await self.remaining(), explanation.worst_case_cost)
 
-    async def guarantee(self, budget: Cost, *, slack: str = "1e-9") -> Guarantee:
-        """Tells what a budget is worth: the guarantee of everything that it can pay for, whatever is asked.
+    async def guarantee(
+        self,
+        budget: Cost | None = None,
+        *,
+        slack: str = DEFAULT_SLACK,
+        domains: Sequence[PublishedDomain] = (),
+    ) -> AccountGuarantee:
+        """Tells how private all is that the account is shown in a window, whatever is asked.
+
+        Counted are the published domains of the served policy and of every policy under which the window was charged.
 
         Args:
-            budget: how much may be spent, such as the `limit` of a level of `remaining`.
+            budget: how much the account may spend; None: its limit.
             slack: the part of delta that buys the better composition, a decimal number.
+            domains: published domains that the account saw beside those, such as those of a policy under which it was
+                charged nothing.
 
         Raises:
             InvalidQuestion: a number is out of range.
-            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH).
-            ServiceUnavailable: dp_service does not answer.
+            AccountUnknown: the account has no budget.
+            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH), or the
+                ledger cannot tell what was published under the window's charges (STATEMENTS_ARCHIVED,
+                TOO_MANY_STATEMENTS).
+            ServiceUnavailable: one of the services does not answer.
         """
         self._require_open()
-        request = dp_pb2.DescribeGuaranteeRequest(
-            unit_id=budget.unit_id, information=budget.information, calls=budget.calls, slack=slack
-        )
-        return await self._noise.guarantee(request)
+        return await account_guarantee(self._noise, self._budget, budget, slack=slack, domains=domains)
 
     async def catalog(self, table: str = "") -> Catalog:
         """Tells what may be asked: tables, columns with their domains, measures, and the mechanism of each column.

@@ -1,4 +1,4 @@
-"""What a budget is worth."""
+"""What budgets are worth, as values; `shared_budgets` says which budgets an account's guarantee is made of."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
+from gris.app.v1 import app_pb2
 from gris.dp.v1 import dp_pb2
 
+from pinot_connector.budgets import Cost, cost_of
 from pinot_connector.errors import IntegrityError
+from pinot_connector.plain import plain
 
 
 class Bound(Enum):
@@ -22,17 +27,109 @@ class Bound(Enum):
     ZCDP = "zcdp"
 
 
+class Sharing(Enum):
+    """Whether an account is shown something that depends on what others were shown.
+
+    NONE: no level above it has a limit. WORST_CASES: every level above counts the worst case of each question, which
+    does not depend on what was released. COSTS: a level above counts what each release cost, which does.
+    """
+
+    NONE = "none"
+    WORST_CASES = "worst_cases"
+    COSTS = "costs"
+
+
+@dataclass(frozen=True)
+class PublishedDomain:
+    """What one publication of a column's domain costs everyone who may see it: delta-approximate rho-zCDP.
+
+    A text is a decimal number, or a ratio such as 1/10; dp_service reads it.
+    """
+
+    rho: Fraction | str
+    delta: Fraction | str
+
+    def message(self) -> dp_pb2.PublishedDomain:
+        """Returns it as a message."""
+        return dp_pb2.PublishedDomain(rho=str(self.rho), delta=str(self.delta))
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """All that a budget pays for is (epsilon, delta)-differentially private for every member; both are rounded up.
 
-    `bound` says how epsilon was found, `composed` what every way of adding up gives that holds for the deployment.
+    `bound` says how epsilon was found, `composed` what every way of adding up gives that holds. `domain_count` is how
+    many published domains are counted.
     """
 
     epsilon: float
     delta: float
     bound: Bound
     composed: Mapping[Bound, float]
+    domain_count: int = 0
+
+
+@dataclass(frozen=True)
+class BudgetGuarantee:
+    """What the limit of the level `path` is worth in one window of it.
+
+    `limit` and `guarantee` are None where no limit is enforced: nothing bounds what is shown.
+    """
+
+    path: tuple[str, ...]
+    limit: Cost | None
+    guarantee: Guarantee | None
+
+
+@dataclass(frozen=True)
+class AccountGuarantee:
+    """What is promised for what an account is shown in a window.
+
+    `own` is what its own budget pays for. Where `sharing` is COSTS the account also sees what others' releases cost,
+    and `shared` is the guarantee of all that it is shown; else that is `own`, and `shared` is None.
+
+    `epsilon`, `delta`, `bound` and `composed` are those of all that the account is shown; infinite, 1, None and empty
+    where nothing bounds it.
+    """
+
+    account: tuple[str, ...]
+    own: BudgetGuarantee
+    shared: BudgetGuarantee | None
+    sharing: Sharing
+
+    @property
+    def holds(self) -> BudgetGuarantee:
+        """The one of `own` and `shared` that holds for all that the account is shown."""
+        return self.own if self.shared is None else self.shared
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of all that the account is shown, rounded up."""
+        return math.inf if self.holds.guarantee is None else self.holds.guarantee.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta of all that the account is shown, rounded up."""
+        return 1.0 if self.holds.guarantee is None else self.holds.guarantee.delta
+
+    @property
+    def bound(self) -> Bound | None:
+        """How the epsilon was found."""
+        return None if self.holds.guarantee is None else self.holds.guarantee.bound
+
+    @property
+    def composed(self) -> Mapping[Bound, float]:
+        """What every way of adding up gives that holds."""
+        return MappingProxyType({}) if self.holds.guarantee is None else self.holds.guarantee.composed
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns it in terms of JSON: `guarantee` is null where nothing bounds what is shown."""
+        return {
+            "account": list(self.account),
+            "own": _plain(self.own),
+            "shared": None if self.shared is None else _plain(self.shared),
+            "sharing": self.sharing.value,
+        }
 
 
 _BOUNDS = {
@@ -41,9 +138,16 @@ _BOUNDS = {
     dp_pb2.COMPOSITION_BOUND_DURFEE_ROGERS: Bound.DURFEE_ROGERS,
     dp_pb2.COMPOSITION_BOUND_ZCDP: Bound.ZCDP,
 }
+_SHARINGS = {
+    app_pb2.SHARING_NONE: Sharing.NONE,
+    app_pb2.SHARING_WORST_CASES: Sharing.WORST_CASES,
+    app_pb2.SHARING_COSTS: Sharing.COSTS,
+}
+BOUND_NUMBERS = {bound: number for number, bound in _BOUNDS.items()}
+SHARING_NUMBERS = {sharing: number for number, sharing in _SHARINGS.items()}
 
 
-def guarantee_of(message: dp_pb2.DescribeGuaranteeResponse) -> Guarantee:
+def guarantee_of(message: dp_pb2.DescribeGuaranteeResponse | dp_pb2.BudgetWorth) -> Guarantee:
     """Returns the guarantee in a message. A bound that this version does not know is left out of `composed`.
 
     Raises:
@@ -53,4 +157,52 @@ def guarantee_of(message: dp_pb2.DescribeGuaranteeResponse) -> Guarantee:
     numbers = (message.epsilon, message.delta)
     if message.bound not in _BOUNDS or not all(math.isfinite(number) and number >= 0 for number in numbers):
         raise IntegrityError("dp_service described a guarantee that cannot be one")
-    return Guarantee(message.epsilon, message.delta, _BOUNDS[message.bound], MappingProxyType(composed))
+    return Guarantee(
+        message.epsilon,
+        message.delta,
+        _BOUNDS[message.bound],
+        MappingProxyType(composed),
+        message.domain_count,
+    )
+
+
+def account_guarantee_of(message: app_pb2.GetGuaranteeResponse) -> AccountGuarantee:
+    """Returns the guarantee that a gateway tells.
+
+    Raises:
+        IntegrityError: it does not say what is shared, or the numbers cannot be a guarantee.
+    """
+    sharing = _SHARINGS.get(message.sharing)
+    if sharing is None or (sharing is Sharing.COSTS) != message.HasField("shared"):
+        raise IntegrityError("the gateway did not say which guarantee holds")
+    return AccountGuarantee(
+        account=tuple(message.account.path),
+        own=_budget_guarantee(message.own),
+        shared=_budget_guarantee(message.shared) if message.HasField("shared") else None,
+        sharing=sharing,
+    )
+
+
+def _budget_guarantee(message: app_pb2.BudgetGuarantee) -> BudgetGuarantee:
+    return BudgetGuarantee(
+        path=tuple(message.path),
+        limit=cost_of(message.limit) if message.HasField("limit") else None,
+        guarantee=guarantee_of(message.worth) if message.HasField("worth") else None,
+    )
+
+
+def _plain(told: BudgetGuarantee) -> dict[str, Any]:
+    found = told.guarantee
+    return {
+        "path": list(told.path),
+        "limit": plain(told.limit),
+        "guarantee": None
+        if found is None
+        else {
+            "epsilon": found.epsilon,
+            "delta": found.delta,
+            "bound": found.bound.value,
+            "composed": {bound.value: epsilon for bound, epsilon in found.composed.items()},
+            "domain_count": found.domain_count,
+        },
+    }

@@ -24,7 +24,6 @@ from pinot_connector.errors import (
     OutcomeUnknown,
     ServiceUnavailable,
 )
-from pinot_connector.guarantees import Guarantee, guarantee_of
 from pinot_connector.histograms import chunks, histogram
 from pinot_connector.releases import Noisy, merged
 
@@ -64,9 +63,9 @@ class NoiseCalls:
         """Returns the worst-case price of a question."""
         return await self._call(self._stub.EstimateCost, dp_pb2.EstimateCostRequest(question=question))
 
-    async def guarantee(self, request: dp_pb2.DescribeGuaranteeRequest) -> Guarantee:
-        """Returns what a budget is worth."""
-        return guarantee_of(await self._call(self._stub.DescribeGuarantee, request))
+    async def guarantee(self, request: dp_pb2.DescribeGuaranteeRequest) -> dp_pb2.DescribeGuaranteeResponse:
+        """Returns what a budget is worth, and a shared one beside it if the request names one."""
+        return await self._call(self._stub.DescribeGuarantee, request)
 
     async def catalog(self, table: str) -> Catalog:
         """Returns what may be asked, of one table or (empty) of all."""

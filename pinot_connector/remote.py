@@ -28,6 +28,7 @@ from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
+from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, account_guarantee_of
 from pinot_connector.questions import checked_text, checked_texts, sql_question
 from pinot_connector.releases import Noisy, merged
 from pinot_connector.results import (
@@ -48,7 +49,8 @@ SYSTEM_TRUST = Credentials()
 _SERVICE = app_pb2.DESCRIPTOR.services_by_name["PrivateQueryService"].full_name
 # These change nothing. A question is sent once: whoever wants to repeat it gives it a request id.
 _REPEATED_BY_GRPC = [
-    f"{_SERVICE}/{method}" for method in ("Explain", "GetRemaining", "GetCatalog", "ListReleases")
+    f"{_SERVICE}/{method}"
+    for method in ("Explain", "GetRemaining", "GetGuarantee", "GetCatalog", "ListReleases")
 ]
 
 _Response = TypeVar("_Response")
@@ -61,7 +63,8 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
 
     Args:
         gateway: the gateway's address, see `gateway_address`.
-        account: whose budget pays: the caller's own account or one below it; None: the caller's own.
+        account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
+            None: the caller's own.
 
     Raises:
         InvalidQuestion: the account is no text, or a file of the credentials cannot be used.
@@ -119,6 +122,13 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
         """Tells the budget: every level that has a limit, from the widest to the account itself."""
         request = app_pb2.GetRemainingRequest(account=self._account)
         return tuple(map(level_of, (await self._call(self._stub.GetRemaining, request)).levels))
+
+    async def guarantee(self, *, domains: Sequence[PublishedDomain] = ()) -> AccountGuarantee:
+        """Tells how private all is that the account is shown; `domains` are as for `AsyncPrivateClient.guarantee`."""
+        request = app_pb2.GetGuaranteeRequest(
+            account=self._account, domains=[each.message() for each in domains]
+        )
+        return account_guarantee_of(await self._call(self._stub.GetGuarantee, request))
 
     async def questions_left(self, question: question_pb2.Question | str) -> int | None:
         """Tells how many more questions like this one can be asked for certain; None if no limit is enforced."""

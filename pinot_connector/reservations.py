@@ -90,6 +90,7 @@ class Reservation:
             release_id=release.release_id,
             query_id=release.query_id,
             charge_ticket=release.charge_ticket,
+            policy_statement=release.policy_statement,
         )
 
     def _begin(self) -> asyncio.Task[budget_pb2.ReserveBudgetResponse]:

@@ -70,7 +70,7 @@ class Draft:
             level = entry.account.level(hold.depth)
             balance = self.balances.get(level)
             if balance is not None and balance.counts(hold.window_start):
-                self.balances[level] = balance.charged(hold.window_start, entry.cost)
+                self.balances[level] = balance.charged(hold.window_start, entry.cost_at(hold.depth))
         self.journal.append(entry)
 
     def is_paid_in(self, start: Microseconds) -> bool:

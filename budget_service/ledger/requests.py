@@ -40,7 +40,11 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Charge(Struct, frozen=True, gc=False, kw_only=True):
-    """Settle a reservation, or deduct directly if `reservation_id` is empty; ids that are not known are empty."""
+    """Settle a reservation, or deduct directly if `reservation_id` is empty; ids that are not known are empty.
+
+    `policy_statement` is what the release's policy had published, opaque here; empty: nothing. With `worst_case_above`,
+    which is the service's and no part of the content, the levels above the account count what was reserved.
+    """
 
     account: Account
     levels: tuple[LevelLimit, ...]
@@ -51,12 +55,16 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     release_id: str
     query_id: str
     charge_ticket: bytes = b""
+    policy_statement: str = ""
+    worst_case_above: bool = False
     limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client said."""
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
-        return _fingerprint(self.account, ("charge", *_cost_parts(self.cost, self.unit_id), *ids))
+        # An empty one is left out, so that charges of clients that know of none keep their digests.
+        stated = (self.policy_statement,) if self.policy_statement else ()
+        return _fingerprint(self.account, ("charge", *_cost_parts(self.cost, self.unit_id), *ids, *stated))
 
 
 class Release(Struct, frozen=True, gc=False, kw_only=True):

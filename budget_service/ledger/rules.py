@@ -144,7 +144,9 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
         return Refused(Reason.COST_ABOVE_RESERVATION)
     draft.end(reservation)
     # The charge counts in the windows that admitted it, even if a new one has begun since: it was bounded there.
-    draft.spend(_entry(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds))
+    entry = _entry(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds)
+    # What was held fits above: it has just been given back there.
+    draft.spend(replace(entry, shared_cost=reservation.held) if request.worst_case_above else entry)
     span = draft.payment_span(reservation.account, reservation.holds[-1])
     if span is not None:
         _note_payment(draft, request, reservation.query_id, span)
@@ -242,6 +244,7 @@ def _entry(
         query_id=query_id,
         time=draft.now,
         holds=holds,
+        policy_statement=request.policy_statement,
     )
 
 

@@ -83,7 +83,11 @@ class EntryKind(Enum):
 
 
 class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
-    """A charge as it is written for good: adding up `cost` over the `holds` of all entries gives what was spent."""
+    """A charge as it is written for good: adding up `cost_at` over the `holds` of all entries gives what was spent.
+
+    `policy_statement` is what the charge said of the policy; empty if it said nothing, or is none that a client made.
+    `shared_cost` is what the levels above the account count in place of `cost`; None: they count the same.
+    """
 
     kind: EntryKind
     account: Account
@@ -94,6 +98,14 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     query_id: str
     time: Microseconds
     holds: tuple[Hold, ...]
+    policy_statement: str = ""
+    shared_cost: Cost | None = None
+
+    def cost_at(self, depth: int) -> Cost:
+        """Return what counts at the level of the account that has so many segments."""
+        if self.shared_cost is None or depth >= self.account.depth:
+            return self.cost
+        return self.shared_cost
 
 
 class Remembered(Struct, frozen=True, gc=False):

@@ -37,7 +37,7 @@ class Usage:
         day = (entry.time - self.start) // DAY
         if 0 <= day < self.days and entry.account.depth >= self.depth:
             sums = self.spent[entry.account.level(self.depth)]
-            sums[day] = sums.get(day, NOTHING) + entry.cost
+            sums[day] = sums.get(day, NOTHING) + entry.cost_at(self.depth)
 
     def curve(self, unit: Unit, limit: int) -> Curve:
         """Return how a limit would have been exhausted."""

@@ -14,6 +14,8 @@ from budget_service.ledger.windows import WindowRule
 MAX_AMOUNT = 2**63 - 1
 MAX_SEGMENTS = 4
 MAX_SEGMENT_BYTES = 128
+# In a configuration it stands for any one segment, and so it is the name of none.
+ANY = "*"
 
 Fingerprint: TypeAlias = str
 
@@ -94,6 +96,15 @@ class Account(NamedTuple):
     @staticmethod
     def parse(path: tuple[str, ...], field: str) -> Account:
         """Return the account of a path that comes from outside, or raise InvalidFieldError naming `field`."""
+        if ANY in path:
+            raise InvalidFieldError(
+                f"{field}[{path.index(ANY)}]", f'must not be "{ANY}", which stands for any segment'
+            )
+        return Account.parse_pattern(path, field)
+
+    @staticmethod
+    def parse_pattern(path: tuple[str, ...], field: str) -> Account:
+        """Return a path whose segments may be `*`, as a configuration has it, or raise InvalidFieldError."""
         if not 1 <= len(path) <= MAX_SEGMENTS:
             raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENTS} segments")
         for index, segment in enumerate(path):

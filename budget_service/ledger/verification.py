@@ -90,7 +90,7 @@ class Rebuilt:
         self.currency = currency.charged(entry.unit_id)
         for hold in entry.holds:
             spans = self.spent[entry.account.level(hold.depth)]
-            spans[hold.window_start] = spans.get(hold.window_start, NOTHING) + entry.cost
+            spans[hold.window_start] = spans.get(hold.window_start, NOTHING) + entry.cost_at(hold.depth)
 
     def differences(
         self, level: Account, balance: Balance, held: Iterable[tuple[Microseconds, Cost]]
@@ -121,11 +121,21 @@ class Rebuilt:
 
 
 def entry_parts(entry: JournalEntry) -> list[bytes]:
-    """Return all that an entry says, part by part, as the digest of a sealed journal takes it."""
+    """Return all that an entry says, part by part, as the digest of a sealed journal takes it.
+
+    What an earlier version did not know is there only where the entry has it, behind its name, which no number is.
+    """
     amounts = (str(entry.cost.information), str(entry.cost.calls), entry.unit_id)
     ids = (entry.request_id, entry.release_id, entry.query_id, str(entry.time))
     holds = (str(number) for hold in entry.holds for number in (hold.depth, hold.window_start))
-    return [part.encode() for part in (entry.kind.value, entry.account.text, *amounts, *ids, *holds)]
+    stated = ("policy_statement", entry.policy_statement) if entry.policy_statement else ()
+    said = (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *stated, *_shared_parts(entry))
+    return [part.encode() for part in said]
+
+
+def _shared_parts(entry: JournalEntry) -> tuple[str, ...]:
+    shared = entry.shared_cost
+    return () if shared is None else ("shared_cost", str(shared.information), str(shared.calls))
 
 
 def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tuple[Microseconds, Cost]]]:

@@ -90,6 +90,12 @@ class Store(Protocol):
         Raises StoreUnavailableError.
         """
 
+    async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Return the newest entries of a root before a position, newest first, with their positions.
+
+        An empty position is the end; fewer than `most` means that there are no more. Raises StoreUnavailableError.
+        """
+
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return about `most` balances of a root, all of one moment. Raises StoreUnavailableError."""
 

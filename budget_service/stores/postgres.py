@@ -185,6 +185,11 @@ class PostgresStore:
         found = await self._reading(audit.JOURNAL, *audit.journal_parameters(root, after, until, most))
         return [(str(number), audit.read_entry(entry)) for number, entry in found]
 
+    async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Return the newest entries of a root; see `Store`."""
+        found = await self._reading(audit.LATEST, root, int(before) if before else audit.LAST, most)
+        return [(str(number), audit.read_entry(entry)) for number, entry in found]
+
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
         (found,) = await self._reading(audit.BALANCES, *audit.balances_parameters(root, after, most))

@@ -27,6 +27,10 @@ JOURNAL = sql.SQL(
     "SELECT entry, to_json(each) FROM gris.journal AS each "
     "WHERE root = %s AND entry > %s AND entry <= %s ORDER BY entry LIMIT %s"
 )
+LATEST = sql.SQL(
+    "SELECT entry, to_json(each) FROM gris.journal AS each "
+    "WHERE root = %s AND entry < %s ORDER BY entry DESC LIMIT %s"
+)
 # The root's own balance, then those below it: between a root and its slash come the levels of other roots, and what
 # comes right after the slash is the digit 0.
 BALANCES = sql.SQL(
@@ -97,7 +101,13 @@ def read_entry(row: dict[str, Any]) -> JournalEntry:
         query_id=text.unescaped(row["query_id"]),
         time=row["time"],
         holds=text.read_holds(row["holds"]),
+        policy_statement=text.unescaped(row["policy_statement"]),
+        shared_cost=_shared_cost(row["shared_information"], row["shared_calls"]),
     )
+
+
+def _shared_cost(information: int | None, calls: int | None) -> Cost | None:
+    return None if information is None or calls is None else Cost(information, calls)
 
 
 def read_page(row: tuple[Any, ...], most: int) -> BalancePage:

@@ -13,7 +13,7 @@ from psycopg import AsyncConnection, sql
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.postgres_connections import Session
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 4
 MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"
@@ -28,6 +28,8 @@ FUNCTIONS = _FUNCTIONS.replace(f"{PLACEHOLDER}.", f"{RULES}.").encode()
 # What makes a schema into the next one.
 MIGRATIONS = {
     1: (SQL / "from_1.sql").read_bytes(),
+    2: (SQL / "from_2.sql").read_bytes(),
+    3: (SQL / "from_3.sql").read_bytes(),
 }
 
 # Any number that other programs of the database are unlikely to lock.

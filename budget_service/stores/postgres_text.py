@@ -140,6 +140,8 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
             return own | _question(request.query_id) | _cost(request.max_cost, request.unit_id)
         case Charge():
             own = {"operation": "charge", "release_id": escaped(request.release_id)}
+            own["policy_statement"] = escaped(request.policy_statement)
+            own["worst_case_above"] = request.worst_case_above
             return own | _question(request.query_id) | _cost(request.cost, request.unit_id)
         case WriteOff():
             return {"operation": "write off"}

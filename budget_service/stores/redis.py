@@ -222,6 +222,19 @@ class RedisStore:
         found = await self._reading(self._line.ask(*command))
         return [(position, text.parse_entry(fields)) for position, fields in found]
 
+    async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Return the newest entries of a root; see `Store`."""
+        command = (
+            "XREVRANGE",
+            text.journal_key(root),
+            f"({before}" if before else "+",
+            "-",
+            "COUNT",
+            str(most),
+        )
+        found = await self._reading(self._line.ask(*command))
+        return [(position, text.parse_entry(fields)) for position, fields in found]
+
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
         reply = await self._ask(BALANCES, text.balances_keys(root), after or "0", str(most))

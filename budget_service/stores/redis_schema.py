@@ -15,8 +15,9 @@ from budget_service.stores.codec import encode_currency
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.redis_text import name_in_root
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 6
 PAYMENTS_HAVE_NAMES = 3
+CHECKPOINTS_HAVE_CURRENCIES = 4
 SCHEMA_KEY = "gris:schema"
 SCHEMA = str(SCHEMA_VERSION)
 # The schema that is left, as long as not everything is brought up from it.
@@ -65,7 +66,9 @@ async def demand_schema(client: Any) -> None:
 async def _convert(client: Any, left: int) -> None:
     if left < PAYMENTS_HAVE_NAMES:
         await _name_each_payment(client)
-    await _give_each_checkpoint_its_currency(client)
+    if left < CHECKPOINTS_HAVE_CURRENCIES:
+        await _give_each_checkpoint_its_currency(client)
+    # Since schema 4 entries of the journal have fields that an older program would leave out; they need no change.
 
 
 async def _give_each_checkpoint_its_currency(client: Any) -> None:

@@ -251,7 +251,16 @@ def parse_entry(fields: list[str]) -> JournalEntry:
         query_id=kept["query_id"],
         time=int(kept["time"]),
         holds=_holds(json.loads(kept["holds"])),
+        # Only where there are any, and not up to schema 4 and 5.
+        policy_statement=kept.get("policy_statement", ""),
+        shared_cost=_shared_cost(kept),
     )
+
+
+def _shared_cost(kept: dict[str, str]) -> Cost | None:
+    if "shared_information" not in kept:
+        return None
+    return Cost(int(kept["shared_information"]), int(kept["shared_calls"]))
 
 
 def _pairs(flat: list[str]) -> Iterator[tuple[str, str]]:
@@ -343,6 +352,8 @@ def _own_fields(request: BudgetRequest) -> dict[str, str]:
             return own | _cost_fields(request.max_cost, request.unit_id)
         case Charge():
             own = {"release_id": request.release_id, "query_id": request.query_id}
+            own["policy_statement"] = request.policy_statement
+            own["worst_case_above"] = "1" if request.worst_case_above else "0"
             return own | _cost_fields(request.cost, request.unit_id)
         case Release() | WriteOff():
             return {}

@@ -146,6 +146,10 @@ class SqliteStore:
         """Return entries of a root; see `Store`."""
         return await self._reading(lambda: audit.load_journal(self._connection, root, after, until, most))
 
+    async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Return the newest entries of a root; see `Store`."""
+        return await self._reading(lambda: audit.load_latest(self._connection, root, before, most))
+
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
         return await self._reading(lambda: audit.load_balances(self._connection, root, after, most))

@@ -34,6 +34,15 @@ def load_journal(
     return [(str(number), rows.read_entry(*fields)) for number, *fields in found]
 
 
+def load_latest(
+    connection: sqlite3.Connection, root: str, before: str, most: int
+) -> list[tuple[str, JournalEntry]]:
+    """Return entries of a root before a position, newest first."""
+    query = f"SELECT * FROM journal WHERE {OF_ROOT} AND entry < ? ORDER BY entry DESC LIMIT ?"  # noqa: S608
+    found = connection.execute(query, (root, int(before) if before else 2**63 - 1, most))
+    return [(str(number), rows.read_entry(*fields)) for number, *fields in found]
+
+
 def load_balances(connection: sqlite3.Connection, root: str, after: str, most: int) -> BalancePage:
     """Return balances of a root in the order of their levels, from the first after the level `after`."""
     query = "SELECT * FROM balances WHERE level >= ? AND level < ? AND level > ? ORDER BY level LIMIT ?"

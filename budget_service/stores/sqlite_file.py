@@ -14,7 +14,7 @@ from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 7
 CACHE_KIBIBYTES = 192 * 1024
 
 # Their keys come in any order. The rows themselves are added at the end, so that each touches one page of keys only:
@@ -57,7 +57,8 @@ SCHEMA = (
     """CREATE TABLE journal (
         entry INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, account TEXT NOT NULL,
         information INTEGER NOT NULL, calls INTEGER NOT NULL, unit_id TEXT NOT NULL, request_id TEXT NOT NULL,
-        release_id TEXT NOT NULL, query_id TEXT NOT NULL, time INTEGER NOT NULL, holds TEXT NOT NULL)""",
+        release_id TEXT NOT NULL, query_id TEXT NOT NULL, time INTEGER NOT NULL, holds TEXT NOT NULL,
+        policy_statement TEXT NOT NULL DEFAULT '', shared_information INTEGER, shared_calls INTEGER)""",
     # The entries of one root in order; an index holds the number of the row.
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
@@ -120,6 +121,11 @@ MIGRATIONS = {
         # Each root had one currency from the beginning.
         "UPDATE checkpoints SET currency = "
         "(SELECT unit_id FROM roots WHERE roots.root = checkpoints.root) || ',0,,0'",
+    ),
+    5: ("ALTER TABLE journal ADD COLUMN policy_statement TEXT NOT NULL DEFAULT ''",),
+    6: (
+        "ALTER TABLE journal ADD COLUMN shared_information INTEGER",
+        "ALTER TABLE journal ADD COLUMN shared_calls INTEGER",
     ),
 }
 

@@ -19,7 +19,10 @@ RESERVATION = (
     "expires_at, paid_release_id, forfeits, holds, unit_id"
 )
 # All but its number.
-JOURNAL = "kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds"
+JOURNAL = (
+    "kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds, "
+    "policy_statement, shared_information, shared_calls"
+)
 
 
 def root_row(root: str, record: RootRecord) -> tuple[Any, ...]:
@@ -98,12 +101,16 @@ def journal_row(entry: JournalEntry) -> tuple[Any, ...]:
     """Return the row of an entry, without its number."""
     cost = (entry.cost.information, entry.cost.calls, entry.unit_id)
     ids = (entry.request_id, entry.release_id, entry.query_id)
-    return (entry.kind.value, entry.account.text, *cost, *ids, entry.time, _holds_text(entry.holds))
+    counted = (entry.time, _holds_text(entry.holds), entry.policy_statement)
+    each = entry.shared_cost
+    shared = (None, None) if each is None else (each.information, each.calls)
+    return (entry.kind.value, entry.account.text, *cost, *ids, *counted, *shared)
 
 
 def read_entry(kind: str, account: str, *fields: Any) -> JournalEntry:
     """Return the entry of a row, without its number."""
-    information, calls, unit_id, request_id, release_id, query_id, time, holds = fields
+    information, calls, unit_id, request_id, release_id, query_id, time, holds, *more = fields
+    policy_statement, *shared = more
     return JournalEntry(
         kind=EntryKind(kind),
         account=Account(tuple(account.split("/"))),
@@ -114,6 +121,8 @@ def read_entry(kind: str, account: str, *fields: Any) -> JournalEntry:
         query_id=query_id,
         time=time,
         holds=tuple(Hold(*each) for each in json.loads(holds)),
+        policy_statement=policy_statement,
+        shared_cost=None if shared[0] is None else Cost(*shared),
     )
 
 

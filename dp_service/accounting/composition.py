@@ -26,15 +26,22 @@ class Bound(StrEnum):
     ZCDP = "zcdp"
 
 
+LARGEST_RHO = 10**24
+"""No publication costs more; sums of 100,000 of them stay within what zCDP is converted for."""
+
+
 @dataclass(frozen=True)
 class PublishedDomain:
-    """What one publication of a domain costs whoever sees it: it is delta-approximate rho-zCDP."""
+    """What one publication of a domain costs whoever sees it: it is delta-approximate rho-zCDP.
+
+    Raises ValueError, naming the argument, unless 0 < rho <= 10^24 and 0 < delta < 1.
+    """
 
     rho: Fraction
     delta: Fraction
 
     def __post_init__(self) -> None:
-        require_epsilon("rho", self.rho)
+        require_epsilon("rho", self.rho, at_most=LARGEST_RHO)
         require_probability("delta", self.delta)
 
 
@@ -99,7 +106,7 @@ def guarantees(
             A domain is approximate zCDP and nothing else, so with any of them, too, zCDP is the only bound.
         call_rule: whether calls add 2 calls delta, or calls delta and a little epsilon; both hold (see `calls`).
 
-    delta is what the calls add, slack, and the domains' deltas.
+    delta is what the calls add, slack, and the domains' deltas; at most 1, which promises nothing.
 
     Raises:
         ValueError: an argument out of range, with its name and what was expected.
@@ -108,9 +115,9 @@ def guarantees(
     require_probability("delta", delta)
     require_units("calls", calls)
     require_probability("slack", slack)
-    total_delta = fraction_up(
-        delta_of_calls(call_rule, delta, calls) + slack + sum(each.delta for each in domains)
-    )
+    added = delta_of_calls(call_rule, delta, calls) + slack + sum(each.delta for each in domains)
+    # Every mechanism is (0, 1)-differentially private: a larger delta would be no other promise.
+    total_delta = fraction_up(min(Fraction(1), added))
     epsilons = {Bound.ZCDP: _zcdp_epsilon(portion, slack, domains)}
     if not gaussian and not domains:
         epsilons |= _bounded_range_epsilons(portion, slack)

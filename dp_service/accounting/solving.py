@@ -105,6 +105,7 @@ def epsilon_per_for(target: Target, split: Split, *, information: int) -> Fracti
     def fits(epsilon_per: Fraction) -> bool:
         return _epsilon(target, epsilon_per, split.slack, information) <= target.epsilon
 
+    _require_more_than_domains(target, _SMALLEST_EPSILON_PER, split)
     if not fits(_SMALLEST_EPSILON_PER):
         raise UnreachableError("epsilon must be larger for any epsilon_per to reach it")
     if fits(Fraction(MAX_EPSILON_PER)):
@@ -132,17 +133,31 @@ def best_epsilon_per(target: Target, *, information: int, calls: int, d_bar: int
         split = split_of(target, calls, share=share)
         return Solution(epsilon_per_for(target, split, information=information), split)
 
-    return solution(_lowest(lambda log_odds: solution(log_odds).height(d_bar), -4.0, 4.0))
+    def height(log_odds: float) -> float:
+        try:
+            return solution(log_odds).height(d_bar)
+        except UnreachableError:
+            # Too little slack for what the domains take of epsilon; a smaller share for the calls leaves more.
+            return math.inf
+
+    return solution(_lowest(height, -4.0, 4.0))
 
 
 def information_for(target: Target, split: Split, *, epsilon_per: Fraction) -> int:
     """Return the largest number of information units that is worth no more than the target."""
     require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
-    if _epsilon(target, epsilon_per, split.slack, 0) > target.epsilon:
-        raise UnreachableError("epsilon must be above what the published domains take of it")
+    _require_more_than_domains(target, epsilon_per, split)
     return _last_that(
         lambda k: _epsilon(target, epsilon_per, split.slack, k) <= target.epsilon, MAX_UNITS + 1
     )
+
+
+def _require_more_than_domains(target: Target, epsilon_per: Fraction, split: Split) -> None:
+    alone = _epsilon(target, epsilon_per, split.slack, 0)
+    if alone > target.epsilon:
+        raise UnreachableError(
+            f"epsilon must be above what the published domains take of it, {alone:.6g} with this delta"
+        )
 
 
 def calls_for(target: Target, split: Split) -> int:
@@ -188,11 +203,12 @@ def _last_that(holds: Callable[[int], bool], stop: int) -> int:
 
 
 def _lowest(height: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function with one valley is lowest, by golden section."""
+    """Return where a function with one valley, infinite above some point, is lowest, by golden section."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     left_height, right_height = height(left), height(right)
     for _ in range(_SEARCH_STEPS):
-        if left_height < right_height:
+        # Of two places out of reach, the lower one is nearer.
+        if left_height <= right_height:
             high, right, right_height = right, left, left_height
             left = high - _GOLDEN * (high - low)
             left_height = height(left)

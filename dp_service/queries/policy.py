@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from dp_service.queries.errors import PolicyError, Problem
 from dp_service.queries.policy_document import Document, KeyPath, read_document
-from dp_service.queries.policy_domain import published_values
+from dp_service.queries.policy_domain import PublishedDomain, published_domain
 from dp_service.queries.policy_schema import (
     DEFAULT_DELAY_MINUTES,
     DOMAIN_KINDS,
@@ -29,6 +29,7 @@ from dp_service.queries.policy_schema import (
     TableSchema,
     TimeSchema,
 )
+from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
 from dp_service.queries.structured import INT64_MINIMUM, ColumnType, Value, fault_of, type_of
 from dp_service.queries.tables import (
@@ -120,10 +121,22 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
     tables = tuple(
         _table(name, table, ("tables", name), fault) for name, table in sorted(schema.tables.items())
     )
+    policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
+    _refuse_long_statement(policy, fault)
     if fault.problems:
         raise PolicyError(tuple(fault.problems))
-    policy = Policy(Currency(schema.epsilon_per, schema.delta, schema.count_noise), tables)
     return PolicyFile(policy, schema, document)
+
+
+def _refuse_long_statement(policy: Policy, fault: _Faults) -> None:
+    """Refuse a policy with more published domains than one charge can tell the ledger."""
+    size = len(policy.statement.encode())
+    if size > MAXIMUM_STATEMENT_BYTES:
+        fault(
+            ("tables",),
+            f"expected fewer published domains: their policy statement has {size} bytes of at most "
+            f"{MAXIMUM_STATEMENT_BYTES}; {len(policy.publications)} columns have one",
+        )
 
 
 # Where pydantic's own words speak of this program and not of the file.
@@ -235,10 +248,11 @@ def _time(schema: TimeSchema) -> TimeColumn:
 def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Faults) -> Column:
     nulls = schema.nulls or (Nulls.KEEP if schema.type is ColumnType.BOOL else Nulls.DROP)
     null_value = _null_value(schema, (*path, "null_value"), fault)
-    domain = _domain(schema, (*path, "domain"), fault)
-    if domain and isinstance(schema.domain, PublishedSchema) and nulls is Nulls.DROP:
+    published = _published(schema, (*path, "domain"), fault)
+    domain = _listed(schema, (*path, "domain"), fault) if published is None else published.values
+    if published is not None and nulls is Nulls.DROP:
         # Whoever published the column may not have known what stands for NULL; no answer has it.
-        domain = tuple(value for value in domain if value != null_value)
+        domain = tuple(value for value in published.values if value != null_value)
     column = Column(
         name=name,
         type=schema.type,
@@ -248,6 +262,7 @@ def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Faults) -> C
         delta=schema.delta,
         nulls=nulls,
         null_value=null_value,
+        publication=None if published is None else published.publication,
     )
     _check_nulls(column, path, fault)
     if Operator.RANGE in column.operators and column.type not in (ColumnType.INT64, ColumnType.DATE):
@@ -274,12 +289,10 @@ def _null_value(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> Value | 
     return _value(schema.null_value, schema.type, path, fault)
 
 
-def _domain(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> tuple[Value, ...] | None:
-    """Return the domain in element order: code points for text, numbers, false before true, days."""
-    if schema.domain is None:
+def _listed(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> tuple[Value, ...] | None:
+    """Return a domain that the policy lists, in element order: code points, numbers, false before true, days."""
+    if schema.domain is None or isinstance(schema.domain, PublishedSchema):
         return None
-    if isinstance(schema.domain, PublishedSchema):
-        return _published(schema.domain, schema.type, path, fault)
     values = [_value(raw, schema.type, (*path, i), fault) for i, raw in enumerate(schema.domain)]
     sound = [value for value in values if value is not None]
     if len(set(sound)) != len(sound):
@@ -287,13 +300,14 @@ def _domain(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> tuple[Value,
     return tuple(sorted(sound))
 
 
-def _published(
-    named: PublishedSchema, kind: ColumnType, path: KeyPath, fault: _Faults
-) -> tuple[Value, ...] | None:
-    """Return the domain that a file holds, or report why it cannot be used."""
+def _published(schema: ColumnSchema, path: KeyPath, fault: _Faults) -> PublishedDomain | None:
+    """Return the domain that a file holds, if the policy names one, or report why it cannot be used."""
+    named = schema.domain
+    if not isinstance(named, PublishedSchema):
+        return None
     _, table, _, column, _ = map(str, path)
     try:
-        return published_values(named, fault.directory, table=table, column=column, kind=kind)
+        return published_domain(named, fault.directory, table=table, column=column, kind=schema.type)
     except DomainFileError as error:
         fault((*path, "published"), str(error))
         return None

@@ -1,21 +1,31 @@
-"""The domain of a column that a policy takes from a file."""
+"""The domain of a column that a policy takes from a file, and what its publication cost."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from dp_service.queries.policy_schema import MAXIMUM_DOMAIN_SIZE, PublishedSchema
+from dp_service.queries.publications import Publication, publication_of
 from dp_service.queries.published import LARGEST_FILE_BYTES, DomainFileError, integrity_of, read_published
 from dp_service.queries.structured import ColumnType, Value
 
 
-def published_values(
+@dataclass(frozen=True)
+class PublishedDomain:
+    """The elements of a published domain, in element order, and its publication."""
+
+    values: tuple[Value, ...]
+    publication: Publication
+
+
+def published_domain(
     named: PublishedSchema, directory: Path, *, table: str, column: str, kind: ColumnType
-) -> tuple[Value, ...]:
-    """Return the elements of a published domain, in element order.
+) -> PublishedDomain:
+    """Return the domain that a file holds.
 
     Raises DomainFileError if the file, sought from `directory`, cannot be read, is not the one that the policy names,
-    speaks of another column, or has no elements or more than a policy may list.
+    speaks of another column, has no elements or more than a policy may list, or states a price that can be none.
     """
     content = _content(directory / named.published)
     if integrity_of(content) != named.integrity:
@@ -27,7 +37,11 @@ def published_values(
         raise DomainFileError(
             f"expected from 1 to {MAXIMUM_DOMAIN_SIZE} elements, got {len(domain.elements)}"
         )
-    return domain.elements
+    try:
+        publication = publication_of(named.integrity, domain.rho, domain.delta)
+    except ValueError as error:
+        raise DomainFileError(str(error)) from None
+    return PublishedDomain(domain.elements, publication)
 
 
 def _content(path: Path) -> bytes:

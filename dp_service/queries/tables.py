@@ -6,9 +6,11 @@ import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.errors import RefusedByPolicyError, Rule
+from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import ColumnType, Measure, Value
 from dp_service.queries.times import TimeColumn
 
@@ -95,6 +97,7 @@ class Column:
     `domain` is in element order, None: unknown. `delta` is how many of the column's values one member can appear
     with, those outside the domain and a kept NULL among them; None: any number. `null_value` stands for NULL; None only
     for a DATE column whose NULLs are dropped.
+    `publication` is what the domain cost everyone who may see it, None: it was not published from the data.
     """
 
     name: str
@@ -105,6 +108,7 @@ class Column:
     delta: int | None
     nulls: Nulls
     null_value: Value | None
+    publication: Publication | None = None
 
     @property
     def value_for_null(self) -> Value | None:
@@ -215,6 +219,17 @@ class Policy:
     def count_noise(self) -> CountNoise:
         """The noise in counts that are drawn apart from the selection, for the whole deployment."""
         return self.currency.count_noise
+
+    @cached_property
+    def publications(self) -> frozenset[Publication]:
+        """What was published of any column of any table: every account may see all of it."""
+        columns = (column for table in self.tables for column in table.columns)
+        return frozenset(column.publication for column in columns if column.publication is not None)
+
+    @cached_property
+    def statement(self) -> str:
+        """The policy statement of the publications, which every charge carries to the ledger; empty if none."""
+        return policy_statement(self.publications)
 
     def table(self, name: str) -> Table:
         """Return a table that a question names, or raise RefusedByPolicyError."""

@@ -54,7 +54,8 @@ class Plan:
     `specification` is the release specification's bytes, `data_version` what the seed takes, `engine_data_version`
     what the engine must still say after the query, `issued_at` seconds since 1970 (UTC). `drawn_by` is the version of
     mechanism and sampler that the specification speaks of; `fresh` is empty, or 32 bytes that make this question's
-    noise its own. The seed stays secret although the plan can be read: it is keyed.
+    noise its own. The seed stays secret although the plan can be read: it is keyed. `policy_statement` says what the
+    policy of the question had published; it changes neither noise nor ids.
     """
 
     table: str
@@ -69,6 +70,7 @@ class Plan:
     issued_at: int
     drawn_by: tuple[int, int]
     fresh: bytes
+    policy_statement: str = ""
 
 
 def seal(plan: Plan, key: NoiseKey) -> bytes:
@@ -134,6 +136,7 @@ def _to_json(plan: Plan) -> dict[str, Any]:
         "issued_at": plan.issued_at,
         "drawn_by": plan.drawn_by,
         "fresh": plan.fresh.hex(),
+        **({"policy_statement": plan.policy_statement} if plan.policy_statement else {}),
     }
 
 
@@ -151,6 +154,8 @@ def _from_json(body: dict[str, Any]) -> Plan:
         issued_at=body["issued_at"],
         drawn_by=(body["drawn_by"][0], body["drawn_by"][1]),
         fresh=bytes.fromhex(body["fresh"]),
+        # A replica of the version before made plans without it.
+        policy_statement=body.get("policy_statement", ""),
     )
 
 

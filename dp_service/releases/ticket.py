@@ -18,16 +18,23 @@ def ticket_key(key: NoiseKey) -> bytes:
     return key.subkey(KeyUse.TICKET)
 
 
-def charge_ticket(key: NoiseKey, *, release_id: str, query_id: str, cost: Cost, unit_id: str) -> bytes:
-    """Return the ticket of one release, 40 bytes."""
+def charge_ticket(
+    key: NoiseKey, *, release_id: str, query_id: str, cost: Cost, unit_id: str, policy_statement: str = ""
+) -> bytes:
+    """Return the ticket of one release, 40 bytes.
+
+    A policy that has published nothing has an empty statement, and the ticket that it always had.
+    """
     secret = ticket_key(key)
+    stated = (policy_statement.encode(),) if policy_statement else ()
     message = length_prefixed(
-        b"gris/ticket/v1",
+        b"gris/ticket/v2" if stated else b"gris/ticket/v1",
         release_id.encode(),
         query_id.encode(),
         cost.information.to_bytes(8, "big"),
         cost.calls.to_bytes(8, "big"),
         unit_id.encode(),
+        *stated,
     )
     key_id = hashlib.sha256(length_prefixed(b"gris/ticket-key/v1", secret)).digest()[:8]
     return key_id + hmac.digest(secret, message, "sha256")

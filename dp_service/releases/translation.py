@@ -24,12 +24,19 @@ class Moment:
     fresh: bytes
 
 
-def plan_for(resolution: Resolution, engine_data_version: str, key: NoiseKey, moment: Moment) -> Plan:
+def plan_for(
+    resolution: Resolution,
+    engine_data_version: str,
+    key: NoiseKey,
+    moment: Moment,
+    *,
+    policy_statement: str = "",
+) -> Plan:
     """Return the plan of a resolved question on one version of the data.
 
     Where the policy fixes the version of the data, that one enters the noise: two engines that hold the same data give
     the same answer, and rows of a period that is not closed change nothing. The engine's own version then only shows
-    whether the data changed meanwhile.
+    whether the data changed meanwhile. `policy_statement` is that of the policy that the question was resolved under.
     """
     parameters = parameters_of(resolution)
     drawn_by = versions(parameters)
@@ -50,4 +57,5 @@ def plan_for(resolution: Resolution, engine_data_version: str, key: NoiseKey, mo
         issued_at=moment.seconds,
         drawn_by=drawn_by,
         fresh=fresh,
+        policy_statement=policy_statement,
     )

@@ -45,6 +45,7 @@ def release_message(plan: Plan, released: Released, confidence: float, key: Nois
         query_id=plan.query_id,
         cost=released.cost,
         unit_id=plan.unit_id,
+        policy_statement=plan.policy_statement,
     )
     return dp_pb2.Release(
         element_count=len(released.elements),
@@ -59,6 +60,7 @@ def release_message(plan: Plan, released: Released, confidence: float, key: Nois
         interval_kind=_INTERVAL_KINDS[released.interval_kind],
         data_version=keyed_data_version(key, plan.table, plan.data_version),
         key_id=key.key_id,
+        policy_statement=plan.policy_statement,
     )
 
 

@@ -184,12 +184,19 @@ def _column(column: Column, table: Table, values: tuple[Value, ...]) -> dp_pb2.C
         domain=_domain(column, values) if values else None,
         delta=column.delta_within(restricted=True) or 0,
         null_value=_null_value(column),
+        published=_published(column),
     )
 
 
 def _domain(column: Column, values: tuple[Value, ...]) -> histogram_pb2.ElementColumn:
     elements = elements_of_domain([(value,) for value in values])
     return element_columns([(column.name, column.type)], elements)[0]
+
+
+def _published(column: Column) -> dp_pb2.PublishedDomain | None:
+    # Without its id: that is a hash of the whole file, which says more than the catalogue does.
+    price = column.publication
+    return None if price is None else dp_pb2.PublishedDomain(rho=str(price.rho), delta=str(price.delta))
 
 
 def _null_value(column: Column) -> question_pb2.Value | None:

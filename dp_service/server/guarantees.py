@@ -1,14 +1,20 @@
-"""What a budget is worth, and which budget is worth what is wanted, as messages."""
+"""What a budget is worth, and which budget is worth what is wanted, as messages.
+
+What the served policy has published is part of every guarantee, whatever a request says: every account may see it.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from gris.dp.v1 import dp_pb2
 
 from dp_service.accounting.checks import MAX_UNITS, require_probability
-from dp_service.accounting.composition import Bound, PublishedDomain, guarantee, guarantees
+from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantee, guarantees
 from dp_service.accounting.solving import (
     Split,
     Target,
@@ -21,11 +27,19 @@ from dp_service.accounting.solving import (
 )
 from dp_service.queries.policy import CountNoise, Policy
 from dp_service.queries.policy_schema import exact_decimal
+from dp_service.queries.publications import Publication, publications_in
 from dp_service.server.errors import RequestError, UnitMismatchError
 from dp_service.server.messages import COUNT_NOISES
 
 DEFAULT_SLACK = "1e-9"
 MAX_DOMAINS = 1000
+MAX_STATEMENTS = 1000
+MAX_PUBLICATIONS = 10_000
+# Sums of numbers whose denominators have nothing in common would take minutes, so what is no decimal of forty places is
+# rounded up to one.
+_PLACES = 10**40
+# What a catalogue says, as far as a domain's file can say it.
+_RATIO = re.compile(r"[0-9]{1,60}/[1-9][0-9]{0,59}")
 
 _BOUNDS = {
     Bound.BASIC: dp_pb2.COMPOSITION_BOUND_BASIC,
@@ -38,59 +52,139 @@ _BOUNDS = {
 def describe_guarantee(
     request: dp_pb2.DescribeGuaranteeRequest, policy: Policy
 ) -> dp_pb2.DescribeGuaranteeResponse:
-    """Return the guarantee of a budget by every bound that the policy leaves true, rounded up.
+    """Return the guarantee of a budget by every bound that still holds, rounded up; of a shared budget beside it.
 
     Raises RequestError naming the field, or UnitMismatchError for a budget in another currency.
     """
     currency = policy.currency
     if request.unit_id not in ("", currency.unit_id):
         raise UnitMismatchError
-    for field, units in (("information", request.information), ("calls", request.calls)):
-        if not 0 <= units <= MAX_UNITS:
-            raise RequestError(field, "expected 0 to 2^53 units")
     slack = _decimal("slack", request.slack or DEFAULT_SLACK)
     if not 0 < slack < 1:
         raise RequestError("slack", "expected a decimal number strictly between 0 and 1, such as 1e-9")
-    found = guarantees(
-        currency.epsilon_per,
-        currency.delta,
-        information=request.information,
-        calls=request.calls,
-        slack=slack,
-        gaussian=policy.count_noise is CountNoise.GAUSSIAN,
-        domains=_domains(request),
-    )
-    best = min(found, key=lambda each: each.epsilon)
-    return dp_pb2.DescribeGuaranteeResponse(
-        epsilon=best.epsilon,
-        delta=best.delta,
-        bound=_BOUNDS[best.bound],
-        composed=[dp_pb2.ComposedEpsilon(bound=_BOUNDS[each.bound], epsilon=each.epsilon) for each in found],
+    more = _domains(request.domains)
+    seen = policy.publications | _stated("policy_statements", request.policy_statements)
+    own = _Worth.of(request, "", policy, slack, [*_priced(seen), *more])
+    response = dp_pb2.DescribeGuaranteeResponse(
+        epsilon=own.best.epsilon,
+        delta=own.best.delta,
+        bound=_BOUNDS[own.best.bound],
+        composed=own.composed(),
         epsilon_per=str(currency.epsilon_per),
         delta_per_call=str(currency.delta),
         slack=str(slack),
         count_noise=COUNT_NOISES[policy.count_noise],
+        domain_count=own.domain_count,
     )
+    if request.HasField("shared"):
+        everyones = seen | _stated("shared.policy_statements", request.shared.policy_statements)
+        shared = _Worth.of(request.shared, "shared.", policy, slack, [*_priced(everyones), *more])
+        response.shared.CopyFrom(shared.message())
+    return response
 
 
-def _domains(request: dp_pb2.DescribeGuaranteeRequest) -> list[PublishedDomain]:
-    if len(request.domains) > MAX_DOMAINS:
+@dataclass(frozen=True)
+class _Worth:
+    """What a budget is worth by each bound, with so many published domains."""
+
+    found: Sequence[Guarantee]
+    domain_count: int
+
+    @classmethod
+    def of(
+        cls,
+        budget: dp_pb2.DescribeGuaranteeRequest | dp_pb2.SharedBudget,
+        prefix: str,
+        policy: Policy,
+        slack: Fraction,
+        domains: Sequence[PublishedDomain],
+    ) -> _Worth:
+        """Return the worth of a budget in the policy's currency; `prefix` stands before its fields in errors."""
+        for field, units in (("information", budget.information), ("calls", budget.calls)):
+            if not 0 <= units <= MAX_UNITS:
+                raise RequestError(f"{prefix}{field}", "expected 0 to 2^53 units")
+        found = guarantees(
+            policy.currency.epsilon_per,
+            policy.currency.delta,
+            information=budget.information,
+            calls=budget.calls,
+            slack=slack,
+            gaussian=policy.count_noise is CountNoise.GAUSSIAN,
+            domains=domains,
+        )
+        return cls(found, len(domains))
+
+    @property
+    def best(self) -> Guarantee:
+        """The smallest of them: all hold."""
+        return min(self.found, key=lambda each: each.epsilon)
+
+    def composed(self) -> list[dp_pb2.ComposedEpsilon]:
+        """Return the epsilon of each bound."""
+        return [
+            dp_pb2.ComposedEpsilon(bound=_BOUNDS[each.bound], epsilon=each.epsilon) for each in self.found
+        ]
+
+    def message(self) -> dp_pb2.BudgetWorth:
+        """Return the guarantee of a shared budget."""
+        best = self.best
+        return dp_pb2.BudgetWorth(
+            epsilon=best.epsilon,
+            delta=best.delta,
+            bound=_BOUNDS[best.bound],
+            composed=self.composed(),
+            domain_count=self.domain_count,
+        )
+
+
+def _stated(field: str, statements: Sequence[str]) -> frozenset[Publication]:
+    """Return what policy statements list; the same publication in several of them is one."""
+    if len(statements) > MAX_STATEMENTS:
+        raise RequestError(field, f"expected at most {MAX_STATEMENTS} policy statements")
+    found: set[Publication] = set()
+    for i, statement in enumerate(statements):
+        found |= _publications(f"{field}[{i}]", statement)
+        if len(found) > MAX_PUBLICATIONS:
+            raise RequestError(field, f"expected at most {MAX_PUBLICATIONS} publications in all")
+    return frozenset(found)
+
+
+def _publications(field: str, statement: str) -> frozenset[Publication]:
+    try:
+        return publications_in(statement)
+    except ValueError as error:
+        raise RequestError(field, str(error)) from None
+
+
+def _priced(publications: Iterable[Publication]) -> list[PublishedDomain]:
+    return [PublishedDomain(_coarse(each.rho), _coarse(each.delta)) for each in publications]
+
+
+def _coarse(number: Fraction) -> Fraction:
+    return Fraction(math.ceil(number * _PLACES), _PLACES)
+
+
+def _domains(messages: Sequence[dp_pb2.PublishedDomain]) -> list[PublishedDomain]:
+    if len(messages) > MAX_DOMAINS:
         raise RequestError("domains", f"expected at most {MAX_DOMAINS} published domains")
-    return [_domain(each, f"domains[{i}]") for i, each in enumerate(request.domains)]
+    return [_domain(each, f"domains[{i}]") for i, each in enumerate(messages)]
 
 
 def _domain(message: dp_pb2.PublishedDomain, field: str) -> PublishedDomain:
-    rho, delta = _decimal(f"{field}.rho", message.rho), _decimal(f"{field}.delta", message.delta)
+    rho, delta = _exact(f"{field}.rho", message.rho), _exact(f"{field}.delta", message.delta)
     try:
-        return PublishedDomain(rho, delta)
+        found = PublishedDomain(rho, delta)
     except ValueError as error:
         raise RequestError(f"{field}.{str(error).partition(' ')[0]}", str(error)) from None
+    return PublishedDomain(_coarse(found.rho), _coarse(found.delta))
 
 
 def solve_parameters(
     request: dp_pb2.SolveParametersRequest, policy: Policy
 ) -> dp_pb2.SolveParametersResponse:
-    """Return parameters whose guarantee is within the wanted one; what was found is rounded to the private side.
+    """Return parameters whose guarantee, with all that was published, is within the wanted one.
+
+    What was found is rounded to the private side.
 
     Raises RequestError naming the field, also where nothing reaches what is wanted.
     """
@@ -99,8 +193,9 @@ def solve_parameters(
         raise RequestError(
             "epsilon_per", "expected exactly one of epsilon_per, information, calls to be left out"
         )
+    domains = (*_priced(policy.publications), *_domains(request.domains))
     try:
-        solved = _solved(request, policy)
+        solved = _solved(request, policy, domains)
         worth = guarantee(
             solved.epsilon_per,
             solved.split.delta,
@@ -108,6 +203,7 @@ def solve_parameters(
             calls=solved.calls,
             slack=solved.split.slack,
             gaussian=policy.count_noise is CountNoise.GAUSSIAN,
+            domains=domains,
         )
     except ValueError as error:
         # Every check of the accounting begins with the name of what it checks.
@@ -121,6 +217,7 @@ def solve_parameters(
         epsilon=worth.epsilon,
         delta=worth.delta,
         bound=_BOUNDS[worth.bound],
+        domain_count=len(domains),
     )
 
 
@@ -132,11 +229,14 @@ class _Solved:
     split: Split
 
 
-def _solved(request: dp_pb2.SolveParametersRequest, policy: Policy) -> _Solved:
+def _solved(
+    request: dp_pb2.SolveParametersRequest, policy: Policy, domains: tuple[PublishedDomain, ...]
+) -> _Solved:
     target = Target(
         _decimal("epsilon", request.epsilon),
         _decimal("delta", request.delta),
         gaussian=policy.count_noise is CountNoise.GAUSSIAN,
+        domains=domains,
     )
     if request.calls == 0:
         return _solved_for_calls(request, target, policy)
@@ -158,13 +258,20 @@ def _solved_for_calls(request: dp_pb2.SolveParametersRequest, target: Target, po
     given = request.delta_per_call
     per_call = _decimal("delta_per_call", given) if given else policy.currency.delta
     require_probability("delta_per_call", per_call)
-    split = Split(delta=per_call, slack=target.delta / 2)
+    split = Split(delta=per_call, slack=target.delta_left / 2)
     epsilon_per = _decimal("epsilon_per", request.epsilon_per)
     if information_for(target, split, epsilon_per=epsilon_per) < request.information:
         raise UnreachableError(
             "epsilon must be larger for this epsilon_per and information, whatever the calls"
         )
     return _Solved(epsilon_per, request.information, calls_for(target, split), split)
+
+
+def _exact(field: str, text: str) -> Fraction:
+    """Return the number that a decimal text or a ratio such as 1/10 denotes."""
+    if _RATIO.fullmatch(text):
+        return Fraction(text)
+    return _decimal(field, text)
 
 
 def _decimal(field: str, text: str) -> Fraction:

@@ -63,6 +63,15 @@ class Outside:
         return int(self.clock())
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A question, how the policy resolves it, and what that policy has published."""
+
+    query: HistogramQuery
+    resolution: Resolution
+    policy_statement: str
+
+
 class DpServicer(dp_pb2_grpc.DpServiceServicer):
     """Stateless: everything that a call needs is in its request, the policy and the keys.
 
@@ -141,18 +150,25 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         content, now = self._served.content, self._outside.now()
         return await self._in_thread(context, lambda: catalog_page(request, content, now=now))
 
-    def _asked(self, question: question_pb2.Question) -> tuple[HistogramQuery, Resolution]:
-        # One reading of the policy for both: it may be replaced at any moment.
+    def _asked(self, question: question_pb2.Question) -> _Asked:
+        # One reading of the policy for all of it: it may be replaced at any moment.
         policy = self._served.content.policy
         query = _query(question, policy)
-        return query, resolve(query, policy, now=self._outside.now())
+        return _Asked(query, resolve(query, policy, now=self._outside.now()), policy.statement)
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
             raise RequestError("data_version", f"expected 1 to {DATA_VERSION_CHARACTERS} characters")
-        query, resolution = self._asked(request.question)
+        asked = self._asked(request.question)
+        resolution = asked.resolution
         moment = Moment(self._outside.now(), self._outside.entropy(FRESH_BYTES))
-        plan = plan_for(resolution, request.data_version, self._keys.current, moment)
+        plan = plan_for(
+            resolution,
+            request.data_version,
+            self._keys.current,
+            moment,
+            policy_statement=asked.policy_statement,
+        )
         worst = mechanism_of(plan.parameters).worst_case_cost()
         response = dp_pb2.TranslateQueryResponse(
             plan=seal(plan, self._keys.current),
@@ -164,14 +180,14 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             query_id=plan.query_id,
             parameters=parameters_message(plan.parameters, count_noise_scale(plan.parameters)),
             reserve_first=resolution.reserve_first,
-            count_alias=query.count_alias,
+            count_alias=asked.query.count_alias,
             reads=map(read_column, resolution.reads),
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
-        _, resolution = self._asked(request.question)
+        resolution = self._asked(request.question).resolution
         parameters = parameters_of(resolution)
         worst = mechanism_of(parameters).worst_case_cost()
         message = parameters_message(parameters, count_noise_scale(parameters))

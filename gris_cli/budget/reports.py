@@ -82,14 +82,16 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
     rows = [
         (
             moment_text(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
-            _KINDS.get(each.kind, "unknown"), each.release_id, each.request_id,
+            _KINDS.get(each.kind, "unknown"), each.release_id, each.request_id, each.policy_statement,
+            each.shared_cost.information if each.HasField("shared_cost") else None,
         )
         for each in charges
     ]  # fmt: skip
     columns = (
         _text("time", "time (UTC)"), _text("account", "account"), Column("information", "information"),
         Column("calls", "calls"), _text("kind", "kind"), _text("release_id", "release"),
-        _text("request_id", "request"),
+        _text("request_id", "request"), _text("policy_statement", "published"),
+        Column("shared_information", "above"),
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)

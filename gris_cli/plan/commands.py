@@ -25,11 +25,16 @@ from gris_cli.plan.flags import (
     EpsilonPerFlag,
     GaussianFlag,
     InformationFlag,
+    MaybeDeltaFlag,
+    MaybeEpsilonPerFlag,
     OutFlag,
+    PolicyFlag,
     SlackFlag,
-    domain,
+    domains_of,
     exact,
+    is_gaussian,
     named_errors,
+    policy_of,
 )
 
 # typer copies a list before it hands it over.
@@ -45,13 +50,14 @@ app = typer.Typer(
 @app.command()
 def guarantee(
     *,
-    epsilon_per: EpsilonPerFlag = EPSILON_PER,
-    delta: DeltaFlag = DELTA,
+    epsilon_per: MaybeEpsilonPerFlag = None,
+    delta: MaybeDeltaFlag = None,
     information: InformationFlag = INFORMATION,
     calls: CallsFlag = CALLS,
     slack: SlackFlag = SLACK,
     gaussian: GaussianFlag = False,
     domains: DomainsFlag = NO_DOMAINS,
+    policy: PolicyFlag = None,
     once: Annotated[
         bool, typer.Option("--delta-once", help="Each call adds delta once, by Gris's own proof, not twice.")
     ] = False,
@@ -62,10 +68,22 @@ def guarantee(
     from gris_cli.plan.budgets import Budget, guarantee_sheet  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    seen = tuple(domain(text) for text in domains)
-    rule = CallRule.ONCE if once else CallRule.TWICE
+    named = None if policy is None else policy_of(policy)
+    if named is not None and (epsilon_per is not None or delta is not None):
+        raise typer.BadParameter("--policy says --epsilon-per and --delta; they cannot be given beside it")
+    e, d = (EPSILON_PER, DELTA) if named is None else (named.currency.epsilon_per, named.currency.delta)
+    budget = Budget(
+        e if epsilon_per is None else epsilon_per,
+        d if delta is None else delta,
+        information,
+        calls,
+        slack,
+        gaussian or is_gaussian(named),
+        domains_of(named, domains),
+        CallRule.ONCE if once else CallRule.TWICE,
+    )
     with named_errors():
-        sheet = guarantee_sheet(Budget(epsilon_per, delta, information, calls, slack, gaussian, seen, rule))
+        sheet = guarantee_sheet(budget)
     print_sheets({"guarantees": sheet}, as_json=as_json)
 
 
@@ -94,6 +112,7 @@ def solve(
     d_bar: DBarFlag = 1000,
     gaussian: GaussianFlag = False,
     domains: DomainsFlag = NO_DOMAINS,
+    policy: PolicyFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Find the largest epsilon_per for a guarantee and a budget; or, with --epsilon-per, the largest budget."""
@@ -103,8 +122,9 @@ def solve(
 
     if (call_delta is None) != (slack is None) or (call_delta and not epsilon_per):
         raise typer.BadParameter("--call-delta and --slack are given together, and beside --epsilon-per")
+    named = None if policy is None else policy_of(policy)
     with named_errors():
-        target = Target(epsilon, delta, gaussian, tuple(domain(text) for text in domains))
+        target = Target(epsilon, delta, gaussian or is_gaussian(named), domains_of(named, domains))
         if epsilon_per is None:
             sheet = epsilon_per_sheet(target, information=information, calls=calls, d_bar=d_bar)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from dp_service.accounting.composition import PublishedDomain
+    from dp_service.queries.tables import Policy
 
 EPSILON_PER = Fraction("0.15")
 DELTA = Fraction("1e-10")
@@ -41,6 +42,33 @@ def domain(text: str) -> PublishedDomain:
         raise typer.BadParameter(f"--domain: {error}") from None
 
 
+def policy_of(path: Path) -> Policy:
+    """Return the policy in a file, with what it has published."""
+    from dp_service.queries.errors import PolicyError  # noqa: PLC0415 - `gris --help` should be quick
+    from dp_service.queries.policy import read_policy  # noqa: PLC0415
+
+    try:
+        return read_policy(path.read_bytes(), str(path)).policy
+    except OSError as error:
+        raise typer.BadParameter(f"--policy: {path}: {error.strerror}") from None
+    except PolicyError as error:
+        raise typer.BadParameter(f"--policy: {error}") from None
+
+
+def domains_of(policy: Policy | None, texts: Iterable[str]) -> tuple[PublishedDomain, ...]:
+    """Return the domains that a policy has published, and those that flags name."""
+    from dp_service.accounting.composition import PublishedDomain  # noqa: PLC0415 - `gris --help` should be quick
+
+    published = () if policy is None else policy.publications
+    own = (PublishedDomain(each.rho, each.delta) for each in sorted(published))
+    return (*own, *map(domain, texts))
+
+
+def is_gaussian(policy: Policy | None) -> bool:
+    """Tell whether a policy permits Gaussian noise somewhere."""
+    return policy is not None and policy.count_noise == "gaussian"
+
+
 @contextmanager
 def named_errors() -> Iterator[None]:
     """Turns errors of arguments, which name them, into errors of flags."""
@@ -50,14 +78,14 @@ def named_errors() -> Iterator[None]:
         raise typer.BadParameter(str(error)) from None
 
 
-EpsilonPerFlag = Annotated[
-    Fraction,
-    typer.Option(parser=exact, metavar="NUMBER", show_default="0.15", help="What one information unit buys."),
-]
-DeltaFlag = Annotated[
-    Fraction,
-    typer.Option(parser=exact, metavar="NUMBER", show_default="1e-10", help="What one call may add."),
-]
+_EPSILON_PER = typer.Option(
+    parser=exact, metavar="NUMBER", show_default="0.15", help="What one information unit buys."
+)
+_DELTA = typer.Option(parser=exact, metavar="NUMBER", show_default="1e-10", help="What one call may add.")
+EpsilonPerFlag = Annotated[Fraction, _EPSILON_PER]
+MaybeEpsilonPerFlag = Annotated[Fraction | None, _EPSILON_PER]
+DeltaFlag = Annotated[Fraction, _DELTA]
+MaybeDeltaFlag = Annotated[Fraction | None, _DELTA]
 InformationFlag = Annotated[int, typer.Option(help="The information units of a budget.")]
 CallsFlag = Annotated[int, typer.Option(help="The calls of a budget.")]
 SlackFlag = Annotated[
@@ -78,6 +106,14 @@ DomainsFlag = Annotated[
         "--domain",
         metavar="RHO:DELTA",
         help="A published domain that the account can see; repeat it for several.",
+    ),
+]
+PolicyFlag = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="A policy: its currency, the domains that it has published, and Gaussian counts if it permits them.",
     ),
 ]
 DBarFlag = Annotated[int, typer.Option("--d-bar", help="How many elements are fetched.")]

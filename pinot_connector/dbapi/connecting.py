@@ -151,7 +151,7 @@ def connect_gateway(
     Args:
         url: the gateway, gris://HOST:PORT.
         credentials: whom to trust, and the certificate or token by which the gateway knows the caller.
-        account: the caller's own account or one below it; None: the caller's own.
+        account: the caller's own account, or one below it where the gateway's rules allow that; None: the own.
         intervals: whether rows have the ends of each count's interval, in two more columns.
 
     Raises:

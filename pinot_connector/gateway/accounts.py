@@ -1,4 +1,4 @@
-"""Whose budget pays: the account of whoever calls, and the ones below it."""
+"""Whose budget pays: the account of whoever calls and, where a rule says so, those below it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ class AccountError(ValueError):
 
 
 class OutOfReachError(Exception):
-    """An account that is neither the caller's own nor below it."""
+    """An account that is not the caller's own, nor one below it that a rule lets the caller name."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: a name of their own among all callers, and their account, from the widest segment on."""
+    """Who calls: a name of their own among all callers, and their account, from the widest segment on.
+
+    Only with `accounts_below` may they name accounts below their own: each would be a fresh budget for whoever may
+    choose its name, where the ledger makes accounts at first use.
+    """
 
     name: str
     own: tuple[str, ...]
+    accounts_below: bool = False
 
     def account(self, named: Sequence[str]) -> tuple[str, ...]:
         """Return the account that pays: the named one, or the caller's own if none is named.
@@ -32,14 +37,15 @@ class Caller:
 
         Raises:
             AccountError: it cannot be an account.
-            OutOfReachError: it is not the caller's own, nor below it.
+            OutOfReachError: the caller may not name it.
         """
         if not named:
             return self.own
         if len(named) > MAX_SEGMENTS:
             raise AccountError(f"expected at most {MAX_SEGMENTS} segments")
         path = tuple(checked_segment(segment) for segment in named)
-        if path[: len(self.own)] != self.own:
+        reached = path[: len(self.own)] if self.accounts_below else path
+        if reached != self.own:
             raise OutOfReachError
         return path
 
@@ -48,13 +54,14 @@ def checked_segment(text: object) -> str:
     """Return a segment of an account if it can be one.
 
     Raises:
-        AccountError: it is no text, empty, too long, not in NFC, a step of a path, or has a slash or an invisible
-            character.
+        AccountError: it is no text, empty, too long, not in NFC, a step of a path, a wildcard, or has a slash or an
+            invisible character.
     """
     if not isinstance(text, str) or not 1 <= len(text.encode("utf-8", "replace")) <= MAX_SEGMENT_BYTES:
         raise AccountError(f"expected segments of 1 to {MAX_SEGMENT_BYTES} bytes")
-    if "/" in text or text in (".", ".."):
-        raise AccountError('expected segments without "/" that are not "." or ".."')
+    # In the ledger's configuration a star stands for every name.
+    if "/" in text or text in (".", "..", "*"):
+        raise AccountError('expected segments without "/" that are not ".", ".." or "*"')
     # Invisible characters (category C) would let two accounts look alike.
     if not unicodedata.is_normalized("NFC", text) or any(
         unicodedata.category(each)[0] == "C" for each in text

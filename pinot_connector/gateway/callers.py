@@ -53,18 +53,18 @@ class Callers:
         return self._by_names(names)
 
     def _by_names(self, names: frozenset[str]) -> Caller:
-        accounts = {tuple(prefix) for name, prefix in self._rules.certificates.items() if name in names}
+        rules = {name: rule for name, rule in self._rules.certificates.items() if name in names}
+        accounts = {tuple(rule.account) for rule in rules.values()}
         if len(accounts) != 1:
             raise NoAccountError
-        known = sorted(name for name in names if name in self._rules.certificates)
-        return Caller(known[0], accounts.pop())
+        return Caller(min(rules), accounts.pop(), all(rule.accounts_below for rule in rules.values()))
 
     def _by_claims(self, claims: Mapping[str, Any]) -> Caller:
         rules = () if self._rules.jwt is None else self._rules.jwt.accounts
         for rule in rules:
             if _fits(rule, claims.get(rule.claim)):
                 own = _account(rule, claims)
-                return Caller(f"token:{claims.get('sub', '')}:{own}", own)
+                return Caller(f"token:{claims.get('sub', '')}:{own}", own, rule.accounts_below)
         raise NoAccountError
 
 

@@ -148,13 +148,32 @@ class EngineChoice(Strict):
         return self
 
 
+class CertificateRule(Strict):
+    """The account of a certificate; a list of segments stands for a rule that says nothing else.
+
+    Only with `accounts_below` may its holder name accounts below that one.
+    """
+
+    account: Prefix
+    accounts_below: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _may_be_short(cls, rule: object) -> object:
+        return {"account": rule} if isinstance(rule, list) else rule
+
+
 class AccountRule(Strict):
-    """Tokens whose claim `claim` is, or lists, `equals` have the account `prefix`, and below it the claim `append`."""
+    """Tokens whose claim `claim` is, or lists, `equals` have the account `prefix`, and below it the claim `append`.
+
+    Only with `accounts_below` may their callers name accounts below that one.
+    """
 
     claim: str = Field(min_length=1)
     equals: str
     prefix: Prefix
     append: str | None = Field(None, min_length=1)
+    accounts_below: bool = False
 
     @model_validator(mode="after")
     def _leaves_room(self) -> AccountRule:
@@ -172,7 +191,7 @@ class Tokens(JwtSettings):
 class IdentityRules(Strict):
     """Who callers are."""
 
-    certificates: dict[CertificateName, Prefix] = Field(default_factory=dict)
+    certificates: dict[CertificateName, CertificateRule] = Field(default_factory=dict)
     jwt: Tokens | None = None
 
     @model_validator(mode="after")

@@ -15,6 +15,13 @@ from gris.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
+from pinot_connector.guarantees import (
+    BOUND_NUMBERS,
+    SHARING_NUMBERS,
+    AccountGuarantee,
+    BudgetGuarantee,
+    Guarantee,
+)
 from pinot_connector.results import (
     COLUMN_TYPES,
     CONSISTENCIES,
@@ -109,6 +116,37 @@ def level_message(level: Level) -> budget_pb2.Level:
         mode=_MODES[level.mode],
         window_start=_timestamp(level.window_start),
         window_end=_timestamp(level.window_end),
+    )
+
+
+def guarantee_message(told: AccountGuarantee) -> app_pb2.GetGuaranteeResponse:
+    """Return what is promised for what an account is shown."""
+    return app_pb2.GetGuaranteeResponse(
+        account=budget_pb2.Account(path=told.account),
+        own=_budget_guarantee(told.own),
+        shared=None if told.shared is None else _budget_guarantee(told.shared),
+        sharing=SHARING_NUMBERS[told.sharing],
+    )
+
+
+def _budget_guarantee(told: BudgetGuarantee) -> app_pb2.BudgetGuarantee:
+    return app_pb2.BudgetGuarantee(
+        path=told.path,
+        limit=None if told.limit is None else cost_message(told.limit),
+        worth=None if told.guarantee is None else _worth(told.guarantee),
+    )
+
+
+def _worth(guarantee: Guarantee) -> dp_pb2.BudgetWorth:
+    return dp_pb2.BudgetWorth(
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        bound=BOUND_NUMBERS[guarantee.bound],
+        composed=[
+            dp_pb2.ComposedEpsilon(bound=BOUND_NUMBERS[bound], epsilon=epsilon)
+            for bound, epsilon in guarantee.composed.items()
+        ],
+        domain_count=guarantee.domain_count,
     )
 
 

@@ -21,6 +21,7 @@ from pinot_connector.gateway.callers import current_caller
 from pinot_connector.gateway.history import MAX_ELEMENT_BYTES, History
 from pinot_connector.gateway.places import Places
 from pinot_connector.gateway.statuses import RequestError
+from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.results import PrivateResult
 from serving import logs
 from serving.identity import Context
@@ -73,6 +74,16 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             return app_pb2.GetRemainingResponse(
                 account=budget_pb2.Account(path=account), levels=map(messages.level_message, levels)
             )
+
+    async def GetGuarantee(
+        self, request: app_pb2.GetGuaranteeRequest, context: Context
+    ) -> app_pb2.GetGuaranteeResponse:
+        """Tell how private all is that an account is shown."""
+        async with _telling(context):
+            client = self._client.on_behalf_of(_account(request.account))
+            # dp_service reads the numbers, and refuses them by name.
+            domains = [PublishedDomain(each.rho, each.delta) for each in request.domains]
+            return messages.guarantee_message(await client.guarantee(domains=domains))
 
     async def GetCatalog(
         self, request: app_pb2.GetCatalogRequest, context: Context

@@ -52,8 +52,10 @@ def invalid(field: str, problem: str) -> grpc.Status:
 
 
 def out_of_reach() -> grpc.Status:
-    """Tell that an account is neither the caller's own nor below it; whether it exists is not told."""
-    message = "account: expected the caller's own account, or one below it"
+    """Tell that a caller may not name an account; whether it exists is not told."""
+    message = (
+        "account: expected the caller's own account, or one below it where the gateway's rules allow that"
+    )
     return _status(grpc.StatusCode.PERMISSION_DENIED, "ACCOUNT_OUT_OF_REACH", message)
 
 

@@ -42,6 +42,8 @@ POLICY = f"epsilon_per: {EPSILON_PER}\ndelta: {DELTA}\ntables:\n  {WITH}:{_COLUM
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - path: [audit]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [audit, "*"]
     limit: {information: 1000000000, calls: 1000000000}
 """

@@ -121,6 +121,7 @@ def charging(
     release_id: str = "",
     query_id: str = "",
     charge_ticket: bytes = b"",
+    policy_statement: str = "",
 ) -> pb.UpdateBudgetRequest:
     """Return a request to charge a cost."""
     return pb.UpdateBudgetRequest(
@@ -131,6 +132,7 @@ def charging(
         release_id=release_id,
         query_id=query_id,
         charge_ticket=charge_ticket,
+        policy_statement=policy_statement,
     )
 
 

@@ -39,6 +39,8 @@ RULES = (
     WindowRule(Period.NEVER, "UTC"),
 )
 NAMES = ("ann", "bob", "{eve}")
+# What charges may say of their policy; none may change what is counted.
+STATEMENTS = ("", '{"domains": ["ä"]}', "a\0b\\")
 
 
 class Act(Enum):
@@ -231,7 +233,7 @@ class Player:
                 return self._administer(step, id_)
             case Act.DEDUCT:
                 ids = {"release_id": release_id if step.name else "", "query_id": query_id}
-                return charge(id_, step.cost, account=account, on=levels, **ids)
+                return _stated(charge(id_, step.cost, account=account, on=levels, **ids), step)
             case Act.FOREIGN:
                 return self._foreign(step, id_)
         return self._about_an_earlier_one(step, id_, release_id)
@@ -261,7 +263,13 @@ class Player:
         cost = step.cost if step.name == 0 else hold.max_cost if step.pick % 2 else NOTHING
         ids = {"settles": hold.request_id, "release_id": release_id}
         unit_id = hold.unit_id if step.pick % 7 else UNIT
-        return charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids)
+        return _stated(charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids), step)
+
+
+def _stated(asked: Charge, step: Step) -> Charge:
+    # Whether levels above count worst cases is a replica's own configuration, which another one may not share.
+    statement = STATEMENTS[step.pick % len(STATEMENTS)]
+    return replace(asked, policy_statement=statement, worst_case_above=step.seconds % 2 == 0)
 
 
 def _with_other_content(request: Request) -> Request:
@@ -269,7 +277,7 @@ def _with_other_content(request: Request) -> Request:
         case Reserve():
             return replace(request, query_id=request.query_id + "'")
         case Charge():
-            return replace(request, release_id=request.release_id + "'")
+            return replace(request, policy_statement=request.policy_statement + "'")
         case Release():
             return replace(request, reservation_id=request.reservation_id + "'")
         case SetLimits():

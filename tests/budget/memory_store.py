@@ -89,6 +89,11 @@ class MemoryStore:
             if each.account.root == root and int(number) not in self.dropped
         ][:most]
 
+    async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Turn the journal round."""
+        found = [(position, each) for position, each in await self.journal(root, "", "", len(self.entries))]
+        return [each for each in reversed(found) if not before or int(each[0]) < int(before)][:most]
+
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return all of them."""
         found = tuple((level, each) for level, each in self.kept.items() if level.root == root)

@@ -194,7 +194,10 @@ class Model:
         if free:
             return ("charged", Cost(0, 0), True)
         windows = hold.windows if hold else self._windows(request.levels)
-        self._spend(windows, request.cost, request.unit_id)
+        above = hold.cost if hold and request.worst_case_above else request.cost
+        own = {level: start for level, start in windows.items() if level == request.account}
+        self._spend(own, request.cost, request.unit_id)
+        self._spend({level: windows[level] for level in windows.keys() - own.keys()}, above, request.unit_id)
         last, window = list(windows.items())[-1]
         leaf = request.levels[-1].level
         for kind, id_ in (("release", request.release_id), ("query", query_id)):

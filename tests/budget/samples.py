@@ -90,6 +90,7 @@ def charge(
     release_id: str = "",
     query_id: str = "",
     unit_id: str = UNIT,
+    policy_statement: str = "",
 ) -> Charge:
     """Return a request to charge a cost, directly or against the reservation of the request `settles`."""
     return Charge(
@@ -101,6 +102,7 @@ def charge(
         reservation_id=f"hold-{settles}" if settles else "",
         release_id=release_id,
         query_id=query_id,
+        policy_statement=policy_statement,
     )
 
 

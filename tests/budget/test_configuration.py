@@ -50,7 +50,8 @@ def test_the_example_limits_company_and_analyst() -> None:
 def test_levels_without_a_limit_lie_between_those_that_have_one(tmp_path: Path) -> None:
     """However many accounts share them, each has the limits of its own path."""
     paths = ("['*']", "[acme, labs, '*']", "['*', '*', '*', '*']")
-    found = load(tmp_path, "create_at_first_use: true\naccounts:\n" + "".join(map(entry, paths)))
+    tracked = [entry(path, "    mode: track\n") for path in paths]
+    found = load(tmp_path, "create_at_first_use: true\naccounts:\n" + "".join(tracked))
     wanted = {
         ("acme", "labs", "ann", "x"): [1, 3, 4],
         ("acme", "labs", "bob", "x"): [1, 3, 4],
@@ -81,7 +82,9 @@ def test_a_window_may_slide(tmp_path: Path) -> None:
 
 def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
     """Without creation at first use they limit only the levels of accounts that are written out."""
-    text = "accounts:\n" + entry("['*']") + entry("[acme, ann]") + entry("[acme, '*']")
+    text = "accounts:\n" + "".join(
+        entry(path, "    mode: track\n") for path in ("['*']", "[acme, ann]", "[acme, '*']")
+    )
     strict = load(tmp_path, text)
     assert [each.level.depth for each in strict.limits_of(account("acme", "ann"), {})] == [1, 2]
     for path in (("acme",), ("acme", "bob")):
@@ -170,6 +173,62 @@ def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(
         "keep",
     ):
         assert content not in told
+
+
+FIRST_USE = "create_at_first_use: true\n"
+TRACKED = "    mode: track\n"
+
+
+@pytest.mark.parametrize(
+    ("entries", "index"),
+    [
+        # Fresh names in any segment are fresh budgets, and nothing above them ends that.
+        ((entry("[acme, '*', '*']"),), 0),
+        ((entry("[acme, '*']"), entry("[acme, '*', '*']")), 0),
+        ((entry("[acme, '*']"),), 0),
+        ((entry("['*']"),), 0),
+        ((entry("['*']"), entry("['*', '*']")), 0),
+        ((entry("[acme, labs]"), entry("[acme, '*', x]")), 1),
+        # A level beside it, or one that refuses nothing, ends nothing.
+        ((entry("[other]"), entry("[acme, '*']")), 1),
+        ((entry("[acme]", TRACKED), entry("[acme, '*']")), 1),
+        ((entry("[acme]", TRACKED), entry("['*']"), entry("[acme, x, '*']")), 1),
+        # What an account only records is still refused by the level of another fresh name.
+        ((entry("[acme, '*']"), entry("[acme, '*', '*']", TRACKED)), 0),
+        ((entry("[acme, '*', '*']", TRACKED), entry("['*', '*']")), 0),
+    ],
+)
+def test_accounts_without_end_need_a_limit_above_them_all(
+    tmp_path: Path, entries: tuple[str, ...], index: int
+) -> None:
+    """Where a name makes an account, whoever chooses names would never run out of budget."""
+    text = "accounts:\n" + "".join(entries)
+    with pytest.raises(ConfigurationError, match=rf"accounts\.{index}\.path.*enforce") as error:
+        load(tmp_path, FIRST_USE + text)
+    assert f"accounts.{index}.path" in [fault.field for fault in error.value.faults]
+    assert all("acme" not in fault.expected for fault in error.value.faults)
+    # Wildcards that make no accounts only limit those that are written out.
+    load(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (entry("[acme]"), entry("[acme, '*']"), entry("[acme, '*', '*']")),
+        (entry("[acme]"), entry("[acme, '*', '*']")),
+        (entry("[acme, labs]"), entry("[acme, labs, '*']")),
+        (entry("[acme, ann]"), entry("[acme, bob]")),
+        # Accounts that only record promise nothing.
+        (entry("['*']", TRACKED), entry("['*', '*']", TRACKED)),
+        (entry("[acme, '*']", TRACKED), entry("[other]")),
+        (entry("[acme, '*', '*']", TRACKED), entry("[acme, ann]")),
+    ],
+)
+def test_accounts_that_a_limit_above_bounds_may_be_made_at_first_use(
+    tmp_path: Path, entries: tuple[str, ...]
+) -> None:
+    """However many there are, together they spend no more than the limit above them."""
+    assert load(tmp_path, FIRST_USE + "accounts:\n" + "".join(entries)).create_at_first_use
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

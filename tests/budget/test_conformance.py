@@ -46,6 +46,9 @@ async def test_a_store_answers_as_the_pure_rules(
         found = Verification()
         await verify(store, player.root, found)
         assert (len(rules.entries), []) == (found.entries, found.differences)
+    written = [entry for _, entry in await any_store.journal(player.root, "", "", 1000)]
+    assert rules.entries == written
+    assert written[::-1] == [entry for _, entry in await any_store.latest(player.root, "", 1000)]
 
 
 async def test_amounts_are_exact_up_to_64_bits(any_store: Store) -> None:

@@ -30,6 +30,8 @@ ROOT = Path(__file__).parents[2]
 CONFIGURATION = """
 create_at_first_use: true
 accounts:
+  - path: [acme]
+    limit: {information: 2000000000000, calls: 2000000000000}
   - path: [acme, "*"]
     limit: {information: 1000000, calls: 1000000}
 """
@@ -315,7 +317,7 @@ async def test_a_restored_ledger_is_served_after_its_confirmation(tmp_path: Path
     code, said = refused(tmp_path, store)
     assert (code, "--confirm-restored" in said) == (2, True)
     code, said = refused(tmp_path, store, "--confirm-restored")
-    assert (code, said) == (0, "budget_service: what was left of 1 budgets counts as spent\n")
+    assert (code, said) == (0, "budget_service: what was left of 2 budgets counts as spent\n")
     with service(tmp_path, store) as running:
         async with connected(running.address) as stub:
             assert (await failure(stub.UpdateBudget(charging(cost(1, 1))))).info.reason == "BUDGET_EXHAUSTED"

@@ -38,6 +38,7 @@ CONFIGURATION = Configuration.model_validate(
     {
         "create_at_first_use": True,
         "accounts": [
+            {"path": ["acme"], "limit": {"information": 10_000, "calls": 5000}},
             {"path": ["acme", "*"], "limit": {"information": 10, "calls": 5}},
             {"path": ["named"], "limit": {"information": 7, "calls": 2}},
         ],
@@ -127,7 +128,7 @@ async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: R
     named = CONFIGURATION.named_levels()
     with pytest.raises(StoreUnusableError, match="--mark"):
         await confirm_restored(remote.address, CONFIGURATION.limit_of, named)
-    assert await confirm_restored(remote.address, CONFIGURATION.limit_of, named, mark=remote.mark) == 2
+    assert await confirm_restored(remote.address, CONFIGURATION.limit_of, named, mark=remote.mark) == 3
     async with opened(remote) as store:
         (status,) = (await store.read(ANALYST, levels())).levels
         assert (status.spent, status.remaining) == (Cost(10, 5), NOTHING)

@@ -106,6 +106,20 @@ async def test_a_charge_without_its_ticket_is_denied_and_costs_nothing(strict_st
     assert cost(4, 2) == (await strict_stub.UpdateBudget(direct)).charged
 
 
+async def test_a_ticket_covers_what_the_policy_had_published(strict_stub: Stub) -> None:
+    """An application can neither leave it out, nor add one, nor say another one."""
+    stated = TICKETS.ticket(Release("rel", "q", Cost(2, 1), UNIT, "published"))
+    for made, said in ((stated, ""), (stated, "other"), (ticket("q", 2, 1), "published")):
+        asked = charging(
+            cost(2, 1), release_id="rel", query_id="q", charge_ticket=made, policy_statement=said
+        )
+        assert (await failure(strict_stub.UpdateBudget(asked))).info.reason == "TICKET_NOT_AUTHENTIC"
+    asked = charging(
+        cost(2, 1), release_id="rel", query_id="q", charge_ticket=stated, policy_statement="published"
+    )
+    assert cost(2, 1) == (await strict_stub.UpdateBudget(asked)).charged
+
+
 async def test_a_ticket_of_one_question_does_not_settle_another(strict_stub: Stub) -> None:
     """Saying the ticket's question beside another question's reservation is refused."""
     held = await strict_stub.ReserveBudget(reserving(cost(4, 2), query_id="q"))

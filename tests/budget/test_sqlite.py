@@ -60,6 +60,19 @@ def run(path: Path, statement: str) -> None:
         connection.execute(statement)
 
 
+async def test_a_ledger_with_an_account_called_star_still_opens(tmp_path: Path, clock: SteppedClock) -> None:
+    """An earlier version made one of a token that said so; its charge still counts on the level above it."""
+    path, star = tmp_path / "ledger.db", Account(("acme", "*"))
+    on = levels(star, above=limit(20, 10))
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(charge("c", Cost(3, 1), account=star, on=on))
+    async with closing(SqliteStore.open(path, clock)) as store:
+        assert Cost(3, 1) == (await store.read(COMPANY, levels(COMPANY))).levels[-1].spent
+        found = Verification()
+        await verify(store, "acme", found)
+        assert (1, []) == (found.entries, found.differences)
+
+
 async def test_a_ledger_is_found_again_after_it_was_closed(tmp_path: Path, clock: SteppedClock) -> None:
     """Balances, outcomes, payments and reservations."""
     path = tmp_path / "ledger.db"
@@ -101,7 +114,7 @@ async def test_a_newer_ledger_is_refused(tmp_path: Path) -> None:
         SqliteStore.open(path)
 
 
-@pytest.mark.parametrize("schema", [1, 2, 3])
+@pytest.mark.parametrize("schema", [1, 2, 3, 5])
 async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
     tmp_path: Path, clock: SteppedClock, schema: int
 ) -> None:
@@ -369,7 +382,8 @@ def _row(number: int, entry: JournalEntry) -> tuple[object, ...]:
     ids = (entry.request_id, entry.release_id, entry.query_id)
     holds = ",".join(f"[{hold.depth},{hold.window_start}]" for hold in entry.holds)
     cost = (entry.cost.information, entry.cost.calls, entry.unit_id)
-    return (number, entry.kind.value, entry.account.text, *cost, *ids, entry.time, f"[{holds}]")
+    counted = (entry.time, f"[{holds}]", entry.policy_statement, None, None)
+    return (number, entry.kind.value, entry.account.text, *cost, *ids, *counted)
 
 
 async def test_open_reservations_lapse_by_the_time_of_the_ledger(tmp_path: Path, clock: SteppedClock) -> None:

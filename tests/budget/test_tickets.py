@@ -39,6 +39,23 @@ def test_a_ticket_is_what_the_format_says() -> None:
     assert TicketVerifier(KEY).is_authentic(expected, RELEASE)
 
 
+def test_a_statement_is_one_more_part_under_another_label() -> None:
+    """Tickets of charges without one stay what they were."""
+
+    def part(content: bytes) -> bytes:
+        return len(content).to_bytes(8, "big") + content
+
+    stated = replace(RELEASE, policy_statement="domain \u00e9")
+    said = part(b"gris/ticket/v2") + part("rel-\u00e9".encode()) + part(b"query")
+    said += part((3).to_bytes(8, "big")) + part((1).to_bytes(8, "big")) + part(UNIT.encode())
+    said += part("domain \u00e9".encode())
+    verifier = TicketVerifier(KEY)
+    ticket = verifier.ticket(stated)
+    assert hmac.new(KEY, said, "sha256").digest() == ticket[8:]
+    for other in (RELEASE, replace(stated, policy_statement="domain"), replace(stated, policy_statement="")):
+        assert not verifier.is_authentic(ticket, other)
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -47,6 +64,7 @@ def test_a_ticket_is_what_the_format_says() -> None:
         replace(RELEASE, cost=Cost(2, 1)),
         replace(RELEASE, cost=Cost(3, 0)),
         replace(RELEASE, unit_id=OTHER_UNIT),
+        replace(RELEASE, policy_statement="s"),
     ],
 )
 def test_a_ticket_speaks_of_one_release_only(other: Release) -> None:

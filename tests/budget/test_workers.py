@@ -24,6 +24,8 @@ CONNECTIONS = 32
 ONE_UNIT = """
 create_at_first_use: true
 accounts:
+  - path: [acme]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [acme, "*"]
     limit: {information: 4, calls: 1}
 """

@@ -15,6 +15,7 @@ ONE_UNIT = Amount(3, 1)
 _CONFIGURATION = """
 create_at_first_use: true
 expired_reservations: forfeit
+shared_levels: {shared_levels}
 accounts:
   - {{path: [roomy], limit: {{information: {roomy}, calls: {roomy}}}, window: sliding, days: 400}}
   - {{path: [roomy, "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: sliding, days: 30}}
@@ -27,9 +28,10 @@ accounts:
 """
 
 
-def configuration() -> str:
-    """Return the budget.yaml; nothing leaves a window within a campaign, so that spending only ever grows."""
-    return _CONFIGURATION.format(roomy=ROOMY, company=COMPANY, analyst=ANALYST, one=ONE_UNIT)
+def configuration(shared_levels: str) -> str:
+    """Return a budget.yaml; nothing leaves a window within a campaign, so that spending only ever grows."""
+    limits = {"roomy": ROOMY, "company": COMPANY, "analyst": ANALYST, "one": ONE_UNIT}
+    return _CONFIGURATION.format(shared_levels=shared_levels, **limits)
 
 
 ROOTS = ("roomy", "shared", "last")

@@ -31,6 +31,7 @@ class Fault(Enum):
     RETURNED = "reservations that lapsed and were not forfeited"
     GROWN = "levels that were charged while their limit was below what is spent"
     UNVERIFIED = "differences that the service found itself"
+    SHARED = "journal lines whose shared levels count another cost than was held"
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,13 @@ def _findings(history: History, charges: list[Told], truth: Truth) -> Iterator[F
     forfeited = [entry for entry in truth.journal if entry.is_forfeited]
     yield from _journal_findings(charges, spent)
     yield from _forfeit_findings(history, forfeited)
-    yield from _balance_findings(charges, forfeited, truth)
+    held = {
+        told.reservation_id: told.held
+        for told in history.told
+        if told.reservation_id and told.held != NOTHING
+    }
+    yield from _shared_findings(charges, truth.journal, held)
+    yield from _balance_findings(charges, forfeited, truth, held)
     yield from (Finding(Fault.UNVERIFIED, "VerifyLedger") for _ in range(truth.differences))
     yield from _level_findings(truth)
     yield from _seen_findings(history.seen)
@@ -164,15 +171,29 @@ def _may_end(told: Told) -> bool:
     return told.reservation_id != "" and told.fate in (Fate.ACKNOWLEDGED, Fate.UNKNOWN)
 
 
-def _balance_findings(charges: Iterable[Told], forfeited: Iterable[Entry], truth: Truth) -> Iterator[Finding]:
+def _shared_findings(
+    charges: Iterable[Told], journal: Iterable[Entry], held: Mapping[str, Amount]
+) -> Iterator[Finding]:
+    """Levels above count what was held, or what a release cost if the replica says so; a direct charge has one cost."""
+    most = {told.request_id: held.get(told.reservation_id, told.most) for told in charges}
+    for entry in journal:
+        may_differ = not entry.is_forfeited and entry.request_id in most
+        if entry.shared is not None and (not may_differ or entry.shared != most[entry.request_id]):
+            yield Finding(Fault.SHARED, entry.request_id)
+
+
+def _balance_findings(
+    charges: Iterable[Told], forfeited: Iterable[Entry], truth: Truth, held: Mapping[str, Amount]
+) -> Iterator[Finding]:
     least: dict[Path, Amount] = defaultdict(lambda: NOTHING)
     most: dict[Path, Amount] = defaultdict(lambda: NOTHING)
     for told in charges:
-        unknown = told.most if told.fate is Fate.UNKNOWN else NOTHING
+        counted = told.most if told.fate is Fate.UNKNOWN else told.spent
         for depth in range(1, len(told.account) + 1):
             path = told.account[:depth]
+            is_shared = depth < len(told.account) and counted != NOTHING
             least[path] = least[path].plus(told.spent)
-            most[path] = most[path].plus(told.spent).plus(unknown)
+            most[path] = most[path].plus(held.get(told.reservation_id, counted) if is_shared else counted)
     for entry in forfeited:
         for depth in entry.depths:
             path = entry.account[:depth]
@@ -203,7 +224,7 @@ def _rebuilt(journal: Iterable[Entry]) -> Mapping[Path, Amount]:
     for entry in journal:
         for depth in entry.depths:
             path = entry.account[:depth]
-            sums[path] = sums[path].plus(entry.cost)
+            sums[path] = sums[path].plus(entry.cost_at(depth))
     return sums
 
 

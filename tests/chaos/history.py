@@ -79,13 +79,21 @@ class Level:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the journal; `depths` are the levels that it counts on. One that is forfeited is a reservation's."""
+    """A line of the journal; `depths` are the levels that it counts on. One that is forfeited is a reservation's.
+
+    Levels above the account count the `shared` cost; None: what the account counts.
+    """
 
     request_id: str
     account: Path
     cost: Amount
     depths: tuple[int, ...]
     is_forfeited: bool = False
+    shared: Amount | None = None
+
+    def cost_at(self, depth: int) -> Amount:
+        """Return what counts at a level of the account."""
+        return self.cost if self.shared is None or depth == len(self.account) else self.shared
 
 
 @dataclass

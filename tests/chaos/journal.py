@@ -16,10 +16,12 @@ from tests.chaos.history import Amount, Entry
 CONNECTOR_RELEASE = "connector-"
 CONNECTORS = ("roomy", "connector")
 COLUMNS = ("kind", "request_id", "release_id", "query_id", "account", "information", "calls", "holds")
+SHARED = ("shared_information", "shared_calls")
 
 POSTGRES_JOURNAL = """
 SELECT kind, request_id, release_id, query_id, account, information, calls,
-       (SELECT json_agg(json_build_array(level, window_start))::text FROM unnest(holds))
+       (SELECT json_agg(json_build_array(level, window_start))::text FROM unnest(holds)),
+       shared_information, shared_calls
 FROM gris.journal
 """
 
@@ -33,7 +35,7 @@ def read_journal(address: str) -> tuple[Entry, ...]:
 def _from_sqlite(address: str) -> Iterable[Any]:
     # The service holds the file's lock, so it must have ended.
     with closing(sqlite3.connect(address.removeprefix("sqlite:"))) as connection:
-        return connection.execute(f"SELECT {', '.join(COLUMNS)} FROM journal").fetchall()  # noqa: S608 - constants
+        return connection.execute(f"SELECT {', '.join(COLUMNS + SHARED)} FROM journal").fetchall()  # noqa: S608 - constants
 
 
 def _from_redis(address: str) -> Iterable[Any]:
@@ -41,7 +43,7 @@ def _from_redis(address: str) -> Iterable[Any]:
         for key in client.scan_iter("gris:{*}:journal"):
             lines: Any = client.xrange(key)
             for _, fields in lines:
-                yield tuple(fields[column] for column in COLUMNS)
+                yield (*(fields[column] for column in COLUMNS), *(fields.get(column) for column in SHARED))
 
 
 def _from_postgres(address: str) -> Iterable[Any]:
@@ -53,14 +55,15 @@ READERS = {"sqlite": _from_sqlite, "redis": _from_redis, "postgresql": _from_pos
 
 
 def _entry(line: Sequence[Any]) -> Entry:
-    kind, request_id, release_id, query_id, account, information, calls, holds = line
+    kind, request_id, release_id, query_id, account, information, calls, holds, *more = line
+    shared = None if more[0] is None else Amount(*map(int, more))
     path = tuple(account.split("/"))
     depths = tuple(_depth(level) for level, _ in json.loads(holds))
     is_forfeited = kind == "forfeited"
     # The connector keeps its request ids to itself; its charges go by the release, and what it held by the question.
     if path[:2] == CONNECTORS:
         request_id = f"{CONNECTOR_RELEASE}{query_id}" if is_forfeited else release_id
-    return Entry(request_id, path, Amount(int(information), int(calls)), depths, is_forfeited)
+    return Entry(request_id, path, Amount(int(information), int(calls)), depths, is_forfeited, shared)
 
 
 def _depth(level: int | str) -> int:

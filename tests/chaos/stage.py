@@ -91,7 +91,13 @@ class Service:
         return [pid, *map(int, children.split())]
 
     def _started(self) -> bool:
-        command = [sys.executable, "-m", "budget_service", "--config", str(self.folder / "budget.yaml")]
+        command = [
+            sys.executable,
+            "-m",
+            "budget_service",
+            "--config",
+            str(self.folder / f"budget-{self.workers}.yaml"),
+        ]
         command += ["--store", self.store, "--listen", "127.0.0.1:0"]
         command += ["--admin-listen", "127.0.0.1:0", "--workers", str(self.workers)]
         with (self.folder / "log").open("a") as log:
@@ -158,10 +164,11 @@ async def _remote(folder: Path, store: StoreProcess) -> AsyncIterator[Stage]:
 
 @asynccontextmanager
 async def _running(folder: Path, store: str, workers: tuple[int, ...]) -> AsyncIterator[tuple[Service, ...]]:
-    (folder / "budget.yaml").write_text(configuration())
     async with AsyncExitStack() as stack:
         started = []
-        for each in workers:
+        # Replicas may differ in what they write for shared levels, never in what was written.
+        for each, shared_levels in zip(workers, ("worst_case", "actual"), strict=False):
+            (folder / f"budget-{each}.yaml").write_text(configuration(shared_levels))
             proxy = await stack.enter_async_context(Proxy().listening())
             service = Service(folder, store, proxy, each)
             stack.callback(service.kill)

@@ -64,6 +64,29 @@ def test_a_charge_of_another_amount_is_reported_as_lost() -> None:
     assert Fault.LOST in faults(History([PAID]), truth(entry("paid", Amount(3, 1))))
 
 
+WORST = Amount(7, 2)
+WORST_HELD = Told("hold", ANN, Fate.ACKNOWLEDGED, held=WORST, reservation_id="r", answer=b"answer")
+SETTLED = replace(PAID, reservation_id="r")
+
+
+@pytest.mark.parametrize("shared", [None, WORST])
+def test_a_level_above_may_count_what_was_held(shared: Amount | None) -> None:
+    """As the line says, whichever replica wrote it."""
+    line = replace(entry("paid"), shared=shared)
+    found = truth(line)
+    above = replace(found.levels[ANN[:1]], spent=shared or COST)
+    assert not faults(History([WORST_HELD, SETTLED]), replace(found, levels={**found.levels, ANN[:1]: above}))
+
+
+@pytest.mark.parametrize("shared", [Amount(8, 2), Amount(1, 1)])
+def test_a_level_above_that_counts_neither_is_reported(shared: Amount) -> None:
+    """More or less than was held; and a direct charge has one cost."""
+    line = replace(entry("paid"), shared=shared)
+    assert Fault.SHARED in faults(History([WORST_HELD, SETTLED]), truth(line))
+    assert Fault.SHARED in faults(History([PAID]), truth(replace(line, shared=WORST)))
+    assert Fault.UNEQUAL in faults(History([WORST_HELD, SETTLED]), truth(replace(line, shared=WORST)))
+
+
 def test_a_charge_on_another_account_is_reported_as_lost() -> None:
     """The journal line has to be the payer's."""
     elsewhere = replace(entry("paid"), account=("acme", "bob"))

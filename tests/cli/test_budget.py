@@ -60,7 +60,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Limit, spent and left in both units, for people and for programs."""
     arguments = ["show", "--account", "acme/ann", "--budget", ledger.address]
-    information, calls = told(capsys, *arguments)["levels"]
+    *_, information, calls = told(capsys, *arguments)["levels"]
     assert ("acme/ann", "information", 1_000_000, 12, 0, 999_988) == tuple(
         information[key] for key in ("account", "unit", "limit", "spent", "reserved", "remaining")
     )
@@ -112,7 +112,7 @@ def test_a_refused_configuration_is_told_without_what_stands_in_it(
         (tmp_path / "next.yaml").write_text(good.replace("calls: 1000000", "calls: -471100004711"))
         (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
         (fault,) = _status_with_code(capsys, arguments, 1)["faults"]
-        assert fault["field"] == "accounts.0.limit.calls"
+        assert fault["field"] == "accounts.1.limit.calls"
         assert "greater than or equal to 0" in fault["expected"]
         assert "471100004711" not in json.dumps(fault)
         (tmp_path / "next.yaml").write_text(good)
@@ -200,9 +200,9 @@ def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
     limit = ("--information", "10", "--calls", "2", "--window", "sliding:30", "--zone", "Europe/Berlin")
     shown = ("show", "--account", "acme/cid", "--budget", ledger.address)
     assert told(capsys, *change, *limit)["version"] == 1
-    assert [10, 2] == [level["limit"] for level in told(capsys, *shown)["levels"]]
+    assert [10, 2] == [level["limit"] for level in told(capsys, *shown)["levels"][-2:]]
     assert told(capsys, *change, "--remove")["removed"]
-    assert [1_000_000] * 2 == [level["limit"] for level in told(capsys, *shown)["levels"]]
+    assert [1_000_000] * 2 == [level["limit"] for level in told(capsys, *shown)["levels"][-2:]]
 
 
 WRONG: list[tuple[tuple[str, ...], str]] = [

@@ -86,7 +86,7 @@ def test_explaining_to_an_account_says_what_part_of_its_budget_a_question_is(
     connection = _connection(world, new_account())
     _json(capsys, "ask", *QUESTION, *connection)
     _, told = _json(capsys, "explain", "--sql", ARTICLES, *connection)
-    information, calls = told["shares"]
+    *_, information, calls = told["shares"]
     assert ("information", 11, 3000, 2989, "11/3000") == tuple(
         information[name] for name in ("unit", "cost", "limit", "remaining", "of_limit")
     )

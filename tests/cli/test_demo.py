@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import signal
 import stat
 import subprocess
@@ -44,6 +45,16 @@ def test_five_questions_use_all_four_mechanisms(told: Any) -> None:
         "UnkGumb",
     ]
     assert all(each["rows"] and each["charged"] == each["cost"] for each in results)
+
+
+def test_the_guarantee_is_that_of_the_company_whose_costs_show(told: Any) -> None:
+    """Beside the account's own; together the company's analysts have 9000 units and 90 calls."""
+    guarantee = told["guarantee"]
+    own, shared = guarantee["own"], guarantee["shared"]
+    assert ("costs", ["demo", "analyst"], ["demo"]) == (guarantee["sharing"], own["path"], shared["path"])
+    assert (33.79, 69.66) == tuple(
+        math.ceil(100 * each["guarantee"]["epsilon"]) / 100 for each in (own, shared)
+    )
 
 
 def test_asking_again_is_identical_and_free(told: Any) -> None:

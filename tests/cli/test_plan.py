@@ -18,6 +18,7 @@ from gris_cli.plan.histograms import NamedHistogram
 from gris_cli.plan.sheets import percent, plainly, upwards
 from gris_cli.plan.simulating import Draws, curve
 from pinot_connector.results import Consistency, CountNoise, Mechanism, Parameters
+from tests.dp.publishing import domain_file, policy_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FEEDBACK = ROOT / "examples" / "cofacts" / "feedback.parquet"
@@ -41,6 +42,18 @@ def test_the_guarantee_of_the_defaults(capsys: pytest.CaptureFixture[str]) -> No
     }
     assert ["zcdp"] == [row["bound"] for row in rows if row["best"]]
     assert {7e-9} == {round(row["delta"], 20) for row in rows}
+
+
+def test_a_policy_counts_what_it_has_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its currency and its count noise; what flags name is added, and what is solved for leaves room for it."""
+    header = "count_noise: gaussian\nepsilon_per: 0.1\ndelta: 1e-11\n"
+    policy = str(policy_of(tmp_path, domain_file("one", "5", "1e-9"), header=header))
+    (row,) = told(capsys, "guarantee", "--policy", policy, "--domain", "0.5:1e-9")["guarantees"]
+    flags = ("--epsilon-per", "0.1", "--delta", "1e-11", "--domain", "5:1e-9", "--domain", "0.5:1e-9")
+    assert [row] == told(capsys, "guarantee", *flags)["guarantees"]
+    wanted = ("--epsilon", "34.9", "--delta", "7e-9", "--epsilon-per", "0.1")
+    (solved,) = told(capsys, "solve", *wanted, "--policy", policy)["solutions"]
+    assert [solved] == told(capsys, "solve", *wanted, "--domain", "5:1e-9", "--gaussian")["solutions"]
 
 
 def test_a_guarantee_for_people_is_rounded_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,6 +306,12 @@ def test_pictures_are_drawn_and_can_be_repeated(
         (("guarantee", "--epsilon-per", "x"), "x is no number"),
         (("guarantee", "--calls", "-1"), "calls"),
         (("guarantee", "--domain", "1"), "RHO:DELTA"),
+        (("guarantee", "--policy", "/nowhere.yaml"), "No such file"),
+        (("guarantee", "--policy", __file__), "--policy"),
+        (
+            ("guarantee", "--policy", str(ROOT / "examples/policy.yaml"), "--delta", "1e-9"),
+            "cannot be given beside it",
+        ),
         (("guarantee", "--domain", "1:2"), "delta"),
         (("solve", "--epsilon", "1", "--delta", "2"), "delta"),
         (("solve", "--epsilon", "1", "--delta", "1e-9", "--call-delta", "1e-10"), "--slack"),

@@ -9,6 +9,7 @@ import pytest
 
 from gris_cli.__main__ import main
 from tests.connector.texts import NOT_UTF8, write_rows
+from tests.dp.publishing import domain_file, policy_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policy.yaml"
 POLICY = """\
@@ -222,3 +223,15 @@ def test_data_of_another_shape_than_the_policys_are_refused(
         main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 2
     )
     assert "expected a column app in the data of visits" in capsys.readouterr().err
+
+
+def test_what_was_published_is_told_with_its_price(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It counts towards every guarantee."""
+    policy = policy_of(tmp_path, domain_file("one", "1/10", "1e-9"))
+    assert main(["policy", "check", str(policy)]) == 0
+    assert "published at rho 0.1, delta 1e-09" in " ".join(capsys.readouterr().out.split())
+    assert main(["policy", "check", str(policy), "--json"]) == 0
+    (column,) = json.loads(capsys.readouterr().out)["tables"][0]["columns"]
+    assert {"rho": "1/10", "delta": "1/1000000000"} == column["published"]

@@ -49,13 +49,10 @@ async def asking_client(
 
 
 async def untouched(client: AsyncPrivateClient) -> bool:
-    """Tells whether nothing is spent and nothing is held."""
-    levels = await client.remaining()
-    return all(
-        (level.spent.information, level.spent.calls, level.reserved.information, level.reserved.calls)
-        == (0, 0, 0, 0)
-        for level in levels
-    )
+    """Tells whether the account itself has spent nothing and holds nothing; others share the levels above it."""
+    level = (await client.remaining())[-1]
+    amounts = (level.spent.information, level.spent.calls, level.reserved.information, level.reserved.calls)
+    return amounts == (0, 0, 0, 0)
 
 
 async def translation_of(request: bytes, world: World) -> dp_pb2.TranslateQueryResponse:

@@ -78,8 +78,12 @@ tables:
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - path: [t]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [t, "*"]
     limit: {information: 3000, calls: 300}
+  - path: [poor]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [poor, "*"]
     limit: {information: 5, calls: 1}
 """

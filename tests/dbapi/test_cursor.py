@@ -261,7 +261,7 @@ def test_an_interrupted_execute_is_not_paid_for(world: World, engine: DuckDBEngi
         assert (None, -1, None) == (cursor.description, cursor.rowcount, cursor.release)
         over.set()
     with connected(world, engine, account=account) as after:
-        (level,) = released(after.execute(COHORTS)).remaining
+        (*_, level) = released(after.execute(COHORTS)).remaining
         assert (1, 0) == (level.spent.information, level.reserved.information)
 
 
@@ -347,5 +347,5 @@ def test_closing_ends_a_question_of_another_thread(world: World, engine: DuckDBE
             asking.result()
     assert cursor.release is None
     with connected(world, engine, account=account) as after:
-        (level,) = released(after.execute(COHORTS)).remaining
+        (*_, level) = released(after.execute(COHORTS)).remaining
         assert (1, 0) == (level.spent.information, level.reserved.information)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -21,6 +22,12 @@ def servicer_of(policy: str, keys: KeySet | None = None, clock: Clock | None = N
     """Return a servicer of a policy with the tests' key, clock and entropy unless others are given."""
     served = ServedPolicy(usable_policy(policy.encode(), "policy", KEY))
     return DpServicer(served, keys or KeySet(KEY), Outside(clock or Clock(), Entropy()))
+
+
+def servicer_of_file(policy: Path) -> DpServicer:
+    """Return a servicer of a policy in a file, which may name files of published domains beside it."""
+    served = ServedPolicy(usable_policy(policy.read_bytes(), str(policy), KEY))
+    return DpServicer(served, KeySet(KEY), Outside(Clock(), Entropy()))
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import zlib
 
 import pytest
 
@@ -37,9 +38,10 @@ KNOWN = dataclasses.replace(
 
 
 IN_PART = dataclasses.replace(PLAN, parameters=dataclasses.replace(PARAMETERS, within=(("a", "ä'\\"), None)))
+STATED = dataclasses.replace(PLAN, policy_statement=f"{0:016x}:1/10:1/1000000000")
 
 
-@pytest.mark.parametrize("plan", [PLAN, KNOWN, IN_PART])
+@pytest.mark.parametrize("plan", [PLAN, KNOWN, IN_PART, STATED])
 def test_a_plan_comes_back_as_it_was(plan: Plan) -> None:
     """Nothing is lost between translation and noise, so no policy is needed then."""
     assert plan == unseal(seal(plan, KEY), KEY, now=1000)
@@ -67,6 +69,13 @@ def test_a_plan_that_was_touched_is_refused() -> None:
         with pytest.raises(PlanError) as caught:
             unseal(plan, KEY, now=1000)
         assert PlanFault.NOT_AUTHENTIC is caught.value.fault
+
+
+def test_a_plan_of_a_replica_before_statements_is_read() -> None:
+    """During an upgrade such plans live for ten minutes more; one without a statement is written as it was then."""
+    sealed = seal(PLAN, KEY)
+    assert b"policy_statement" not in zlib.decompress(sealed[41:])
+    assert "" == unseal(sealed, KEY, now=1000).policy_statement
 
 
 @pytest.mark.parametrize("key", [OTHER_KEY, NoiseKey(bytes(32))])

@@ -34,7 +34,7 @@ accounts:
     limit: {information: 3000, calls: 300}
   - path: [app, "*", "*", "*"]
     limit: {information: 3000, calls: 300}
-  - path: [poor, "*"]
+  - path: [poor, one]
     limit: {information: 5, calls: 1}
 """
 
@@ -49,10 +49,11 @@ engine:
 identity:
   certificates:
     "uri:spiffe://example.org/ana": [app, acme, ana]
-    "uri:spiffe://example.org/acme": [app, acme]
+    "uri:spiffe://example.org/acme": {{account: [app, acme], accounts_below: true}}
     "email:hasty@example.org": [app, hasty]
     "email:poor@example.org": [poor, one]
     "email:unknown@example.org": [nowhere]
+    "uri:spiffe://example.org/wide": [app, acme]
     "uri:spiffe://example.org/two": [app, two]
     "email:two@example.org": [app, three]
   jwt:
@@ -63,6 +64,7 @@ identity:
     accounts:
       - {{claim: org, equals: acme, prefix: [app, acme], append: sub}}
       - {{claim: org, equals: globex, prefix: [app, globex]}}
+      - {{claim: org, equals: notebooks, prefix: [app, notebooks], append: sub, accounts_below: true}}
 history: {{file: {history}, per_account: 50}}
 limits: {{per_second: 200, burst: 400, concurrent: 64}}
 """

@@ -35,7 +35,7 @@ tables:
 BUDGET = """
 create_at_first_use: true
 accounts:
-  - path: ["*"]
+  - path: [mark-account]
     limit: {information: 40, calls: 1}
 """
 LOUD = """

@@ -14,9 +14,10 @@ from gris.budget.v1 import budget_pb2
 from gris.dp.v1 import question_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, GatewayClient
+from pinot_connector import AsyncGatewayClient, AsyncPrivateClient, Credentials, Endpoint, GatewayClient
 from pinot_connector.budgets import shares_of
 from pinot_connector.dbapi import connect_gateway
+from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
@@ -24,6 +25,7 @@ from pinot_connector.errors import (
     RefusedByPolicy,
     ServiceRefused,
 )
+from pinot_connector.guarantees import PublishedDomain, Sharing
 from pinot_connector.questions import sql_question, structured_question
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.serving.pki import email, uri
@@ -57,7 +59,7 @@ async def test_an_analyst_gets_a_paid_result(gateway: GatewayWorld) -> None:
 
 async def test_every_type_of_element_and_every_shape_arrives(gateway: GatewayWorld) -> None:
     """Days, integers, several columns, no counts, nothing found, and a result of several chunks."""
-    async with asking(gateway, gateway.by_token(org="globex"), "app/globex/shapes") as client:
+    async with asking(gateway, gateway.by_token(org="globex")) as client:
         days = await client.top_k("feedback", "day", 3)
         scores = await client.top_k("feedback", ["score", "app"], 3)
         ordered = await client.top_k("feedback", "article_id", 3, counts=False)
@@ -92,9 +94,9 @@ async def test_a_price_is_told_without_asking(gateway: GatewayWorld) -> None:
 
 
 async def test_a_price_is_compared_with_the_budget(gateway: GatewayWorld) -> None:
-    """Level by level and unit by unit, as the connector does; of an account below the caller's own if it is named."""
-    credentials = gateway.analyst("comparing")
-    own = ("app", "acme", "comparing")
+    """Level by level and unit by unit, as the connector does; of an account below one's own where a rule says so."""
+    credentials = gateway.by_token(org="notebooks", sub="comparing")
+    own = ("app", "notebooks", "comparing")
     async with asking(gateway, credentials) as client:
         await client.ask(TOP)
         explanation = await client.explain(TOP)
@@ -106,7 +108,7 @@ async def test_a_price_is_compared_with_the_budget(gateway: GatewayWorld) -> Non
     ]
     last = explanation.shares[-1]
     assert (1, 300, 299, Fraction(1, 300)) == (last.cost, last.limit, last.remaining, last.of_limit)
-    async with asking(gateway, credentials, account="app/acme/comparing/notebook") as client:
+    async with asking(gateway, credentials, account="app/notebooks/comparing/notebook") as client:
         below = await client.explain(TOP)
     assert ((*own, "notebook"), 300) == (below.shares[-1].path, below.shares[-1].remaining)
 
@@ -133,13 +135,13 @@ async def test_the_catalogue_arrives_whole(gateway: GatewayWorld) -> None:
 
 async def test_results_are_listed_newest_first_page_by_page(gateway: GatewayWorld) -> None:
     """Each account sees exactly its own; asking again brings a result to the front and does not double it."""
-    credentials = gateway.analyst("listed")
+    credentials = gateway.by_token(org="notebooks", sub="listed")
     async with asking(gateway, credentials) as client:
         for k in (1, 2, 3):
             await client.top_k("feedback", "app", k)
         await client.top_k("feedback", "app", 1)
         found = [release async for release in client.releases(page_size=2)]
-    async with asking(gateway, credentials, "app/acme/listed/below") as other:
+    async with asking(gateway, credentials, "app/notebooks/listed/below") as other:
         below = [release async for release in other.releases()]
     assert [1, 3, 2] == [release.question.structured.k for release in found]
     assert all(release.result.release_id and release.elements.noisy_counts for release in found)
@@ -317,3 +319,39 @@ async def test_whoever_reaches_the_gateway_may_ask_whether_it_lives(gateway: Gat
             health_pb2.HealthCheckRequest(service="gris.app.v1.PrivateQueryService"), timeout=5
         )
     assert health_pb2.HealthCheckResponse.SERVING == answer.status
+
+
+async def test_what_is_promised_is_told_with_the_shared_budget(gateway: GatewayWorld) -> None:
+    """The same as the connector tells, of the caller's own account or one below it, and of no other."""
+    credentials = gateway.analyst("promised")
+    own = ("app", "acme", "promised")
+    more = [PublishedDomain("0.1", "1e-9")]
+    async with asking(gateway, credentials) as client:
+        told = await client.guarantee()
+        with_more = await client.guarantee(domains=more)
+        with pytest.raises(InvalidQuestion, match=r"domains\[0\]\.delta"):
+            await client.guarantee(domains=[PublishedDomain("0.1", "2")])
+    async with AsyncPrivateClient(
+        dp=gateway.dp, budget=gateway.budget, account=own, engine=DuckDBEngine({})
+    ) as trusted:
+        assert await trusted.guarantee() == told
+        assert await trusted.guarantee(domains=more) == with_more
+    assert (own, Sharing.COSTS) == (told.own.path, told.sharing)
+    assert told.shared is not None
+    assert (("app",), 1_000_000) == (told.shared.path, told.shared.limit and told.shared.limit.information)
+    assert with_more.epsilon > told.epsilon
+    company = gateway.authority.client(uri("spiffe://example.org/acme"), file="acme-promised")
+    async with asking(gateway, company, account="app/acme/promised") as client:
+        assert told == await client.guarantee()
+    async with asking(gateway, credentials, account="app/acme/bob") as client:
+        with pytest.raises(ServiceRefused, match="ACCOUNT_OUT_OF_REACH"):
+            await client.guarantee()
+    poor = gateway.authority.client(email("poor@example.org"), file="poor-promised")
+    await asyncio.to_thread(_promised_alone, gateway, poor)
+
+
+def _promised_alone(gateway: GatewayWorld, credentials: Credentials) -> None:
+    """Without a level above there is nothing shared, and the blocking client tells the same."""
+    with GatewayClient(Endpoint(gateway.address, credentials)) as client:
+        told = client.guarantee()
+    assert (Sharing.NONE, None, ("poor", "one")) == (told.sharing, told.shared, told.holds.path)

@@ -145,7 +145,7 @@ async def test_only_exact_names_of_certificates_count(gateway: GatewayWorld) -> 
     ("path", "expected"),
     [
         (("app", "acme", "ana"), "app/acme/ana"),
-        (("app", "acme", "ana", "notebook"), "app/acme/ana/notebook"),
+        (("app", "acme", "ana", "notebook"), "ACCOUNT_OUT_OF_REACH"),
         (("app", "acme"), "ACCOUNT_OUT_OF_REACH"),
         (("app",), "ACCOUNT_OUT_OF_REACH"),
         (("app", "acme", "bob"), "ACCOUNT_OUT_OF_REACH"),
@@ -153,6 +153,8 @@ async def test_only_exact_names_of_certificates_count(gateway: GatewayWorld) -> 
         (("app", "acme", "ana2"), "ACCOUNT_OUT_OF_REACH"),
         (("app", "acme", "\u0430na"), "ACCOUNT_OUT_OF_REACH"),
         (("app", "acme", "Ana"), "ACCOUNT_OUT_OF_REACH"),
+        (("app", "acme", "ana", "*"), "INVALID_ARGUMENT"),
+        (("app", "acme", "*"), "INVALID_ARGUMENT"),
         (("app", "acme", "ana", ".."), "INVALID_ARGUMENT"),
         (("app", "acme", "ana", "."), "INVALID_ARGUMENT"),
         (("app", "acme", "ana", "../bob"), "INVALID_ARGUMENT"),
@@ -170,8 +172,34 @@ async def test_only_exact_names_of_certificates_count(gateway: GatewayWorld) -> 
 async def test_nobody_reaches_another_account(
     gateway: GatewayWorld, ana: Credentials, path: tuple[str, ...], expected: str
 ) -> None:
-    """Ana's own account and those below it; whether others exist is never told."""
+    """Ana's own account alone; whether others exist is never told."""
     assert expected == await reason_of(gateway, ana, naming(*path))
+
+
+async def test_nobody_makes_budgets_below_their_own_account(gateway: GatewayWorld, ana: Credentials) -> None:
+    """Each name below one's own would be a fresh budget where accounts are made at first use."""
+    wide = gateway.authority.client(uri("spiffe://example.org/wide"), file="wide")
+    for credentials, own in ((ana, ("app", "acme", "ana")), (wide, ("app", "acme"))):
+        assert ["ACCOUNT_OUT_OF_REACH"] * 3 == [
+            await reason_of(gateway, credentials, naming(*own, name)) for name in ("x1", "x2", "x3")
+        ]
+
+
+async def test_a_rule_may_let_its_callers_name_accounts_below_their_own(gateway: GatewayWorld) -> None:
+    """Of certificates and of tokens; never beside their own."""
+    acme = gateway.authority.client(uri("spiffe://example.org/acme"), file="acme-below")
+    assert "app/acme/x1" == await reason_of(gateway, acme, naming("app", "acme", "x1"))
+    eve = gateway.by_token(org="notebooks", sub="eve")
+    assert "app/notebooks/eve/n1" == await reason_of(gateway, eve, naming("app", "notebooks", "eve", "n1"))
+    for credentials in (acme, eve):
+        assert "ACCOUNT_OUT_OF_REACH" == await reason_of(
+            gateway, credentials, naming("app", "notebooks", "bob", "n1")
+        )
+
+
+async def test_a_name_that_is_a_star_is_no_account(gateway: GatewayWorld) -> None:
+    """In budget.yaml it stands for every name."""
+    assert "CALLER_WITHOUT_ACCOUNT" == await reason_of(gateway, gateway.by_token(org="acme", sub="*"))
 
 
 async def test_every_method_with_an_account_guards_it(gateway: GatewayWorld, ana: Credentials) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from gris.app.v1 import app_pb2
 from gris.dp.v1 import dp_pb2
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pinot_connector.gateway.accounts import AccountError, Caller, OutOfReachError
@@ -101,14 +101,19 @@ def test_many_callers_take_no_more_memory_and_none_under_way_is_forgotten() -> N
         assert "TOO_MANY_AT_ONCE 1000" == entered(limits, "busy")
 
 
-@given(st.lists(st.sampled_from([*ANA, "", "..", "Ana", "\u0430na"]) | st.text(max_size=3), max_size=5))
-def test_whatever_is_named_is_the_callers_own_or_refused(path: list[str]) -> None:
-    """Every accepted path begins with the caller's own account, segment by segment."""
+@given(
+    st.lists(st.sampled_from([*ANA, "", "..", "*", "Ana", "\u0430na"]) | st.text(max_size=3), max_size=5),
+    st.booleans(),
+)
+@example([*ANA, "x"], False)
+def test_whatever_is_named_is_the_callers_own_or_refused(path: list[str], below: bool) -> None:
+    """Every accepted path is the caller's own account, or begins with it, segment by segment, where that is let."""
     try:
-        account = Caller("x", ANA).account(path)
+        account = Caller("x", ANA, accounts_below=below).account(path)
     except (AccountError, OutOfReachError):
         return
-    assert account == ANA or account[:3] == ANA
+    assert account == ANA or (below and account[:3] == ANA)
+    assert "*" not in account
 
 
 def release(k: int, *, request_id: str = "", payload: int = 0) -> app_pb2.PastRelease:

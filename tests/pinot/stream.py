@@ -41,6 +41,8 @@ PAUSE_SECONDS = 0.2
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - path: [stream]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [stream, "*"]
     limit: {information: 1000000000, calls: 1000000000}
 """
@@ -205,7 +207,7 @@ class _Stream:
                     continue
                 totals.answered += 1
                 totals.charged[account] += result.charged.information
-            (level,) = await client.remaining()
+            (*_, level) = await client.remaining()
             totals.spent[account] = level.spent.information
             totals.reserved[account] = level.reserved.information
 

@@ -55,6 +55,8 @@ tables:
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - path: [t]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [t, "*"]
     limit: {information: 300, calls: 30}
 """

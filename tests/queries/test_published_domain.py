@@ -13,6 +13,7 @@ import pytest
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
+from dp_service.queries.publications import publication_of
 from dp_service.queries.published import (
     DomainFile,
     DomainFileError,
@@ -113,9 +114,44 @@ def test_a_delta_above_a_domain_speaks_of_values_outside_too(tmp_path: Path) -> 
     assert (3, 50) == (column.delta_within(restricted=True), column.delta_within(restricted=False))
 
 
+def test_a_policy_keeps_what_each_publication_cost(tmp_path: Path) -> None:
+    """By the hash of its file, also of a column that no question may use: it is in the policy all the same."""
+    column = policy_of(tmp_path, DOMAIN)
+    expected = publication_of(integrity_of(written(DOMAIN)), Fraction(1, 10), Fraction(1, 10**9))
+    assert expected == column.publication
+    path = tmp_path / "policy.yaml"
+    path.write_text(path.read_text().replace("group_by: true", "group_by: false"))
+    policy = read_policy(path.read_bytes(), str(path)).policy
+    assert {expected} == policy.publications
+    assert str(expected) == policy.statement
+
+
+def test_a_policy_with_more_domains_than_a_charge_can_carry_is_refused(tmp_path: Path) -> None:
+    """A statement has 4096 bytes at most; the problem says how many it would have."""
+    columns = []
+    for number in range(150):
+        content = written(replace(DOMAIN, column=f"c{number}"))
+        (tmp_path / f"{number}.json").write_bytes(content)
+        named = f"{{published: {number}.json, integrity: '{integrity_of(content)}'}}"
+        columns.append(f"      c{number}: {{type: string, domain: {named}}}\n")
+    header = "epsilon_per: 0.15\ndelta: 1e-10\ntables:\n  t:\n    member: m\n    measures: {distinct_members: true}\n"
+    # 16 characters of id, the numbers, two colons and a comma.
+    fit = 4096 // len(f"{'0' * 16}:1/10:1/1000000000,")
+    text = header + "    columns:\n" + "".join(columns[:fit])
+    assert read_policy(text.encode(), str(tmp_path / "policy.yaml")).policy.statement
+    with pytest.raises(
+        PolicyError, match=r"policy.yaml:3: tables: expected fewer published .* 4096; \d+ columns"
+    ):
+        read_policy((text + columns[fit]).encode(), str(tmp_path / "policy.yaml"))
+
+
 @pytest.mark.parametrize(
     ("domain", "said"),
     [
+        (replace(DOMAIN, rho=Fraction(0)), "rho: expected a number above 0"),
+        (replace(DOMAIN, rho=Fraction(10**25)), "rho: expected a number above 0, of at most"),
+        (replace(DOMAIN, delta=Fraction(0)), "delta: expected a number strictly between 0 and 1"),
+        (replace(DOMAIN, delta=Fraction(1)), "delta: expected a number strictly between 0 and 1"),
         (replace(DOMAIN, table="other"), "expected the domain of t.c"),
         (replace(DOMAIN, column="other"), "expected the domain of t.c"),
         (replace(DOMAIN, elements=()), "expected from 1 to 100000 elements, got 0"),

@@ -20,6 +20,8 @@ ROOT = Path(__file__).parents[2]
 LIMITS = """
 create_at_first_use: true
 accounts:
+  - {path: [asking], limit: {information: 1000000000000, calls: 1000000000000}}
+  - {path: [calling], limit: {information: 1000000000000, calls: 1000000000000}}
   - {path: [asking, "*"], limit: {information: 1000000000, calls: 1000000000}}
   - {path: [calling, "*"], limit: {information: 1000000000, calls: 1000000000}}
 """

@@ -43,8 +43,12 @@ tables:
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - path: [markeraccount]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [markeraccount, "*"]
     limit: {information: 3000, calls: 300}
+  - path: [markerpoor]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [markerpoor, "*"]
     limit: {information: 1, calls: 0}
 """

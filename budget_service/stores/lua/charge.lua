@@ -6,7 +6,7 @@ local function entry(kind, query_id)
   return {
     kind = kind, account = request.account, information = request.information, calls = request.calls,
     unit_id = request.unit_id, request_id = request.request_id, release_id = request.release_id,
-    query_id = query_id, time = time_text(now),
+    query_id = query_id, time = time_text(now), policy_statement = request.policy_statement,
   }
 end
 
@@ -51,7 +51,11 @@ local function settle()
     return finish({'refused', 'COST_ABOVE_RESERVATION'})
   end
   end_reservation(request.reservation_id, reservation)
-  spend(entry('settled', query_id), reservation.holds)
+  local settled = entry('settled', query_id)
+  if request.worst_case_above == '1' then
+    settled.shared_information, settled.shared_calls = reservation.information, reservation.calls
+  end
+  spend(settled, reservation.holds)
   return charged(query_id, payment_span(reservation.holds[#reservation.holds]))
 end
 

@@ -246,9 +246,12 @@ end
 
 local function spend(entry, holds)
   if unit_id == '' then unit_id = entry.unit_id end
-  local spent = cost(entry.information, entry.calls)
+  local own = cost(entry.information, entry.calls)
+  local above = entry.shared_information and cost(entry.shared_information, entry.shared_calls) or own
   for _, hold in ipairs(holds) do
     local balance, first = balance_of(hold[1]), tonumber(hold[2])
+    -- JournalEntry.cost_at
+    local spent = hold[1] == entry.account and own or above
     if balance and counts(balance, first) then
       balance.spent = added(balance.spent, spent)
       local day = day_of(balance, first)
@@ -501,10 +504,18 @@ end
 
 local function write_journal()
   for _, entry in ipairs(journal) do
+    local more = {}
+    if (entry.policy_statement or '') ~= '' then more = {'policy_statement', entry.policy_statement} end
+    if entry.shared_information then
+      table.insert(more, 'shared_information')
+      table.insert(more, entry.shared_information)
+      table.insert(more, 'shared_calls')
+      table.insert(more, entry.shared_calls)
+    end
     redis.call('XADD', journal_key, '*', 'kind', entry.kind, 'account', entry.account,
       'information', entry.information, 'calls', entry.calls, 'unit_id', entry.unit_id,
       'request_id', entry.request_id, 'release_id', entry.release_id, 'query_id', entry.query_id,
-      'time', entry.time, 'holds', cjson.encode(entry.holds))
+      'time', entry.time, 'holds', cjson.encode(entry.holds), unpack(more))
   end
 end
 

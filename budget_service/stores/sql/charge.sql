@@ -12,20 +12,35 @@ BEGIN
   RETURN json_build_array('charged', '0', '0', '1', gris_rules.statuses(draft));
 END $$;
 
+-- JournalEntry.cost_at: the account itself counts what is asked, the levels above it what is `shared`, unless that is
+-- NULL.
 CREATE FUNCTION gris_rules.spend(
-  draft gris_rules.draft, kind text, question text, counts_in gris.hold[]
+  draft gris_rules.draft, kind text, question text, counts_in gris.hold[], shared_information bigint DEFAULT NULL,
+  shared_calls bigint DEFAULT NULL
 ) RETURNS gris_rules.draft LANGUAGE plpgsql AS $$
 DECLARE
   asked gris_rules.request := draft.asked;
 BEGIN
   draft.unit_id := asked.unit_id;
   INSERT INTO gris.journal (
-    root, kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds
+    root, kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds,
+    policy_statement, shared_information, shared_calls
   ) VALUES (
     asked.root, kind, asked.account, asked.information, asked.calls, asked.unit_id, asked.request_id,
-    asked.release_id, question, draft.now, counts_in
+    asked.release_id, question, draft.now, counts_in, coalesce(asked.policy_statement, ''),
+    shared_information, shared_calls
   );
-  PERFORM gris_rules.add_spent(counts_in, asked.information, asked.calls);
+  IF shared_information IS NULL THEN
+    PERFORM gris_rules.add_spent(counts_in, asked.information, asked.calls);
+  ELSE
+    PERFORM gris_rules.add_spent(
+      ARRAY(SELECT hold FROM unnest(counts_in) AS hold WHERE hold.level = asked.account), asked.information, asked.calls
+    );
+    PERFORM gris_rules.add_spent(
+      ARRAY(SELECT hold FROM unnest(counts_in) AS hold WHERE hold.level <> asked.account), shared_information,
+      shared_calls
+    );
+  END IF;
   draft.outcome := gris_rules.charged(draft);
   RETURN draft;
 END $$;
@@ -80,7 +95,11 @@ BEGIN
     RETURN draft;
   END IF;
   PERFORM gris_rules.end_reservation(reservation);
-  draft := gris_rules.spend(draft, 'settled', reservation.query_id, reservation.holds);
+  draft := gris_rules.spend(
+    draft, 'settled', reservation.query_id, reservation.holds,
+    CASE WHEN asked.worst_case_above THEN reservation.information END,
+    CASE WHEN asked.worst_case_above THEN reservation.calls END
+  );
   draft.paid_in := gris_rules.payment_span(draft, reservation.holds[cardinality(reservation.holds)]);
   draft.paid_query_id := reservation.query_id;
   RETURN draft;

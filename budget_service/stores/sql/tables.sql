@@ -98,6 +98,9 @@ CREATE TABLE gris.journal (
   query_id text COLLATE "C" NOT NULL,
   time bigint NOT NULL,
   holds gris.hold[] NOT NULL,
+  policy_statement text NOT NULL DEFAULT '',
+  shared_information bigint,
+  shared_calls bigint,
   PRIMARY KEY (root, entry)
 );
 

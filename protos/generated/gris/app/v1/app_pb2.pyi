@@ -5,12 +5,24 @@ from gris.common.v1 import histogram_pb2 as _histogram_pb2
 from gris.dp.v1 import dp_pb2 as _dp_pb2
 from gris.dp.v1 import question_pb2 as _question_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class Sharing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SHARING_UNSPECIFIED: _ClassVar[Sharing]
+    SHARING_NONE: _ClassVar[Sharing]
+    SHARING_WORST_CASES: _ClassVar[Sharing]
+    SHARING_COSTS: _ClassVar[Sharing]
+SHARING_UNSPECIFIED: Sharing
+SHARING_NONE: Sharing
+SHARING_WORST_CASES: Sharing
+SHARING_COSTS: Sharing
 
 class AskRequest(_message.Message):
     __slots__ = ("question", "account", "request_id")
@@ -115,6 +127,36 @@ class GetRemainingResponse(_message.Message):
     account: _budget_pb2.Account
     levels: _containers.RepeatedCompositeFieldContainer[_budget_pb2.Level]
     def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., levels: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ...) -> None: ...
+
+class GetGuaranteeRequest(_message.Message):
+    __slots__ = ("account", "domains")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    DOMAINS_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    domains: _containers.RepeatedCompositeFieldContainer[_dp_pb2.PublishedDomain]
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., domains: _Optional[_Iterable[_Union[_dp_pb2.PublishedDomain, _Mapping]]] = ...) -> None: ...
+
+class BudgetGuarantee(_message.Message):
+    __slots__ = ("path", "limit", "worth")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    WORTH_FIELD_NUMBER: _ClassVar[int]
+    path: _containers.RepeatedScalarFieldContainer[str]
+    limit: _cost_pb2.Cost
+    worth: _dp_pb2.BudgetWorth
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., worth: _Optional[_Union[_dp_pb2.BudgetWorth, _Mapping]] = ...) -> None: ...
+
+class GetGuaranteeResponse(_message.Message):
+    __slots__ = ("account", "own", "shared", "sharing")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    OWN_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
+    SHARING_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    own: BudgetGuarantee
+    shared: BudgetGuarantee
+    sharing: Sharing
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., own: _Optional[_Union[BudgetGuarantee, _Mapping]] = ..., shared: _Optional[_Union[BudgetGuarantee, _Mapping]] = ..., sharing: _Optional[_Union[Sharing, str]] = ...) -> None: ...
 
 class GetCatalogRequest(_message.Message):
     __slots__ = ("table", "page_size", "page_token")

@@ -29,8 +29,8 @@ class PrivateQueryServiceStub(object):
     """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
     application's server, which knows the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own; any other is PERMISSION_DENIED
-    with reason ACCOUNT_OUT_OF_REACH.
+    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
+    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
@@ -62,6 +62,11 @@ class PrivateQueryServiceStub(object):
                 request_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetRemainingRequest.SerializeToString,
                 response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetRemainingResponse.FromString,
                 _registered_method=True)
+        self.GetGuarantee = channel.unary_unary(
+                '/gris.app.v1.PrivateQueryService/GetGuarantee',
+                request_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeRequest.SerializeToString,
+                response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeResponse.FromString,
+                _registered_method=True)
         self.GetCatalog = channel.unary_unary(
                 '/gris.app.v1.PrivateQueryService/GetCatalog',
                 request_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetCatalogRequest.SerializeToString,
@@ -78,8 +83,8 @@ class PrivateQueryServiceServicer(object):
     """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
     application's server, which knows the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own; any other is PERMISSION_DENIED
-    with reason ACCOUNT_OUT_OF_REACH.
+    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
+    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
@@ -108,6 +113,13 @@ class PrivateQueryServiceServicer(object):
 
     def GetRemaining(self, request, context):
         """Tells what is left of a budget.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetGuarantee(self, request, context):
+        """Tells how private all is that an account is shown.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -146,6 +158,11 @@ def add_PrivateQueryServiceServicer_to_server(servicer, server):
                     request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetRemainingRequest.FromString,
                     response_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetRemainingResponse.SerializeToString,
             ),
+            'GetGuarantee': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetGuarantee,
+                    request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeRequest.FromString,
+                    response_serializer=gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeResponse.SerializeToString,
+            ),
             'GetCatalog': grpc.unary_unary_rpc_method_handler(
                     servicer.GetCatalog,
                     request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.GetCatalogRequest.FromString,
@@ -168,8 +185,8 @@ class PrivateQueryService(object):
     """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
     application's server, which knows the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own; any other is PERMISSION_DENIED
-    with reason ACCOUNT_OUT_OF_REACH.
+    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
+    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
@@ -251,6 +268,33 @@ class PrivateQueryService(object):
             '/gris.app.v1.PrivateQueryService/GetRemaining',
             gris_dot_app_dot_v1_dot_app__pb2.GetRemainingRequest.SerializeToString,
             gris_dot_app_dot_v1_dot_app__pb2.GetRemainingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetGuarantee(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.app.v1.PrivateQueryService/GetGuarantee',
+            gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeRequest.SerializeToString,
+            gris_dot_app_dot_v1_dot_app__pb2.GetGuaranteeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -21,8 +21,8 @@ class PrivateQueryServiceStub:
     """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
     application's server, which knows the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own; any other is PERMISSION_DENIED
-    with reason ACCOUNT_OUT_OF_REACH.
+    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
+    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
@@ -56,6 +56,12 @@ class PrivateQueryServiceStub:
     ]
     """Tells what is left of a budget."""
 
+    GetGuarantee: grpc.UnaryUnaryMultiCallable[
+        gris.app.v1.app_pb2.GetGuaranteeRequest,
+        gris.app.v1.app_pb2.GetGuaranteeResponse,
+    ]
+    """Tells how private all is that an account is shown."""
+
     GetCatalog: grpc.UnaryUnaryMultiCallable[
         gris.app.v1.app_pb2.GetCatalogRequest,
         gris.app.v1.app_pb2.GetCatalogResponse,
@@ -74,8 +80,8 @@ class PrivateQueryServiceAsyncStub:
     """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
     application's server, which knows the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own; any other is PERMISSION_DENIED
-    with reason ACCOUNT_OUT_OF_REACH.
+    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
+    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
@@ -108,6 +114,12 @@ class PrivateQueryServiceAsyncStub:
     ]
     """Tells what is left of a budget."""
 
+    GetGuarantee: grpc.aio.UnaryUnaryMultiCallable[
+        gris.app.v1.app_pb2.GetGuaranteeRequest,
+        gris.app.v1.app_pb2.GetGuaranteeResponse,
+    ]
+    """Tells how private all is that an account is shown."""
+
     GetCatalog: grpc.aio.UnaryUnaryMultiCallable[
         gris.app.v1.app_pb2.GetCatalogRequest,
         gris.app.v1.app_pb2.GetCatalogResponse,
@@ -126,8 +138,8 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
     application's server, which knows the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own; any other is PERMISSION_DENIED
-    with reason ACCOUNT_OUT_OF_REACH.
+    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
+    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
@@ -165,6 +177,14 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris.app.v1.app_pb2.GetRemainingResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.GetRemainingResponse]]:
         """Tells what is left of a budget."""
+
+    @abc.abstractmethod
+    def GetGuarantee(
+        self,
+        request: gris.app.v1.app_pb2.GetGuaranteeRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.app.v1.app_pb2.GetGuaranteeResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.GetGuaranteeResponse]]:
+        """Tells how private all is that an account is shown."""
 
     @abc.abstractmethod
     def GetCatalog(

@@ -84,7 +84,7 @@ class SetLimitsResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
 
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -92,6 +92,8 @@ class ChargeEntry(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    SHARED_COST_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     cost: _cost_pb2.Cost
     kind: ChargeKind
@@ -99,7 +101,9 @@ class ChargeEntry(_message.Message):
     request_id: str
     release_id: str
     query_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ...) -> None: ...
+    policy_statement: str
+    shared_cost: _cost_pb2.Cost
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
     __slots__ = ("account", "start_time", "end_time", "page_size", "page_token")

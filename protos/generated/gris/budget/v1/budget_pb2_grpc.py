@@ -35,8 +35,9 @@ class BudgetServiceStub(object):
     replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
     reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before),
-    UNIT_MISMATCH (another currency than the ledger's) or RELEASE_MISMATCH (this question was paid for with another
-    release); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
+    UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
+    release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
+    moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
     """
 
     def __init__(self, channel):
@@ -82,8 +83,9 @@ class BudgetServiceServicer(object):
     replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
     reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before),
-    UNIT_MISMATCH (another currency than the ledger's) or RELEASE_MISMATCH (this question was paid for with another
-    release); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
+    UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
+    release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
+    moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
     """
 
     def CheckBudget(self, request, context):
@@ -167,8 +169,9 @@ class BudgetService(object):
     replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
     reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before),
-    UNIT_MISMATCH (another currency than the ledger's) or RELEASE_MISMATCH (this question was paid for with another
-    release); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
+    UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
+    release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
+    moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
     """
 
     @staticmethod

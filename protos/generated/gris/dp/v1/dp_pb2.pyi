@@ -330,19 +330,33 @@ class PublishedDomain(_message.Message):
     delta: str
     def __init__(self, rho: _Optional[str] = ..., delta: _Optional[str] = ...) -> None: ...
 
+class SharedBudget(_message.Message):
+    __slots__ = ("information", "calls", "policy_statements")
+    INFORMATION_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    POLICY_STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    information: int
+    calls: int
+    policy_statements: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., policy_statements: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class DescribeGuaranteeRequest(_message.Message):
-    __slots__ = ("unit_id", "information", "calls", "slack", "domains")
+    __slots__ = ("unit_id", "information", "calls", "slack", "domains", "policy_statements", "shared")
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     SLACK_FIELD_NUMBER: _ClassVar[int]
     DOMAINS_FIELD_NUMBER: _ClassVar[int]
+    POLICY_STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
     unit_id: str
     information: int
     calls: int
     slack: str
     domains: _containers.RepeatedCompositeFieldContainer[PublishedDomain]
-    def __init__(self, unit_id: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., slack: _Optional[str] = ..., domains: _Optional[_Iterable[_Union[PublishedDomain, _Mapping]]] = ...) -> None: ...
+    policy_statements: _containers.RepeatedScalarFieldContainer[str]
+    shared: SharedBudget
+    def __init__(self, unit_id: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., slack: _Optional[str] = ..., domains: _Optional[_Iterable[_Union[PublishedDomain, _Mapping]]] = ..., policy_statements: _Optional[_Iterable[str]] = ..., shared: _Optional[_Union[SharedBudget, _Mapping]] = ...) -> None: ...
 
 class ComposedEpsilon(_message.Message):
     __slots__ = ("bound", "epsilon")
@@ -352,8 +366,22 @@ class ComposedEpsilon(_message.Message):
     epsilon: float
     def __init__(self, bound: _Optional[_Union[CompositionBound, str]] = ..., epsilon: _Optional[float] = ...) -> None: ...
 
+class BudgetWorth(_message.Message):
+    __slots__ = ("epsilon", "delta", "bound", "composed", "domain_count")
+    EPSILON_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    COMPOSED_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    epsilon: float
+    delta: float
+    bound: CompositionBound
+    composed: _containers.RepeatedCompositeFieldContainer[ComposedEpsilon]
+    domain_count: int
+    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., domain_count: _Optional[int] = ...) -> None: ...
+
 class DescribeGuaranteeResponse(_message.Message):
-    __slots__ = ("epsilon", "delta", "bound", "composed", "epsilon_per", "delta_per_call", "slack", "count_noise")
+    __slots__ = ("epsilon", "delta", "bound", "composed", "epsilon_per", "delta_per_call", "slack", "count_noise", "domain_count", "shared")
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     BOUND_FIELD_NUMBER: _ClassVar[int]
@@ -362,6 +390,8 @@ class DescribeGuaranteeResponse(_message.Message):
     DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
     SLACK_FIELD_NUMBER: _ClassVar[int]
     COUNT_NOISE_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
     epsilon: float
     delta: float
     bound: CompositionBound
@@ -370,10 +400,12 @@ class DescribeGuaranteeResponse(_message.Message):
     delta_per_call: str
     slack: str
     count_noise: CountNoise
-    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ...) -> None: ...
+    domain_count: int
+    shared: BudgetWorth
+    def __init__(self, epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., composed: _Optional[_Iterable[_Union[ComposedEpsilon, _Mapping]]] = ..., epsilon_per: _Optional[str] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., count_noise: _Optional[_Union[CountNoise, str]] = ..., domain_count: _Optional[int] = ..., shared: _Optional[_Union[BudgetWorth, _Mapping]] = ...) -> None: ...
 
 class SolveParametersRequest(_message.Message):
-    __slots__ = ("epsilon", "delta", "epsilon_per", "information", "calls", "delta_per_call", "d_bar")
+    __slots__ = ("epsilon", "delta", "epsilon_per", "information", "calls", "delta_per_call", "d_bar", "domains")
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
@@ -381,6 +413,7 @@ class SolveParametersRequest(_message.Message):
     CALLS_FIELD_NUMBER: _ClassVar[int]
     DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
     D_BAR_FIELD_NUMBER: _ClassVar[int]
+    DOMAINS_FIELD_NUMBER: _ClassVar[int]
     epsilon: str
     delta: str
     epsilon_per: str
@@ -388,10 +421,11 @@ class SolveParametersRequest(_message.Message):
     calls: int
     delta_per_call: str
     d_bar: int
-    def __init__(self, epsilon: _Optional[str] = ..., delta: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., d_bar: _Optional[int] = ...) -> None: ...
+    domains: _containers.RepeatedCompositeFieldContainer[PublishedDomain]
+    def __init__(self, epsilon: _Optional[str] = ..., delta: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., d_bar: _Optional[int] = ..., domains: _Optional[_Iterable[_Union[PublishedDomain, _Mapping]]] = ...) -> None: ...
 
 class SolveParametersResponse(_message.Message):
-    __slots__ = ("epsilon_per", "information", "calls", "delta_per_call", "slack", "epsilon", "delta", "bound")
+    __slots__ = ("epsilon_per", "information", "calls", "delta_per_call", "slack", "epsilon", "delta", "bound", "domain_count")
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
@@ -400,6 +434,7 @@ class SolveParametersResponse(_message.Message):
     EPSILON_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     BOUND_FIELD_NUMBER: _ClassVar[int]
+    DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
     epsilon_per: str
     information: int
     calls: int
@@ -408,7 +443,8 @@ class SolveParametersResponse(_message.Message):
     epsilon: float
     delta: float
     bound: CompositionBound
-    def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ...) -> None: ...
+    domain_count: int
+    def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., bound: _Optional[_Union[CompositionBound, str]] = ..., domain_count: _Optional[int] = ...) -> None: ...
 
 class GetCatalogRequest(_message.Message):
     __slots__ = ("table", "page_size", "page_token")
@@ -479,7 +515,7 @@ class CatalogTime(_message.Message):
     def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ...) -> None: ...
 
 class CatalogColumn(_message.Message):
-    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value")
+    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
@@ -488,6 +524,7 @@ class CatalogColumn(_message.Message):
     DOMAIN_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: _histogram_pb2.ColumnType
     mechanism: Mechanism
@@ -496,4 +533,5 @@ class CatalogColumn(_message.Message):
     domain: _histogram_pb2.ElementColumn
     delta: int
     null_value: _question_pb2.Value
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ...) -> None: ...
+    published: PublishedDomain
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,54 @@
+"""Which entries of `budget.yaml` make accounts without end, and with them a budget without end.
+
+An entry with a `*` that makes accounts at first use gives each new name its own limit. Whoever chooses names then never
+runs out, unless a level above the first `*`, which all those accounts share, has a limit that refuses. Where nothing is
+ever refused, because all that fresh names meet only records, there is nothing to get around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from budget_service.ledger.values import ANY, Account, Limit, Mode
+
+LimitOf = Callable[[Account], Limit | None]
+
+
+class Pattern(Protocol):
+    """An entry: the paths that it matches, and what it does where a cost does not fit."""
+
+    @property
+    def path(self) -> list[str]:
+        """The segments; `*` stands for any one."""
+
+    @property
+    def mode(self) -> str:
+        """The value of a Mode."""
+
+
+def unbounded(entries: Sequence[Pattern], limit_of: LimitOf) -> int | None:
+    """Return the index of the first entry that makes accounts without end; `limit_of` tells the limit of a level."""
+    for index, entry in enumerate(entries):
+        if ANY not in entry.path:
+            continue
+        first = entry.path.index(ANY)
+        if _is_refused_anything(entry.path, first, entries) and not _is_bounded(entry.path[:first], limit_of):
+            return index
+    return None
+
+
+def _is_bounded(shared: list[str], limit_of: LimitOf) -> bool:
+    limits = [limit_of(Account(tuple(shared[:depth]))) for depth in range(1, len(shared) + 1)]
+    return any(limit is not None and limit.mode is Mode.ENFORCE for limit in limits)
+
+
+def _is_refused_anything(path: list[str], first: int, entries: Sequence[Pattern]) -> bool:
+    """Tell whether a limit for all names in the first `*` of a path refuses anything."""
+    return any(
+        first < len(each.path) <= len(path)
+        and each.path[first] == ANY
+        and each.mode == Mode.ENFORCE.value
+        and all(ANY in pair or pair[0] == pair[1] for pair in zip(path, each.path, strict=False))
+        for each in entries
+    )

@@ -1,0 +1,21 @@
+"""Tells how private all is that the caller's account is shown."""
+
+import os
+from pathlib import Path
+
+import grpc
+from gris.app.v1 import app_pb2, app_pb2_grpc
+
+ca, key, certificate = (
+    Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")
+)
+line = grpc.ssl_channel_credentials(ca, key, certificate)
+service = app_pb2_grpc.PrivateQueryServiceStub(
+    grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), line)
+)
+told = service.GetGuarantee(app_pb2.GetGuaranteeRequest())
+holds = told.shared if told.sharing == app_pb2.SHARING_COSTS else told.own
+if holds.HasField("worth"):
+    print(f"({holds.worth.epsilon:.2f}, {holds.worth.delta:.2g})-differentially private")
+else:
+    print("no limit is enforced, so nothing bounds it")

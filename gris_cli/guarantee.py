@@ -1,0 +1,59 @@
+"""`gris guarantee`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gris_cli.flags import (
+    DEFAULT_BUDGET,
+    DEFAULT_DIRECTORY,
+    DEFAULT_DP,
+    AccountFlag,
+    BudgetFlag,
+    ConnectionFlags,
+    DirectoryFlag,
+    DpFlag,
+    EmbeddedFlag,
+    ExamplesFlag,
+    GatewayFlag,
+    JsonFlag,
+)
+
+# typer copies a list before it hands it over.
+NO_DOMAINS: list[str] = []
+
+
+def guarantee(  # noqa: PLR0917 - typer calls it by name
+    domains: Annotated[
+        list[str],
+        typer.Option(
+            "--domain",
+            metavar="RHO:DELTA",
+            help="A published domain that the account saw beside those that are counted anyway; repeatable.",
+        ),
+    ] = NO_DOMAINS,
+    dp: DpFlag = DEFAULT_DP,
+    budget: BudgetFlag = DEFAULT_BUDGET,
+    gateway: GatewayFlag = "",
+    account: AccountFlag = "",
+    embedded: EmbeddedFlag = False,
+    directory: DirectoryFlag = DEFAULT_DIRECTORY,
+    examples: ExamplesFlag = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell how private all is that an account is shown in a window, whatever it asks; it needs no engine."""
+    from gris_cli.connecting import promised  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.printing import print_guarantee  # noqa: PLC0415
+
+    flags = ConnectionFlags(
+        dp=dp,
+        budget=budget,
+        gateway=gateway,
+        account=account,
+        embedded=embedded,
+        directory=directory,
+        examples=examples,
+    )
+    print_guarantee(promised(flags, domains), as_json=as_json)

@@ -1,0 +1,113 @@
+"""`gris guarantee`: what is promised for what an account is shown, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+
+import pytest
+
+from gris_cli.__main__ import main
+from gris_cli.words import guarantee_words, own_words
+from pinot_connector.budgets import Cost
+from pinot_connector.guarantees import AccountGuarantee, Bound, BudgetGuarantee, Guarantee, Sharing
+from tests.connector.world import World
+
+OWN = BudgetGuarantee(
+    ("acme", "ana"), Cost(3000, 30, ""), Guarantee(33.781, 7e-9, Bound.ZCDP, MappingProxyType({}))
+)
+SHARED = BudgetGuarantee(
+    ("acme",), Cost(9000, 90, ""), Guarantee(69.6501, 2e-8, Bound.ZCDP, MappingProxyType({}), 2)
+)
+RECORDED = BudgetGuarantee(("acme",), None, None)
+DP = "-differentially private for every member, by zero-concentrated composition"
+
+
+def told_of(sharing: Sharing, shared: BudgetGuarantee | None, own: BudgetGuarantee = OWN) -> AccountGuarantee:
+    """Return a guarantee of ana's."""
+    return AccountGuarantee(("acme", "ana"), own, shared, sharing)
+
+
+@pytest.mark.parametrize(
+    ("told", "words", "own"),
+    [
+        (
+            told_of(Sharing.NONE, None),
+            f"all that acme/ana is shown is (33.79, 7e-09){DP}, for 3000 information and 30 calls",
+            "",
+        ),
+        (
+            told_of(Sharing.WORST_CASES, None),
+            f"all that acme/ana is shown is (33.79, 7e-09){DP}, for 3000 information and 30 calls; levels above count "
+            "worst cases",
+            "",
+        ),
+        (
+            told_of(Sharing.COSTS, SHARED),
+            f"all that acme/ana is shown is (69.66, 2e-08){DP}, with 2 published domains: it sees what others' results "
+            "cost acme, whose limit is 9000 information and 90 calls",
+            f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
+        ),
+        (
+            told_of(Sharing.COSTS, RECORDED),
+            "nothing bounds what acme/ana is shown: the limit of acme is recorded but not enforced",
+            f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
+        ),
+        (
+            told_of(Sharing.NONE, None, BudgetGuarantee(("acme", "ana"), None, None)),
+            "nothing bounds what acme/ana is shown: the limit of acme/ana is recorded but not enforced",
+            "",
+        ),
+        (
+            told_of(Sharing.COSTS, RECORDED, BudgetGuarantee(("acme", "ana"), None, None)),
+            "nothing bounds what acme/ana is shown: the limit of acme is recorded but not enforced",
+            "recorded but not enforced",
+        ),
+    ],
+)
+def test_each_guarantee_is_labelled(told: AccountGuarantee, words: str, own: str) -> None:
+    """Which budget's it is, rounded up, and what the account's own pays for beside a shared one."""
+    assert (words, own) == (guarantee_words(told), own_words(told))
+
+
+def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which account, which budget, and domains that are added."""
+    assert main(["guarantee", "--account", "t/told", "--dp", world.dp, "--budget", world.budget]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 100
+    assert "all that t/told is shown is (" in " ".join(printed.split())
+    assert "-differentially private for every member" in " ".join(printed.split())
+    flags = [
+        "--account",
+        "t/told",
+        "--dp",
+        world.dp,
+        "--budget",
+        world.budget,
+        "--domain",
+        "1:1e-9",
+        "--json",
+    ]
+    assert main(["guarantee", *flags]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (["t", "told"], ["t", "told"]) == (told["account"], told["own"]["path"])
+    assert 1 == told["own"]["guarantee"]["domain_count"]
+    assert {"zcdp": told["own"]["guarantee"]["epsilon"]} == told["own"]["guarantee"]["composed"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        ((), 2, "--account"),
+        (("--account", "t/told", "--domain", "1"), 2, "RHO:DELTA"),
+        (("--account", "t/told", "--domain", "1:2"), 2, "domains[0].delta"),
+        (("--account", "t/told", "--domain", "\ud800:2"), 2, "surrogates"),
+        (("--account", "nobody"), 2, "no such account"),
+    ],
+)
+def test_wrong_use_is_told(
+    world: World, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], code: int, said: str
+) -> None:
+    """By flag or field."""
+    assert main(["guarantee", *flags, "--dp", world.dp, "--budget", world.budget, "--json"]) == code
+    assert said in json.loads(capsys.readouterr().out)["error"]["message"]

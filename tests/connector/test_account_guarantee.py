@@ -1,0 +1,294 @@
+"""What is promised for what an account is shown: its own budget, a shared one, and what was published."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+
+import grpc
+import pytest
+from gris.budget.v1 import budget_pb2
+from gris.common.v1 import cost_pb2
+
+from dp_service.accounting.composition import PublishedDomain as Price
+from dp_service.accounting.composition import guarantee
+from pinot_connector import AsyncPrivateClient, PrivateClient
+from pinot_connector.budgets import Cost
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.errors import AccountUnknown, InvalidQuestion
+from pinot_connector.guarantees import Bound, PublishedDomain, Sharing
+from pinot_connector.shared_budgets import Budgets
+from tests.dp.publishing import domain_file, policy_of, publication_text
+
+from .lines import Relay, relayed
+from .world import World, copy
+
+DOMAINS = (domain_file("one", "5", "1e-9"), domain_file("other", "1/2", "1e-9", table="u"))
+BUDGET = """
+accounts:
+  - path: [acme]
+    limit: {information: 9000, calls: 90}
+  - path: [acme, ops]
+    limit: {information: 6000, calls: 60}
+    mode: track
+  - path: [acme, ops, ana]
+    limit: {information: 3000, calls: 30}
+  - path: [tracked]
+    limit: {information: 9000, calls: 90}
+    mode: track
+  - path: [tracked, ana]
+    limit: {information: 3000, calls: 30}
+  - path: [alone, ana]
+    limit: {information: 3000, calls: 30}
+  - path: [alone, charged]
+    limit: {information: 3000, calls: 30}
+  - path: [free, ana]
+    limit: {information: 3000, calls: 30}
+    mode: track
+"""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Services whose policy has published two domains, and the data of one of them."""
+
+    world: World
+    engine: DuckDBEngine
+
+    @asynccontextmanager
+    async def client(self, account: str, *, relay: Relay | None = None) -> AsyncIterator[AsyncPrivateClient]:
+        """Give a client for an account; by a relay, its calls to both services go through it."""
+        dp, budget = (self.world.dp, self.world.budget) if relay is None else (relay.address, relay.address)
+        async with AsyncPrivateClient(dp=dp, budget=budget, account=account, engine=self.engine) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
+    """Both services as processes."""
+    folder = tmp_path_factory.mktemp("published")
+    policy_of(folder, *DOMAINS)
+    (folder / "budget.yaml").write_text(BUDGET)
+    copy("SELECT range AS m, 'a' AS one FROM range(1000)", folder / "t.parquet")
+    with EmbeddedServices(
+        policy=folder / "policy.yaml", budget_config=folder / "budget.yaml", directory=folder / "state"
+    ) as services:
+        engine = DuckDBEngine({"t": folder / "t.parquet"})
+        yield Published(World(services.dp_address, services.budget_address, folder), engine)
+        engine.close()
+
+
+def worth(information: int, calls: int, *rhos: str) -> tuple[float, float]:
+    """Return what a budget is worth with published domains of these rhos, by an independent call of the accounting."""
+    found = guarantee(
+        Fraction("0.15"),
+        Fraction("1e-10"),
+        information=information,
+        calls=calls,
+        slack=Fraction("1e-9"),
+        domains=[Price(Fraction(rho), Fraction("1e-9")) for rho in rhos],
+    )
+    return found.epsilon, found.delta
+
+
+async def test_what_the_policy_has_published_is_part_of_every_guarantee(published: Published) -> None:
+    """Also of a budget that is only imagined: 33.78 was told where 46.67 is true."""
+    async with published.client("alone/ana") as client:
+        (level,) = await client.remaining()
+        found = await client.guarantee(level.limit)
+        catalog = await client.catalog()
+    assert worth(3000, 30, "5", "1/2") == (found.epsilon, found.delta)
+    assert found.epsilon > 46
+    assert (Bound.ZCDP, [Bound.ZCDP]) == (found.bound, list(found.composed))
+    prices = [column.published for table in catalog.tables for column in table.columns]
+    assert prices == [PublishedDomain(each.rho, each.delta) for each in DOMAINS]
+
+
+async def test_a_shared_level_is_told_beside_the_accounts_own(published: Published) -> None:
+    """The widest level above that is enforced bounds all that its costs can tell."""
+    async with published.client("acme/ops/ana") as client:
+        found = await client.guarantee()
+    own, shared = found.own, found.shared
+    assert (Sharing.COSTS, ("acme", "ops", "ana")) == (found.sharing, own.path)
+    assert own.guarantee is not None
+    assert shared is not None
+    assert worth(3000, 30, "5", "1/2") == (own.guarantee.epsilon, own.guarantee.delta)
+    assert (("acme",), 9000) == (shared.path, shared.limit and shared.limit.information)
+    assert worth(9000, 90, "5", "1/2") == (found.epsilon, found.delta)
+    assert found.holds is shared
+
+
+async def test_without_a_level_above_the_accounts_own_holds(published: Published) -> None:
+    """Nothing shared is told, not even where the account is the only one."""
+    async with published.client("alone/ana") as client:
+        found = await client.guarantee()
+    assert (Sharing.NONE, None, ("alone", "ana")) == (found.sharing, found.shared, found.own.path)
+    assert worth(3000, 30, "5", "1/2") == (found.epsilon, found.delta)
+
+
+async def test_a_level_that_only_records_bounds_nothing(published: Published) -> None:
+    """Its costs show what others were shown without a limit; the account's own budget is told all the same."""
+    async with published.client("tracked/ana") as client:
+        found = await client.guarantee()
+    assert found.own.guarantee is not None
+    assert worth(3000, 30, "5", "1/2") == (found.own.guarantee.epsilon, found.own.guarantee.delta)
+    assert found.shared is not None
+    assert (("tracked",), None, None) == (found.shared.path, found.shared.limit, found.shared.guarantee)
+    assert (float("inf"), 1.0, None, {}) == (found.epsilon, found.delta, found.bound, found.composed)
+    async with published.client("free/ana") as client:
+        alone = await client.guarantee()
+        imagined = await client.guarantee(Cost(3000, 30, ""))
+    assert (Sharing.NONE, None, None) == (alone.sharing, alone.own.limit, alone.own.guarantee)
+    assert float("inf") == alone.epsilon
+    assert worth(3000, 30, "5", "1/2")[0] == imagined.epsilon
+
+
+async def test_bad_arguments_and_unknown_accounts_are_told_apart(published: Published) -> None:
+    """By field, and by account."""
+    async with published.client("alone/ana") as client:
+        with pytest.raises(InvalidQuestion, match=r"domains\[1\]\.rho"):
+            await client.guarantee(
+                domains=[PublishedDomain("0.1", "1e-9"), PublishedDomain("1e999999", "1e-9")]
+            )
+        with pytest.raises(InvalidQuestion, match="slack"):
+            await client.guarantee(slack="2")
+    async with published.client("nobody") as client:
+        with pytest.raises(AccountUnknown):
+            await client.guarantee()
+
+
+async def test_earlier_refreshes_can_be_added_by_hand(published: Published) -> None:
+    """As a catalogue says them, or as they were asked for."""
+    async with published.client("acme/ops/ana") as client:
+        more = [PublishedDomain(Fraction(1, 4), Fraction(1, 10**9)), PublishedDomain("0.25", "1e-9")]
+        found = await client.guarantee(domains=more)
+    assert found.own.guarantee is not None
+    assert worth(3000, 30, "5", "1/2", "1/4", "1/4")[0] == found.own.guarantee.epsilon
+    assert worth(9000, 90, "5", "1/2", "1/4", "1/4")[0] == found.epsilon
+    assert 4 == found.own.guarantee.domain_count
+
+
+async def test_a_charge_carries_what_its_policy_had_published(published: Published) -> None:
+    """Into the ledger, with the ticket that covers it, also where the charge is repeated."""
+    statement = ",".join(sorted(map(publication_text, DOMAINS)))
+    async with relayed(published.world) as relay:
+        relay.refusals["UpdateBudget"] = grpc.StatusCode.UNAVAILABLE
+        async with published.client("alone/charged", relay=relay) as client:
+            asking = asyncio.ensure_future(client.top_k("t", "one", 1))
+            await relay.called("UpdateBudget", 2)
+            relay.refusals.clear()
+            result = await asking
+    assert 2 == result.charged.information
+    sent = [budget_pb2.UpdateBudgetRequest.FromString(each) for each in relay.requests("UpdateBudget")]
+    assert len(sent) >= 2
+    assert {statement} == {each.policy_statement for each in sent}
+
+
+async def test_statements_of_a_window_count_where_they_were_charged(published: Published) -> None:
+    """Those of the account's own charges in both guarantees, those of its colleagues in the shared one alone."""
+    before, colleagues = (
+        domain_file("one", "3", "1e-9", refresh=0),
+        domain_file("one", "1", "1e-9", refresh=2),
+    )
+    own_level = level_message(["alone", "ana"], statements=[publication_text(before)])
+    both = sorted(
+        [publication_text(before), ",".join(sorted(map(publication_text, (DOMAINS[0], colleagues))))]
+    )
+    above = level_message(["alone"], information=9000, calls=90, statements=both)
+    async with relayed(published.world) as relay:
+        relay.replies["GetBudget"] = budget_pb2.GetBudgetResponse(
+            levels=[above, own_level]
+        ).SerializeToString()
+        async with published.client("alone/ana", relay=relay) as client:
+            found = await client.guarantee()
+            relay.replies["GetBudget"] = budget_pb2.GetBudgetResponse(
+                levels=[level_message(["alone"], worst_case=True, statements=both), own_level]
+            ).SerializeToString()
+            apart = await client.guarantee()
+    (first, _) = (budget_pb2.GetBudgetRequest.FromString(each) for each in relay.requests("GetBudget"))
+    assert first.with_policy_statements
+    assert found.own.guarantee is not None
+    assert worth(3000, 30, "5", "1/2", "3") == (found.own.guarantee.epsilon, found.own.guarantee.delta)
+    assert worth(9000, 90, "5", "1/2", "3", "1") == (found.epsilon, found.delta)
+    assert (Sharing.WORST_CASES, None) == (apart.sharing, apart.shared)
+    assert worth(3000, 30, "5", "1/2", "3") == (apart.epsilon, apart.delta)
+
+
+async def test_a_statement_that_cannot_be_read_is_no_guarantee(published: Published) -> None:
+    """Whoever wrote it into the ledger, what was published is not known."""
+    async with relayed(published.world) as relay:
+        relay.replies["GetBudget"] = budget_pb2.GetBudgetResponse(
+            levels=[level_message(["alone", "ana"], statements=["x"])]
+        ).SerializeToString()
+        async with published.client("alone/ana", relay=relay) as client:
+            with pytest.raises(InvalidQuestion, match=r"policy_statements\[0\]"):
+                await client.guarantee()
+
+
+@pytest.mark.parametrize(
+    ("levels", "own", "shared", "bounding"),
+    [
+        (["enforce", "enforce", "enforce"], 3, 1, 1),
+        (["track", "enforce", "enforce"], 3, 1, None),
+        (["track", "enforce", "track"], 2, 1, None),
+        (["enforce", "track", "track"], 1, 1, 1),
+        (["enforce*", "enforce", "enforce"], 3, 2, 2),
+        (["enforce*", "track", "enforce"], 3, 2, 1),
+        (["track*", "track", "enforce"], 3, 2, None),
+        (["enforce*", "enforce*", "enforce"], 3, None, None),
+        (["enforce*", "track*", "enforce"], 3, None, None),
+        ([None, None, "enforce"], 3, None, None),
+        ([None, "enforce", None], 2, 2, 2),
+        ([None, "enforce*", None], 2, None, None),
+        ([None, None, "track"], None, None, None),
+    ],
+)
+def test_the_budgets_of_a_guarantee_follow_from_the_levels(
+    levels: list[str | None], own: int | None, shared: int | None, bounding: int | None
+) -> None:
+    """Own: the narrowest limit; shared: the widest level whose costs show, unlike where * counts worst cases."""
+    messages = [
+        level_message(["a", "b", "c"][:depth], tracked="track" in mode, worst_case="*" in mode)
+        for depth, mode in enumerate(levels, start=1)
+        if mode is not None
+    ]
+    found = Budgets.of(("a", "b", "c"), messages)
+    assert own == (None if found.own is None else len(found.own.path))
+    assert shared == (None if found.shared is None else len(found.shared.path))
+    assert bounding == (None if found.bounding is None else len(found.bounding.level.path))
+    above = any(mode is not None for mode in levels[:2])
+    expected = Sharing.COSTS if shared else Sharing.WORST_CASES if above else Sharing.NONE
+    assert expected is found.sharing
+
+
+def test_the_blocking_client_tells_it_too(published: Published) -> None:
+    """With the same arguments."""
+    world = published.world
+    with PrivateClient(
+        dp=world.dp, budget=world.budget, account="alone/ana", engine=published.engine
+    ) as client:
+        found = client.guarantee(slack="1e-10", domains=[PublishedDomain("0.1", "1e-9")])
+    assert found.delta == pytest.approx(9.1e-9)
+
+
+def level_message(
+    path: list[str],
+    *,
+    information: int = 3000,
+    calls: int = 30,
+    tracked: bool = False,
+    worst_case: bool = False,
+    statements: list[str] | None = None,
+) -> budget_pb2.Level:
+    """Return a level as a ledger tells it."""
+    return budget_pb2.Level(
+        path=path,
+        limit=cost_pb2.Cost(information=information, calls=calls),
+        mode=budget_pb2.MODE_TRACK if tracked else budget_pb2.MODE_ENFORCE,
+        worst_case=worst_case,
+        policy_statements=statements,
+    )
