@@ -26,6 +26,7 @@ from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
+    Refund,
     Release,
     Request,
     Reserve,
@@ -101,6 +102,7 @@ CHANGES: dict[type[Request], Script] = {
     Charge: Script("schema.lua", "ledger.lua", "charge.lua"),
     Release: Script("schema.lua", "ledger.lua", "release.lua"),
     WriteOff: Script("schema.lua", "ledger.lua", "write_off.lua"),
+    Refund: Script("schema.lua", "ledger.lua", "refund.lua"),
     SetLimits: Script("schema.lua", "ledger.lua", "limits.lua"),
     ChangeCurrency: Script("schema.lua", "ledger.lua", "currency.lua"),
     ResumeClock: Script("schema.lua", "ledger.lua", "clock.lua"),
