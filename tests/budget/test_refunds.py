@@ -66,18 +66,19 @@ async def assert_sound(store: Store) -> None:
 
 async def test_a_refund_takes_a_charge_off_every_level_once(any_store: Store) -> None:
     """Another one of the same release is refused, and a repeat is the first answer."""
-    await any_store.apply(charge("other", Cost(2, 1), on=ON, release_id="other"))
+    # As much as is given back, so that it alone could pay for a second refund.
+    await any_store.apply(charge("other", Cost(4, 1), on=ON, release_id="other"))
     await any_store.apply(reserve("r", Cost(6, 1), on=ON, query_id="q"))
     await any_store.apply(charge("c", Cost(3, 1), on=ON, settles="r", release_id="rel"))
     assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
-    assert [Cost(2, 1)] * 2 == await spent(any_store)
+    assert [Cost(4, 1)] * 2 == await spent(any_store)
     asked = replace(unfounded(ANALYST, "rel", "wrong rows", "back"), levels=ON)
     again = await any_store.apply(asked)
     assert (Released(Cost(3, 1), UNIT), True) == (again.outcome, again.replayed)
     assert NOT_PAID == await refunded(any_store, "twice")
     other_reason = await any_store.apply(replace(asked, reason="another"))
     assert Refused(Reason.REQUEST_ID_REUSED) == other_reason.outcome
-    assert [Cost(2, 1)] * 2 == await spent(any_store)
+    assert [Cost(4, 1)] * 2 == await spent(any_store)
     await assert_sound(any_store)
     ((_, entry),) = await any_store.latest(ANALYST.root, "", 1)
     assert (EntryKind.REFUNDED, "wrong rows", Cost(3, 1)) == (entry.kind, entry.reason, entry.cost)
