@@ -11,12 +11,13 @@ from gris.budget.v1 import admin_pb2_grpc
 
 from budget_service import admin_messages as messages
 from budget_service import audit, sealing, statuses
-from budget_service.answers import duration, timestamp
+from budget_service.answers import cost_message, duration, timestamp
 from budget_service.calls import Calls, Context
-from budget_service.ledger.outcomes import ClockResumed, CurrencyChanged, LimitsSet
+from budget_service.ledger.outcomes import ClockResumed, CurrencyChanged, LimitsSet, Released
 from budget_service.ledger.values import Unit
 from budget_service.limit_book import LimitBook
 from budget_service.messages import parse_account
+from budget_service.refunds import founded
 from budget_service.server import success
 from budget_service.settings import LiveSettings
 from budget_service.stores.interface import Store
@@ -78,6 +79,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         """Let the time of a root go on."""
         return await self._changes.finish_and_answer(self._resume_clock(request), context)
 
+    async def RefundCharge(
+        self, request: pb.RefundChargeRequest, context: Context
+    ) -> pb.RefundChargeResponse:
+        """Give back what a release cost."""
+        return await self._changes.finish_and_answer(self._refund(request), context)
+
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Tell which configuration is in force."""
         return messages.status_message(self._settings)
@@ -105,6 +112,13 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         answer = await self._store.apply(request)
         outcome = success(answer, ClockResumed, request)
         return pb.ResumeClockResponse(ahead=duration(outcome.ahead), replayed=answer.replayed)
+
+    async def _refund(self, message: pb.RefundChargeRequest) -> pb.RefundChargeResponse:
+        request = await founded(self._store, messages.parse_refund(message))
+        answer = await self._limits.apply(request)
+        outcome = success(answer, Released, request)
+        refunded = cost_message(outcome.returned, outcome.unit_id)
+        return pb.RefundChargeResponse(refunded=refunded, replayed=answer.replayed)
 
     async def _list(self, message: pb.ListChargesRequest) -> pb.ListChargesResponse:
         listing = messages.parse_listing(message)

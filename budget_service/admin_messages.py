@@ -14,7 +14,7 @@ from gris.budget.v1 import budget_pb2
 from budget_service.answers import cost_message, timestamp
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
-from budget_service.ledger.requests import ChangeCurrency, ResumeClock, SetLimits
+from budget_service.ledger.requests import ChangeCurrency, Refund, ResumeClock, SetLimits
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import ANY, Account, Cost, InvalidFieldError, Limit, Mode
@@ -29,11 +29,13 @@ from budget_service.ledger.windows import (
     zones,
 )
 from budget_service.messages import parse_account, parse_id, parse_unit_id
+from budget_service.refunds import unfounded
 from budget_service.settings import LiveSettings
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100
 MAX_CURVES = 100
+MAX_REASON_CHARACTERS = 256
 
 _MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}
 _PERIODS = {
@@ -50,6 +52,7 @@ _KINDS = {
     EntryKind.LOST: pb.CHARGE_KIND_LOST,
     EntryKind.CURRENCY: pb.CHARGE_KIND_CURRENCY,
     EntryKind.CLOCK: pb.CHARGE_KIND_CLOCK,
+    EntryKind.REFUNDED: pb.CHARGE_KIND_REFUNDED,
 }
 
 
@@ -119,6 +122,14 @@ def parse_resume_clock(message: pb.ResumeClockRequest) -> ResumeClock:
     )
 
 
+def parse_refund(message: pb.RefundChargeRequest) -> Refund:
+    """Return what is asked, its charge still to be found, or raise InvalidFieldError."""
+    if not 1 <= len(message.reason) <= MAX_REASON_CHARACTERS:
+        raise InvalidFieldError("reason", f"must have 1 to {MAX_REASON_CHARACTERS} characters")
+    account, release_id = parse_account(message.account), parse_id(message.release_id, "release_id")
+    return unfounded(account, release_id, message.reason, parse_id(message.request_id, "request_id"))
+
+
 def parse_root(message: budget_pb2.Account) -> Account:
     """Return a root account, or raise InvalidFieldError."""
     account = parse_account(message)
@@ -178,6 +189,7 @@ def entry_message(entry: JournalEntry) -> pb.ChargeEntry:
         query_id=entry.query_id,
         policy_statement=entry.policy_statement,
         shared_cost=None if entry.shared_cost is None else cost_message(entry.shared_cost, entry.unit_id),
+        reason=entry.reason,
     )
 
 

@@ -65,6 +65,7 @@ _ADMIN = (
     "BeginCurrency",
     "WithdrawCurrency",
     "ResumeClock",
+    "RefundCharge",
     "GetStatus",
 )
 METHODS = Methods(

@@ -16,7 +16,7 @@ from budget_service.configuration import AccountUnknownError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
-from budget_service.ledger.requests import ChangeCurrency, Charge, Release, Reserve
+from budget_service.ledger.requests import ChangeCurrency, Charge, Refund, Release, Reserve
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
 from budget_service.settings import LiveSettings
@@ -26,7 +26,7 @@ KNOWN_ACCOUNTS = 50_000
 # Each change of a root's limits makes a request of it look them up again, once.
 MAX_ATTEMPTS = 5
 
-BudgetRequestT = TypeVar("BudgetRequestT", Reserve, Charge, Release)
+BudgetRequestT = TypeVar("BudgetRequestT", Reserve, Charge, Release, Refund)
 
 
 class Found(Struct, frozen=True, gc=False):

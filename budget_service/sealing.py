@@ -90,4 +90,6 @@ def _line(entry: JournalEntry) -> str:
         fields["policy_statement"] = entry.policy_statement
     if entry.shared_cost is not None:
         fields["shared_cost"] = [entry.shared_cost.information, entry.shared_cost.calls]
+    if entry.reason:
+        fields["reason"] = entry.reason
     return json.dumps(fields) + "\n"

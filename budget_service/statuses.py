@@ -6,7 +6,7 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
                                                           and BadRequest naming the field
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
-                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED
+                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, NOT_PAID, TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (repeat with the same id)
 """
@@ -36,6 +36,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.UNIT_MISMATCH: "the ledger of this account, or the reservation, counts in another currency",
     # Why is for the operator's alarm: whoever asks learns nothing about the data from this message.
     Reason.RELEASE_MISMATCH: "the release cannot be charged",
+    Reason.NOT_PAID: "this account has not paid for the release in a window that counts, or was given it back",
     Reason.UNIT_UNCHANGED: "the root counts in this currency already",
     Reason.CURRENCY_PLANNED: "another currency is planned already: withdraw it first",
     Reason.NO_CURRENCY_PLANNED: "no other currency is planned, or it has begun",

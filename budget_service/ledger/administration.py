@@ -19,13 +19,12 @@ from budget_service.ledger.state import (
     Change,
     Decision,
     EntryKind,
-    Hold,
     JournalEntry,
     Remembered,
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import NOTHING, Account, Limit
+from budget_service.ledger.values import NOTHING, Account, Hold, Limit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 
 # What was granted and paid for is kept so long after its window, which is longer than any dispute should last.

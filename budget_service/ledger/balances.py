@@ -123,6 +123,20 @@ class Balance(Struct, frozen=True, gc=False):
         spent = self.spent + cost
         return Balance(self.window, spent, self.reserved, self.reserved_since, self.leaves_at, earlier)
 
+    def charged_in(self, start: Microseconds) -> Cost:
+        """Return what was charged in the span that began at `start`, which counts."""
+        if start == self.window.start:
+            return self.today
+        return next(day.spent for day in self.earlier if day.start == start)
+
+    def refunded(self, start: Microseconds, cost: Cost) -> Balance:
+        """Return the balance without a part of what was charged in the span that began at `start`, which counts."""
+        earlier = tuple(
+            replace(day, spent=day.spent - cost) if day.start == start != self.window.start else day
+            for day in self.earlier
+        )
+        return replace(self, spent=self.spent - cost, earlier=earlier)
+
     def with_reserved(self, reserved: Cost) -> Balance:
         """Return the balance with another sum of what is held."""
         window, spent, since = self.window, self.spent, self.reserved_since

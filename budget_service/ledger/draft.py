@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.outcomes import LevelStatus
-from budget_service.ledger.state import EntryKind, Hold, JournalEntry, Payment, Reservation, Snapshot
-from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Mode
+from budget_service.ledger.state import EntryKind, JournalEntry, Payment, Reservation, Snapshot
+from budget_service.ledger.values import NOTHING, Account, Cost, Hold, LevelLimit, Mode
 from budget_service.ledger.windows import Microseconds
 
 
@@ -25,6 +25,7 @@ class Draft:
         self.ended: list[str] = []
         self.journal: list[JournalEntry] = []
         self.payment: Payment | None = None
+        self.unpaid: list[tuple[str, str]] = []
         self._levels = levels
         for reservation in snapshot.due:
             self._expire(reservation)
@@ -71,6 +72,29 @@ class Draft:
             balance = self.balances.get(level)
             if balance is not None and balance.counts(hold.window_start):
                 self.balances[level] = balance.charged(hold.window_start, entry.cost_at(hold.depth))
+        self.journal.append(entry)
+
+    def counted(self, account: Account, holds: tuple[Hold, ...]) -> tuple[Hold, ...]:
+        """Return those of an account's spans that still count."""
+        found = ((hold, self.balances.get(account.level(hold.depth))) for hold in holds)
+        return tuple(
+            hold for hold, balance in found if balance is not None and balance.counts(hold.window_start)
+        )
+
+    def has_charged(self, entry: JournalEntry) -> bool:
+        """Tell whether so much was charged in each span of an entry, all of which count."""
+        return all(
+            entry.cost_at(hold.depth).within(
+                self.balances[entry.account.level(hold.depth)].charged_in(hold.window_start)
+            )
+            for hold in entry.holds
+        )
+
+    def refund(self, entry: JournalEntry) -> None:
+        """Write an entry that takes what it says off its spans, all of which count."""
+        for hold in entry.holds:
+            level = entry.account.level(hold.depth)
+            self.balances[level] = self.balances[level].refunded(hold.window_start, entry.cost_at(hold.depth))
         self.journal.append(entry)
 
     def is_paid_in(self, start: Microseconds) -> bool:

@@ -28,6 +28,7 @@ class Reason(Enum):
     WINDOW_NEVER_ENDS = "WINDOW_NEVER_ENDS"
     CLOCKS_DISAGREE = "CLOCKS_DISAGREE"
     CLOCK_NOT_BEHIND = "CLOCK_NOT_BEHIND"
+    NOT_PAID = "NOT_PAID"
 
 
 class LevelStatus(Struct, frozen=True, gc=False):
@@ -94,7 +95,7 @@ class Charged(Struct, frozen=True, gc=False):
 
 
 class Released(Struct, frozen=True, gc=False):
-    """A reservation that was given back."""
+    """A reservation that was given back, or a charge that was refunded."""
 
     returned: Cost
     unit_id: str

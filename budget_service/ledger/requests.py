@@ -15,7 +15,7 @@ from msgspec import Struct
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import limit_text
-from budget_service.ledger.values import Account, Cost, Fingerprint, LevelLimit, Limit
+from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, LevelLimit, Limit
 from budget_service.ledger.windows import Microseconds, Window, WindowRule
 
 
@@ -94,6 +94,30 @@ class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
         return _fingerprint(self.account, ("write off",))
 
 
+class Refund(Struct, frozen=True, gc=False, kw_only=True):
+    """Give back what an account was charged for a release in its present window, which it then has not paid for.
+
+    All but the account, the release, the `reason` and the request's id is what the journal says of the charge; no
+    `holds`: it has none that counts.
+    """
+
+    account: Account
+    levels: tuple[LevelLimit, ...]
+    request_id: str
+    release_id: str
+    reason: str
+    query_id: str
+    cost: Cost
+    shared_cost: Cost | None
+    unit_id: str
+    holds: tuple[Hold, ...]
+    limits_version: int = 0
+
+    def fingerprint(self) -> Fingerprint:
+        """Return a digest of everything the administrator said."""
+        return _fingerprint(self.account, ("refund", self.release_id, self.reason))
+
+
 class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
     """Set or remove (None) limits on levels of one root, which is the `account`; those levels need not be used yet."""
 
@@ -143,7 +167,7 @@ class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
         return _fingerprint(self.account, ("resume clock",))
 
 
-BudgetRequest: TypeAlias = Reserve | Charge | Release | WriteOff
+BudgetRequest: TypeAlias = Reserve | Charge | Release | WriteOff | Refund
 # What an administrator asks of a root account.
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
 Request: TypeAlias = BudgetRequest | RootRequest

@@ -33,6 +33,7 @@ from budget_service.ledger.requests import (
     BudgetRequest,
     ChangeCurrency,
     Charge,
+    Refund,
     Release,
     Request,
     Reserve,
@@ -44,7 +45,6 @@ from budget_service.ledger.state import (
     Change,
     Decision,
     EntryKind,
-    Hold,
     JournalEntry,
     Payment,
     Remembered,
@@ -52,7 +52,7 @@ from budget_service.ledger.state import (
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import NOTHING, Cost, Mode
+from budget_service.ledger.values import NOTHING, Cost, Hold, Mode
 from budget_service.ledger.windows import Microseconds
 
 
@@ -89,6 +89,9 @@ def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest) -> Outcom
         return _release(snapshot, draft, request)
     if isinstance(request, WriteOff):
         return _write_off(draft, request)
+    if isinstance(request, Refund):
+        # What is paid for is paid for in the root's currency.
+        return _refund(snapshot, draft, request)
     if draft.currency.unit_id not in ("", request.unit_id):
         return Refused(Reason.UNIT_MISMATCH)
     if isinstance(request, Reserve):
@@ -195,6 +198,30 @@ def _write_off(draft: Draft, request: WriteOff) -> Outcome:
     return Charged(rest, False, draft.statuses())
 
 
+def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
+    """Take what a release cost off the spans that still count it, once: it is no longer paid for."""
+    entry = JournalEntry(
+        kind=EntryKind.REFUNDED,
+        account=request.account,
+        cost=request.cost,
+        unit_id=request.unit_id,
+        request_id=request.request_id,
+        release_id=request.release_id,
+        query_id=request.query_id,
+        time=draft.now,
+        holds=draft.counted(request.account, request.holds),
+        shared_cost=request.shared_cost,
+        reason=request.reason,
+    )
+    if not (_release_is_paid(snapshot, draft) and entry.holds and draft.has_charged(entry)):
+        return Refused(Reason.NOT_PAID)
+    draft.refund(entry)
+    draft.unpaid.append(("release", request.release_id))
+    if _recorded_release(snapshot, draft) == request.release_id:
+        draft.unpaid.append(("query", request.query_id))
+    return Released(request.cost, request.unit_id)
+
+
 def _admission(draft: Draft, cost: Cost) -> Exhausted | Refused | None:
     """Return why `cost` may not be added to every level, or None if it may."""
     if draft.has_room(cost):
@@ -264,6 +291,7 @@ def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Out
         ended=tuple(draft.ended),
         journal=tuple(draft.journal),
         payment=draft.payment,
+        unpaid=tuple(draft.unpaid),
     )
 
 

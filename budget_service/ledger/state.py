@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
-from budget_service.ledger.values import Account, Cost, Fingerprint, Limit
+from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
 from budget_service.ledger.windows import Microseconds
 
 # One request ends at most this many lapsed reservations; the others count as held until the next one, which can only
@@ -36,16 +35,6 @@ class RootRecord(Struct, frozen=True, gc=False):
         return max(clock + self.ahead, self.last_time)
 
 
-class Hold(NamedTuple):
-    """A span of a level that a reservation or a charge counts in: its window or, of a sliding one, its day.
-
-    `depth` is the level's number of segments.
-    """
-
-    depth: int
-    window_start: Microseconds
-
-
 class Reservation(Struct, frozen=True, gc=False, kw_only=True):
     """A worst case that is held; `paid_release_id` is not empty if the question was already paid for."""
 
@@ -66,7 +55,8 @@ class EntryKind(Enum):
 
     CURRENCY: another currency is planned for the root account, or none any more if the entry has no `unit_id`. It
     takes nothing, and its one hold begins with the new currency. CLOCK: the root's time goes on, ahead of the store's
-    clock by the beginning of its one hold.
+    clock by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken
+    off its holds.
     """
 
     SETTLED = "settled"
@@ -75,18 +65,22 @@ class EntryKind(Enum):
     LOST = "lost"
     CURRENCY = "currency"
     CLOCK = "clock"
+    REFUNDED = "refunded"
 
     @property
     def is_charge(self) -> bool:
         """Tell whether the entry says what somebody was charged."""
-        return self not in (EntryKind.CURRENCY, EntryKind.CLOCK)
+        return self not in (EntryKind.CURRENCY, EntryKind.CLOCK, EntryKind.REFUNDED)
 
 
 class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     """A charge as it is written for good: adding up `cost_at` over the `holds` of all entries gives what was spent.
 
+    What was refunded is taken off again.
+
     `policy_statement` is what the charge said of the policy; empty if it said nothing, or is none that a client made.
-    `shared_cost` is what the levels above the account count in place of `cost`; None: they count the same.
+    `shared_cost` is what the levels above the account count in place of `cost`; None: they count the same. `reason` is
+    why an administrator refunded a charge.
     """
 
     kind: EntryKind
@@ -100,6 +94,7 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     holds: tuple[Hold, ...]
     policy_statement: str = ""
     shared_cost: Cost | None = None
+    reason: str = ""
 
     def cost_at(self, depth: int) -> Cost:
         """Return what counts at the level of the account that has so many segments."""
@@ -155,7 +150,10 @@ class Payment(Struct, frozen=True, gc=False):
 
 
 class Change(Struct, frozen=True, gc=False, kw_only=True):
-    """What a store has to write for one request, all of it or nothing."""
+    """What a store has to write for one request, all of it or nothing.
+
+    `unpaid` are payments of the request's payer that are no more, by kind (release or query) and id.
+    """
 
     root: RootRecord
     remembered: Remembered
@@ -165,6 +163,7 @@ class Change(Struct, frozen=True, gc=False, kw_only=True):
     journal: tuple[JournalEntry, ...]
     payment: Payment | None
     limits: tuple[tuple[Account, Limit | None], ...] = ()
+    unpaid: tuple[tuple[str, str], ...] = ()
 
 
 class Decision(Struct, frozen=True, gc=False):

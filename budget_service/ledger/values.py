@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from budget_service.ledger.windows import WindowRule
+from budget_service.ledger.windows import Microseconds, WindowRule
 
 MAX_AMOUNT = 2**63 - 1
 MAX_SEGMENTS = 4
@@ -130,6 +130,16 @@ class Account(NamedTuple):
     def level(self, depth: int) -> Account:
         """Return the level of this account that has `depth` segments."""
         return Account(self.path[:depth])
+
+
+class Hold(NamedTuple):
+    """A span of a level that a reservation or a charge counts in: its window or, of a sliding one, its day.
+
+    `depth` is the level's number of segments.
+    """
+
+    depth: int
+    window_start: Microseconds
 
 
 class Limit(Struct, frozen=True, gc=False):

@@ -85,12 +85,21 @@ class Rebuilt:
         if entry.kind is EntryKind.CURRENCY:
             self.currency = currency.followed_by(entry.unit_id, entry.holds[0].window_start)
             return
+        if entry.kind is EntryKind.REFUNDED:
+            self._take(entry)
         if not entry.kind.is_charge:
             return
         self.currency = currency.charged(entry.unit_id)
         for hold in entry.holds:
             spans = self.spent[entry.account.level(hold.depth)]
             spans[hold.window_start] = spans.get(hold.window_start, NOTHING) + entry.cost_at(hold.depth)
+
+    def _take(self, entry: JournalEntry) -> None:
+        for hold in entry.holds:
+            spans = self.spent[entry.account.level(hold.depth)]
+            before, cost = spans.get(hold.window_start, NOTHING), entry.cost_at(hold.depth)
+            # More than was charged is not taken, and then the balance differs.
+            spans[hold.window_start] = before - cost if cost.within(before) else before
 
     def differences(
         self, level: Account, balance: Balance, held: Iterable[tuple[Microseconds, Cost]]
@@ -129,13 +138,14 @@ def entry_parts(entry: JournalEntry) -> list[bytes]:
     ids = (entry.request_id, entry.release_id, entry.query_id, str(entry.time))
     holds = (str(number) for hold in entry.holds for number in (hold.depth, hold.window_start))
     stated = ("policy_statement", entry.policy_statement) if entry.policy_statement else ()
-    said = (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *stated, *_shared_parts(entry))
+    said = (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *stated, *_later_parts(entry))
     return [part.encode() for part in said]
 
 
-def _shared_parts(entry: JournalEntry) -> tuple[str, ...]:
+def _later_parts(entry: JournalEntry) -> tuple[str, ...]:
     shared = entry.shared_cost
-    return () if shared is None else ("shared_cost", str(shared.information), str(shared.calls))
+    told = () if shared is None else ("shared_cost", str(shared.information), str(shared.calls))
+    return (*told, "reason", entry.reason) if entry.reason else told
 
 
 def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tuple[Microseconds, Cost]]]:

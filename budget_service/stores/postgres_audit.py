@@ -103,6 +103,7 @@ def read_entry(row: dict[str, Any]) -> JournalEntry:
         holds=text.read_holds(row["holds"]),
         policy_statement=text.unescaped(row["policy_statement"]),
         shared_cost=_shared_cost(row["shared_information"], row["shared_calls"]),
+        reason=text.unescaped(row["reason"]),
     )
 
 

@@ -13,13 +13,13 @@ from psycopg import AsyncConnection, sql
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.postgres_connections import Session
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"
 TABLES = (SQL / "tables.sql").read_bytes()
 PLACEHOLDER = "gris_rules"
-_FILES = "ledger balances reserve charge release write_off limits currency clock apply"
+_FILES = "ledger balances reserve charge release write_off refund limits currency clock apply"
 _FUNCTIONS = "\n".join((SQL / f"{name}.sql").read_text(encoding="utf-8") for name in _FILES.split())
 # Every program calls the functions it brought: another one beside it, with other rules, changes nothing for it.
 RULES = f"{PLACEHOLDER}_{hashlib.sha256(_FUNCTIONS.encode()).hexdigest()[:16]}"
@@ -30,6 +30,7 @@ MIGRATIONS = {
     1: (SQL / "from_1.sql").read_bytes(),
     2: (SQL / "from_2.sql").read_bytes(),
     3: (SQL / "from_3.sql").read_bytes(),
+    4: (SQL / "from_4.sql").read_bytes(),
 }
 
 # Any number that other programs of the database are unlikely to lock.

@@ -17,6 +17,7 @@ from budget_service.ledger.requests import (
     BudgetRequest,
     ChangeCurrency,
     Charge,
+    Refund,
     Release,
     Request,
     Reserve,
@@ -25,8 +26,8 @@ from budget_service.ledger.requests import (
     WriteOff,
     payer_of,
 )
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Hold, Reservation, RootRecord, Snapshot
-from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Reservation, RootRecord, Snapshot
+from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.stores.codec import decode_outcome
 
@@ -127,7 +128,7 @@ def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any
         "payer": payer_of(request),
         "levels": [_level(each, guess) for each in request.levels],
         "limits_version": request.limits_version,
-        "reservation_id": "" if isinstance(request, WriteOff) else escaped(request.reservation_id),
+        "reservation_id": "" if isinstance(request, WriteOff | Refund) else escaped(request.reservation_id),
         "expired_at_once": MAX_EXPIRED_AT_ONCE,
         **_own_fields(request),
     }
@@ -145,8 +146,22 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
             return own | _question(request.query_id) | _cost(request.cost, request.unit_id)
         case WriteOff():
             return {"operation": "write off"}
+        case Refund():
+            return _refund_fields(request)
         case Release():
             return {"operation": "release"}
+
+
+def _refund_fields(request: Refund) -> dict[str, Any]:
+    told: dict[str, Any] = {"operation": "refund", "release_id": escaped(request.release_id)}
+    told["reason"] = escaped(request.reason)
+    told["holds"] = [
+        {"level": request.account.level(each.depth).text, "window_start": each.window_start}
+        for each in request.holds
+    ]
+    if (shared := request.shared_cost) is not None:
+        told |= {"shared_information": shared.information, "shared_calls": shared.calls}
+    return told | _question(request.query_id) | _cost(request.cost, request.unit_id)
 
 
 def _question(query_id: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ is decided by its persistence: `appendonly yes` is demanded, and only `appendfsy
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import secrets
 from collections.abc import Coroutine, Sequence
@@ -24,14 +23,7 @@ from budget_service.ledger.limits import LimitsChangedError, StoredLimits, parse
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
-    ChangeCurrency,
-    Charge,
-    Release,
     Request,
-    Reserve,
-    ResumeClock,
-    SetLimits,
-    WriteOff,
 )
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
@@ -50,6 +42,17 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.redis_line import Line
 from budget_service.stores.redis_schema import SCHEMA, SCHEMA_KEY, bring_up, demand_schema
+from budget_service.stores.redis_scripts import (
+    ALL_LIMITS,
+    BALANCES,
+    CHANGES,
+    COUNT,
+    DROP_SEALED,
+    READ,
+    SEAL,
+    STORED_LIMITS,
+    Script,
+)
 from budget_service.stores.remote_mark import Count, Keeper
 
 # One for the requests, the others for checks and listings.
@@ -76,35 +79,8 @@ LOSSES = {
     "no": "appendfsync no: a power failure loses what the system has not written, often 30 seconds; a killed one none",
 }
 
-LUA = Path(__file__).parent / "lua"
 
 log = logging.getLogger(__name__)
-
-
-class Script:
-    """A script and the name Redis knows it by."""
-
-    def __init__(self, *files: str) -> None:
-        self.source = "\n".join((LUA / file).read_text(encoding="utf-8") for file in files)
-        self.digest = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
-
-
-READ = Script("read.lua")
-BALANCES = Script("balances.lua")
-SEAL = Script("schema.lua", "seal.lua")
-COUNT = Script("count.lua")
-DROP_SEALED = Script("schema.lua", "drop_sealed.lua")
-STORED_LIMITS = Script("stored_limits.lua")
-ALL_LIMITS = Script("all_limits.lua")
-CHANGES: dict[type[Request], Script] = {
-    Reserve: Script("schema.lua", "ledger.lua", "reserve.lua"),
-    Charge: Script("schema.lua", "ledger.lua", "charge.lua"),
-    Release: Script("schema.lua", "ledger.lua", "release.lua"),
-    WriteOff: Script("schema.lua", "ledger.lua", "write_off.lua"),
-    SetLimits: Script("schema.lua", "ledger.lua", "limits.lua"),
-    ChangeCurrency: Script("schema.lua", "ledger.lua", "currency.lua"),
-    ResumeClock: Script("schema.lua", "ledger.lua", "clock.lua"),
-}
 
 
 class RedisStore:
@@ -217,22 +193,17 @@ class RedisStore:
 
     async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return entries of a root; see `Store`."""
-        first, last = f"({after}" if after else "-", until or "+"
-        command = ("XRANGE", text.journal_key(root), first, last, "COUNT", str(most))
-        found = await self._reading(self._line.ask(*command))
-        return [(position, text.parse_entry(fields)) for position, fields in found]
+        return await self._entries("XRANGE", root, f"({after}" if after else "-", until or "+", most)
 
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root; see `Store`."""
-        command = (
-            "XREVRANGE",
-            text.journal_key(root),
-            f"({before}" if before else "+",
-            "-",
-            "COUNT",
-            str(most),
-        )
-        found = await self._reading(self._line.ask(*command))
+        return await self._entries("XREVRANGE", root, f"({before}" if before else "+", "-", most)
+
+    async def _entries(
+        self, command: str, root: str, first: str, last: str, most: int
+    ) -> list[tuple[str, JournalEntry]]:
+        bounds = (text.journal_key(root), first, last)
+        found = await self._reading(self._line.ask(command, *bounds, "COUNT", str(most)))
         return [(position, text.parse_entry(fields)) for position, fields in found]
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:

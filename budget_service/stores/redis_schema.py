@@ -15,7 +15,7 @@ from budget_service.stores.codec import encode_currency
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.redis_text import name_in_root
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 PAYMENTS_HAVE_NAMES = 3
 CHECKPOINTS_HAVE_CURRENCIES = 4
 SCHEMA_KEY = "gris:schema"

@@ -39,6 +39,7 @@ from budget_service.ledger.requests import (
     BudgetRequest,
     ChangeCurrency,
     Charge,
+    Refund,
     Release,
     Request,
     Reserve,
@@ -51,13 +52,12 @@ from budget_service.ledger.requests import (
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
     EntryKind,
-    Hold,
     JournalEntry,
     Reservation,
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds, Span, Window
 from budget_service.stores.codec import (
@@ -251,9 +251,10 @@ def parse_entry(fields: list[str]) -> JournalEntry:
         query_id=kept["query_id"],
         time=int(kept["time"]),
         holds=_holds(json.loads(kept["holds"])),
-        # Only where there are any, and not up to schema 4 and 5.
+        # Only where there are any, and not in entries of earlier versions.
         policy_statement=kept.get("policy_statement", ""),
         shared_cost=_shared_cost(kept),
+        reason=kept.get("reason", ""),
     )
 
 
@@ -336,12 +337,12 @@ def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any
         "levels": [_level(each, each.limit.window.around(guess)) for each in request.levels],
         "limits_version": str(request.limits_version),
         "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
-        "reservation_id": "" if isinstance(request, WriteOff) else request.reservation_id,
+        "reservation_id": "" if isinstance(request, WriteOff | Refund) else request.reservation_id,
         **_own_fields(request),
     }
 
 
-def _own_fields(request: BudgetRequest) -> dict[str, str]:
+def _own_fields(request: BudgetRequest) -> dict[str, Any]:
     match request:
         case Reserve():
             own = {
@@ -355,8 +356,19 @@ def _own_fields(request: BudgetRequest) -> dict[str, str]:
             own["policy_statement"] = request.policy_statement
             own["worst_case_above"] = "1" if request.worst_case_above else "0"
             return own | _cost_fields(request.cost, request.unit_id)
+        case Refund():
+            return _refund_fields(request)
         case Release() | WriteOff():
             return {}
+
+
+def _refund_fields(request: Refund) -> dict[str, Any]:
+    shared = request.shared_cost
+    said = {"release_id": request.release_id, "query_id": request.query_id, "reason": request.reason}
+    amounts = ("", "") if shared is None else (str(shared.information), str(shared.calls))
+    holds = [[request.account.level(each.depth).text, str(each.window_start)] for each in request.holds]
+    told = said | dict(zip(("shared_information", "shared_calls"), amounts, strict=True))
+    return told | _cost_fields(request.cost, request.unit_id) | {"holds": holds}
 
 
 def _cost_fields(cost: Cost, unit_id: str) -> dict[str, str]:

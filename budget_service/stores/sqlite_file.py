@@ -14,7 +14,7 @@ from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 CACHE_KIBIBYTES = 192 * 1024
 
 # Their keys come in any order. The rows themselves are added at the end, so that each touches one page of keys only:
@@ -58,7 +58,8 @@ SCHEMA = (
         entry INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, account TEXT NOT NULL,
         information INTEGER NOT NULL, calls INTEGER NOT NULL, unit_id TEXT NOT NULL, request_id TEXT NOT NULL,
         release_id TEXT NOT NULL, query_id TEXT NOT NULL, time INTEGER NOT NULL, holds TEXT NOT NULL,
-        policy_statement TEXT NOT NULL DEFAULT '', shared_information INTEGER, shared_calls INTEGER)""",
+        policy_statement TEXT NOT NULL DEFAULT '', shared_information INTEGER, shared_calls INTEGER,
+        reason TEXT NOT NULL DEFAULT '')""",
     # The entries of one root in order; an index holds the number of the row.
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
@@ -127,6 +128,7 @@ MIGRATIONS = {
         "ALTER TABLE journal ADD COLUMN shared_information INTEGER",
         "ALTER TABLE journal ADD COLUMN shared_calls INTEGER",
     ),
+    7: ("ALTER TABLE journal ADD COLUMN reason TEXT NOT NULL DEFAULT ''",),
 }
 
 SYNCHRONOUS_FULL = 2

@@ -9,8 +9,8 @@ from typing import Any
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.state import EntryKind, Hold, JournalEntry, Reservation, RootRecord
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.state import EntryKind, JournalEntry, Reservation, RootRecord
+from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import Window
 from budget_service.stores.codec import decode_days, encode_days
 
@@ -21,7 +21,7 @@ RESERVATION = (
 # All but its number.
 JOURNAL = (
     "kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds, "
-    "policy_statement, shared_information, shared_calls"
+    "policy_statement, shared_information, shared_calls, reason"
 )
 
 
@@ -104,13 +104,13 @@ def journal_row(entry: JournalEntry) -> tuple[Any, ...]:
     counted = (entry.time, _holds_text(entry.holds), entry.policy_statement)
     each = entry.shared_cost
     shared = (None, None) if each is None else (each.information, each.calls)
-    return (entry.kind.value, entry.account.text, *cost, *ids, *counted, *shared)
+    return (entry.kind.value, entry.account.text, *cost, *ids, *counted, *shared, entry.reason)
 
 
 def read_entry(kind: str, account: str, *fields: Any) -> JournalEntry:
     """Return the entry of a row, without its number."""
     information, calls, unit_id, request_id, release_id, query_id, time, holds, *more = fields
-    policy_statement, *shared = more
+    policy_statement, *shared, reason = more
     return JournalEntry(
         kind=EntryKind(kind),
         account=Account(tuple(account.split("/"))),
@@ -123,6 +123,7 @@ def read_entry(kind: str, account: str, *fields: Any) -> JournalEntry:
         holds=tuple(Hold(*each) for each in json.loads(holds)),
         policy_statement=policy_statement,
         shared_cost=None if shared[0] is None else Cost(*shared),
+        reason=reason,
     )
 
 

@@ -16,6 +16,7 @@ from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
 from budget_service.ledger.requests import (
     BudgetRequest,
     Charge,
+    Refund,
     Release,
     Request,
     Reserve,
@@ -50,6 +51,7 @@ Key: TypeAlias = tuple[str, ...]
 KeyT = TypeVar("KeyT")
 
 OUTCOME = "SELECT fingerprint, outcome, keep_until FROM outcomes WHERE root = ? AND request_id = ?"
+UNPAID = "DELETE FROM payments WHERE account = ? AND kind = ? AND id = ?"
 PAYMENT = "SELECT release_id, window_start FROM payments WHERE account = ? AND kind = ? AND id = ?"
 # A cross join is made in the order in which it is written: each key is looked up in the table's own index.
 KNOWN_OUTCOMES = (
@@ -93,7 +95,7 @@ class View:
         self._new_roots: set[str] = set()
         self._new_balances: set[Account] = set()
         self._outcomes: dict[tuple[str, str], Remembered] = {}
-        self._payments: dict[tuple[str, str, str], Payment] = {}
+        self._payments: dict[tuple[str, str, str], Payment | None] = {}
         self._reservations: dict[tuple[str, str], Reservation | None] = {}
         self._journal: list[JournalEntry] = []
         self._limits: dict[Account, Limit | None] = {}
@@ -138,6 +140,8 @@ class View:
         due = self._due(request.account.root, now)
         named = due if reservation is None else (*due, reservation)
         levels = [each.level for each in request.levels] + _held_levels(named)
+        if isinstance(request, Refund):
+            levels += [request.account.level(hold.depth) for hold in request.holds]
         return Snapshot(
             root=root,
             balances=self._load(levels),
@@ -198,6 +202,8 @@ class View:
             self._open(root, change.opened)
         if change.payment is not None and not isinstance(request, RootRequest):
             self._pay(payer_of(request), change.payment)
+        if not isinstance(request, RootRequest):
+            self._payments |= dict.fromkeys((payer_of(request), *each) for each in change.unpaid)
         self._limits.update(change.limits)
 
     def flush(self) -> None:
@@ -216,8 +222,11 @@ class View:
         payments = [
             (*key, each.release_id, each.window_start, each.keep_until)
             for key, each in self._payments.items()
+            if each is not None
         ]
         self._insert("INSERT OR REPLACE INTO payments", payments)
+        unpaid = [key for key, each in self._payments.items() if each is None]
+        self._connection.executemany(UNPAID, unpaid)
         self._flush_reservations()
         self._flush_limits()
         self._begin()
@@ -270,23 +279,23 @@ class View:
                 self._balances[named[row[0]]] = rows.read_balance(*row)
 
     def _query_paid(self, request: BudgetRequest, reservation: Reservation | None) -> PaidQuery | None:
-        if isinstance(request, Reserve | Charge):
+        if isinstance(request, Reserve | Charge | Refund):
             query_id = request.query_id if reservation is None else reservation.query_id
             paid = self._payment(payer_of(request), "query", query_id) if query_id else None
             return PaidQuery(*paid) if paid else None
         return None
 
     def _release_paid(self, request: BudgetRequest) -> Microseconds | None:
-        if isinstance(request, Charge) and request.release_id:
+        if isinstance(request, Charge | Refund) and request.release_id:
             paid = self._payment(payer_of(request), "release", request.release_id)
             return paid[1] if paid else None
         return None
 
     def _payment(self, payer: str, kind: str, id_: str) -> tuple[str, Microseconds] | None:
         key = (payer, kind, id_)
-        noted = self._payments.get(key)
-        if noted is not None:
-            return noted.release_id, noted.window_start
+        if key in self._payments:
+            noted = self._payments[key]
+            return None if noted is None else (noted.release_id, noted.window_start)
         if key in self._no_payments:
             return None
         row: tuple[str, int] | None = self._connection.execute(PAYMENT, key).fetchone()

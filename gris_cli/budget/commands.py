@@ -152,6 +152,29 @@ def resume_clock(
 
 
 @app.command()
+def refund(
+    *,
+    account: AccountFlag,
+    release: Annotated[str, typer.Option(metavar="ID", help="The release whose answer was wrong.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it stays in the journal.")],
+    request_id: RequestFlag = "",
+    admin: AdminFlag = ADMIN_ADDRESS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give back what an account was charged for a release; to ask for it again charges it again."""
+    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.requests import path_of  # noqa: PLC0415
+    from gris_cli.printing import print_json  # noqa: PLC0415
+
+    path = path_of(account)
+    given = on_ledger(admin, lambda ledger: ledger.refund(path, release, reason, request_id)).refunded
+    if as_json:
+        print_json({"account": account, "information": given.information, "calls": given.calls})
+    else:
+        typer.echo(f"{account} was given back {given.information} information and {given.calls} calls")
+
+
+@app.command()
 def seal(
     *,
     root: RootFlag,

@@ -86,6 +86,18 @@ class Ledger:
         response = await _called(self._admin.ResumeClock, request, CALL_SECONDS)
         return float(response.ahead.ToTimedelta().total_seconds())
 
+    async def refund(
+        self, account: list[str], release_id: str, reason: str, request_id: str
+    ) -> admin_pb2.RefundChargeResponse:
+        """Gives back what an account was charged for a release."""
+        request = admin_pb2.RefundChargeRequest(
+            account=budget_pb2.Account(path=account),
+            release_id=release_id,
+            reason=reason,
+            request_id=request_id or uuid.uuid4().hex,
+        )
+        return await _called(self._admin.RefundCharge, request, CALL_SECONDS)
+
     async def sealed(self, root: str, *, archive: bool) -> admin_pb2.SealJournalResponse:
         """Seals the journal of a root account; returns how many entries it has, their digest and their file."""
         account = budget_pb2.Account(path=[root])

@@ -22,10 +22,15 @@ _KINDS = {
     admin_pb2.CHARGE_KIND_LOST: "lost",
     admin_pb2.CHARGE_KIND_CURRENCY: "new currency",
     admin_pb2.CHARGE_KIND_CLOCK: "clock resumed",
+    admin_pb2.CHARGE_KIND_REFUNDED: "refunded",
 }
 
 
-NO_CHARGES = (admin_pb2.CHARGE_KIND_CURRENCY, admin_pb2.CHARGE_KIND_CLOCK)
+NO_CHARGES = (
+    admin_pb2.CHARGE_KIND_CURRENCY,
+    admin_pb2.CHARGE_KIND_CLOCK,
+    admin_pb2.CHARGE_KIND_REFUNDED,
+)
 
 
 def _text(key: str, heading: str) -> Column:
@@ -84,6 +89,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
             moment_text(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _KINDS.get(each.kind, "unknown"), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
+            each.reason,
         )
         for each in charges
     ]  # fmt: skip
@@ -91,7 +97,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
         _text("time", "time (UTC)"), _text("account", "account"), Column("information", "information"),
         Column("calls", "calls"), _text("kind", "kind"), _text("release_id", "release"),
         _text("request_id", "request"), _text("policy_statement", "published"),
-        Column("shared_information", "above"),
+        Column("shared_information", "above"), _text("reason", "reason"),
     )  # fmt: skip
     more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
     return Sheet(columns, rows, more)

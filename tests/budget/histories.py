@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
+    Refund,
     Release,
     Request,
     Reserve,
@@ -23,6 +24,7 @@ from budget_service.ledger.requests import (
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Period, WindowRule
+from budget_service.refunds import unfounded
 from budget_service.stores.interface import Store
 from tests.budget.samples import ANALYST, OTHER_UNIT, UNIT, SteppedClock, charge, limit, release, reserve
 
@@ -59,6 +61,7 @@ class Act(Enum):
     CURRENCY = "plan another currency, or withdraw it"
     RESUME = "let time go on"
     LOSE = "write off what is left"
+    REFUND = "give back what a release cost"
     EVENING = "wait until just before midnight"
     WAIT = "wait"
 
@@ -95,7 +98,7 @@ def _one_question(who: int, name: int, cost: Cost, parts: list[tuple[Act, int, i
 LEVELS = st.integers(0, 2)
 HOLD = st.tuples(st.sampled_from([Act.RESERVE, Act.RESERVE, Act.RESERVE, Act.FOREIGN]), LEVELS, st.just(60))
 SETTLE = st.tuples(st.just(Act.SETTLE), LEVELS, st.sampled_from([15, 105]))
-ASK = st.tuples(st.sampled_from([Act.DEDUCT, Act.RESERVE, Act.EVENING]), LEVELS, st.just(15))
+ASK = st.tuples(st.sampled_from([Act.DEDUCT, Act.RESERVE, Act.REFUND, Act.EVENING]), LEVELS, st.just(15))
 # Steps that go together while levels come and go would rarely meet by chance.
 QUESTIONS = st.builds(
     lambda who, name, cost, first, second, more: _one_question(who, name, cost, [first, second, *more]),
@@ -149,6 +152,7 @@ class Player:
     clock: SteppedClock
     rules: tuple[WindowRule, WindowRule] = (ABOVE.window, OWN.window)
     rewindows: bool = False
+    refunds: bool = False
     stored: dict[Account, Limit] = field(default_factory=dict)
     version: int = 0
     made: list[Request] = field(default_factory=list)
@@ -247,6 +251,11 @@ class Player:
         return replace(foreign, forfeits=step.name == 0)
 
     def _about_an_earlier_one(self, step: Step, id_: str, release_id: str) -> Request | None:
+        paid = [each for each in self.made if isinstance(each, Charge) and each.release_id]
+        if step.act is Act.REFUND and self.refunds and paid:
+            last = paid[-1 - step.pick % min(3, len(paid))]
+            asked = unfounded(last.account, last.release_id, "wrong", id_)
+            return replace(asked, levels=self.levels(last.account))
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
             earlier = self.made[-1 - step.pick % len(self.made)]
             if not isinstance(earlier, RootRequest | WriteOff):
@@ -272,7 +281,7 @@ def _stated(asked: Charge, step: Step) -> Charge:
     return replace(asked, policy_statement=statement, worst_case_above=step.seconds % 2 == 0)
 
 
-def _with_other_content(request: Request) -> Request:
+def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for each kind
     match request:
         case Reserve():
             return replace(request, query_id=request.query_id + "'")
@@ -285,6 +294,8 @@ def _with_other_content(request: Request) -> Request:
         case WriteOff() | ResumeClock():
             # They say nothing else.
             return replace(request, account=Account((*request.account.path, "x")))
+        case Refund():
+            return replace(request, reason=request.reason + "'")
         case ChangeCurrency():
             return replace(request, unit_id=request.unit_id + "0")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.limits import StoredLimits
@@ -11,6 +12,7 @@ from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
     Charge,
+    Refund,
     Release,
     Request,
     RootRequest,
@@ -164,7 +166,7 @@ class MemoryStore:
             named = self.reservations.get(request.reservation_id)
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
-        release_id = request.release_id if isinstance(request, Charge) else ""
+        release_id = request.release_id if isinstance(request, Charge | Refund) else ""
         return Snapshot(
             root=root,
             balances=self.kept,
@@ -188,7 +190,12 @@ class MemoryStore:
         for level, limit in change.limits:
             self.stored.pop(level, None)
             self.stored |= {} if limit is None else {level: limit}
-        if not isinstance(request, RootRequest) and (payment := change.payment):
+        if isinstance(request, RootRequest):
+            return
+        for kind, id_ in change.unpaid:
+            paid: dict[tuple[str, str], Any] = self.paid_releases if kind == "release" else self.paid_queries
+            del paid[payer_of(request), id_]
+        if payment := change.payment:
             self.paid_releases[payer_of(request), payment.release_id] = payment.window_start
             if payment.query_id:
                 self.paid_queries[payer_of(request), payment.query_id] = PaidQuery(

@@ -8,6 +8,7 @@ from budget_service.ledger.requests import (
     BudgetRequest,
     ChangeCurrency,
     Charge,
+    Refund,
     Request,
     Reserve,
     ResumeClock,
@@ -153,6 +154,8 @@ class Model:
             return self._reserve(request)
         if isinstance(request, WriteOff):
             return self._write_off(request)
+        if isinstance(request, Refund):
+            raise TypeError("histories for the model have no refunds")
         hold = self.held.get(request.reservation_id)
         if isinstance(request, Charge) and (hold or not request.reservation_id):
             return self._charge(request, hold)

@@ -17,9 +17,9 @@ from budget_service.audit import Verification, measure, verify
 from budget_service.configuration import Configuration
 from budget_service.hosting import administering, serving
 from budget_service.ledger.outcomes import Charged
-from budget_service.ledger.state import EntryKind, Hold, JournalEntry
+from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import Usage
-from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost
+from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Hold
 from budget_service.ledger.verification import entry_parts
 from budget_service.pulse import Pulse
 from budget_service.settings import LiveSettings, Settings

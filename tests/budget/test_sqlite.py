@@ -382,7 +382,7 @@ def _row(number: int, entry: JournalEntry) -> tuple[object, ...]:
     ids = (entry.request_id, entry.release_id, entry.query_id)
     holds = ",".join(f"[{hold.depth},{hold.window_start}]" for hold in entry.holds)
     cost = (entry.cost.information, entry.cost.calls, entry.unit_id)
-    counted = (entry.time, f"[{holds}]", entry.policy_statement, None, None)
+    counted = (entry.time, f"[{holds}]", entry.policy_statement, None, None, "")
     return (number, entry.kind.value, entry.account.text, *cost, *ids, *counted)
 
 

@@ -15,8 +15,8 @@ from budget_service.audit import Verification, verify
 from budget_service.hosting import serving
 from budget_service.ledger.outcomes import Reason, Refused
 from budget_service.ledger.requests import ChangeCurrency
-from budget_service.ledger.state import EntryKind, Hold, JournalEntry
-from budget_service.ledger.values import Cost, LevelLimit
+from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.values import Cost, Hold, LevelLimit
 from budget_service.ledger.verification import Rebuilt, entry_parts
 from budget_service.ledger.windows import Period
 from budget_service.statements import ArchivedStatementsError, Said, TooManyStatementsError, said_of

@@ -300,3 +300,29 @@ def _lower_a_balance(connection: sqlite3.Connection) -> None:
         for _, column, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
             if "information" in column and "spent" in column:
                 connection.execute(f"UPDATE {table} SET {column} = 1 WHERE {column} = 12")  # noqa: S608
+
+
+def test_a_charge_is_given_back_once(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its reason in the list of charges; a second time is refused in words."""
+    assert ledger.admin_address is not None
+    asyncio.run(_charge_zoe(ledger.address))
+    command = ("refund", "--account", "acme/zoe", "--release", "zoes", "--admin", ledger.admin_address)
+    given = told(capsys, *command, "--reason", "older rows")
+    assert (4, 1) == (given["information"], given["calls"])
+    listed = told(capsys, "charges", "--account", "acme/zoe", "--admin", ledger.admin_address)["charges"]
+    assert ["direct", "refunded"] == [each["kind"] for each in listed]
+    assert "older rows" == listed[1]["reason"]
+    assert main(["budget", *command, "--reason", "again"]) == 2
+    assert "has not paid for the release" in " ".join(capsys.readouterr().err.split())
+
+
+async def _charge_zoe(address: str) -> None:
+    async with connected(address) as stub:
+        await stub.UpdateBudget(
+            budget_pb2.UpdateBudgetRequest(
+                account=budget_pb2.Account(path=["acme", "zoe"]),
+                cost=cost_pb2.Cost(information=4, calls=1, unit_id=UNIT),
+                request_id="zoe",
+                release_id="zoes",
+            )
+        )

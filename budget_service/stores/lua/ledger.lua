@@ -512,6 +512,10 @@ local function write_journal()
       table.insert(more, 'shared_calls')
       table.insert(more, entry.shared_calls)
     end
+    if entry.reason then
+      table.insert(more, 'reason')
+      table.insert(more, entry.reason)
+    end
     redis.call('XADD', journal_key, '*', 'kind', entry.kind, 'account', entry.account,
       'information', entry.information, 'calls', entry.calls, 'unit_id', entry.unit_id,
       'request_id', entry.request_id, 'release_id', entry.release_id, 'query_id', entry.query_id,

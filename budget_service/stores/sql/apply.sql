@@ -10,6 +10,9 @@ BEGIN
   IF asked.operation = 'write off' THEN
     RETURN gris_rules.write_off(draft);
   END IF;
+  IF asked.operation = 'refund' THEN
+    RETURN gris_rules.refund(draft);
+  END IF;
   IF draft.unit_id NOT IN ('', asked.unit_id) THEN
     draft.outcome := gris_rules.refused('UNIT_MISMATCH');
     RETURN draft;

@@ -18,7 +18,8 @@ CREATE TYPE gris_rules.limit_change AS (level text, limit_text text);
 CREATE TYPE gris_rules.request AS (
   operation text, clock bigint, root text, account text, payer text, levels gris_rules.level[], fingerprint text,
   request_id text, reservation_id text, query_id text, release_id text, information bigint, calls bigint, unit_id text,
-  policy_statement text, worst_case_above boolean, ttl bigint, forfeits boolean, expired_at_once integer, purged_at_once integer, retention bigint,
+  policy_statement text, worst_case_above boolean, reason text,
+  holds gris.hold[], shared_information bigint, shared_calls bigint, ttl bigint, forfeits boolean, expired_at_once integer, purged_at_once integer, retention bigint,
   refusal_retention bigint, limits_version bigint,
   window_start bigint, window_end bigint, told_time bigint, clock_tolerance bigint,
   changes gris_rules.limit_change[], most_limits bigint

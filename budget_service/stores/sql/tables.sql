@@ -101,6 +101,7 @@ CREATE TABLE gris.journal (
   policy_statement text NOT NULL DEFAULT '',
   shared_information bigint,
   shared_calls bigint,
+  reason text NOT NULL DEFAULT '',
   PRIMARY KEY (root, entry)
 );
 

@@ -29,6 +29,7 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_LOST: _ClassVar[ChargeKind]
     CHARGE_KIND_CURRENCY: _ClassVar[ChargeKind]
     CHARGE_KIND_CLOCK: _ClassVar[ChargeKind]
+    CHARGE_KIND_REFUNDED: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
 PERIOD_WEEK: Period
@@ -42,6 +43,7 @@ CHARGE_KIND_FORFEITED: ChargeKind
 CHARGE_KIND_LOST: ChargeKind
 CHARGE_KIND_CURRENCY: ChargeKind
 CHARGE_KIND_CLOCK: ChargeKind
+CHARGE_KIND_REFUNDED: ChargeKind
 
 class Limit(_message.Message):
     __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
@@ -84,7 +86,7 @@ class SetLimitsResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
 
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -94,6 +96,7 @@ class ChargeEntry(_message.Message):
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
     SHARED_COST_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
     cost: _cost_pb2.Cost
     kind: ChargeKind
@@ -103,7 +106,8 @@ class ChargeEntry(_message.Message):
     query_id: str
     policy_statement: str
     shared_cost: _cost_pb2.Cost
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
+    reason: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
     __slots__ = ("account", "start_time", "end_time", "page_size", "page_token")
@@ -284,3 +288,23 @@ class ResumeClockResponse(_message.Message):
     ahead: _duration_pb2.Duration
     replayed: bool
     def __init__(self, ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., replayed: bool = ...) -> None: ...
+
+class RefundChargeRequest(_message.Message):
+    __slots__ = ("account", "release_id", "reason", "request_id")
+    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    account: _budget_pb2.Account
+    release_id: str
+    reason: str
+    request_id: str
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., release_id: _Optional[str] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RefundChargeResponse(_message.Message):
+    __slots__ = ("refunded", "replayed")
+    REFUNDED_FIELD_NUMBER: _ClassVar[int]
+    REPLAYED_FIELD_NUMBER: _ClassVar[int]
+    refunded: _cost_pb2.Cost
+    replayed: bool
+    def __init__(self, refunded: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., replayed: bool = ...) -> None: ...

@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class BudgetAdminServiceStub(object):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
 
     Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
@@ -80,6 +80,11 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockResponse.FromString,
                 _registered_method=True)
+        self.RefundCharge = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/RefundCharge',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeResponse.FromString,
+                _registered_method=True)
         self.GetStatus = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/GetStatus',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.SerializeToString,
@@ -89,7 +94,7 @@ class BudgetAdminServiceStub(object):
 
 class BudgetAdminServiceServicer(object):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
 
     Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
@@ -158,6 +163,15 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RefundCharge(self, request, context):
+        """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
+        reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
+        with reason NOT_PAID if the account has not paid for it in a window that counts, or was given it back.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetStatus(self, request, context):
         """Tells which configuration is in force, and why a newer one is not.
         """
@@ -208,6 +222,11 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockResponse.SerializeToString,
             ),
+            'RefundCharge': grpc.unary_unary_rpc_method_handler(
+                    servicer.RefundCharge,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeResponse.SerializeToString,
+            ),
             'GetStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatus,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.FromString,
@@ -223,7 +242,7 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class BudgetAdminService(object):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
 
     Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
@@ -436,6 +455,33 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/ResumeClock',
             gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.ResumeClockResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RefundCharge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/gris.budget.v1.BudgetAdminService/RefundCharge',
+            gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.RefundChargeResponse.FromString,
             options,
             channel_credentials,
             insecure,

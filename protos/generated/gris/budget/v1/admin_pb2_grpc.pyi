@@ -19,7 +19,7 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
 
 class BudgetAdminServiceStub:
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
 
     Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
@@ -85,6 +85,15 @@ class BudgetAdminServiceStub:
     more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
     """
 
+    RefundCharge: grpc.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.RefundChargeRequest,
+        gris.budget.v1.admin_pb2.RefundChargeResponse,
+    ]
+    """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
+    reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
+    with reason NOT_PAID if the account has not paid for it in a window that counts, or was given it back.
+    """
+
     GetStatus: grpc.UnaryUnaryMultiCallable[
         gris.budget.v1.admin_pb2.GetStatusRequest,
         gris.budget.v1.admin_pb2.GetStatusResponse,
@@ -93,7 +102,7 @@ class BudgetAdminServiceStub:
 
 class BudgetAdminServiceAsyncStub:
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
 
     Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
@@ -158,6 +167,15 @@ class BudgetAdminServiceAsyncStub:
     more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
     """
 
+    RefundCharge: grpc.aio.UnaryUnaryMultiCallable[
+        gris.budget.v1.admin_pb2.RefundChargeRequest,
+        gris.budget.v1.admin_pb2.RefundChargeResponse,
+    ]
+    """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
+    reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
+    with reason NOT_PAID if the account has not paid for it in a window that counts, or was given it back.
+    """
+
     GetStatus: grpc.aio.UnaryUnaryMultiCallable[
         gris.budget.v1.admin_pb2.GetStatusRequest,
         gris.budget.v1.admin_pb2.GetStatusResponse,
@@ -166,7 +184,7 @@ class BudgetAdminServiceAsyncStub:
 
 class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent.
+    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
 
     Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
     (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
@@ -245,6 +263,17 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
         time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
         more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
+        """
+
+    @abc.abstractmethod
+    def RefundCharge(
+        self,
+        request: gris.budget.v1.admin_pb2.RefundChargeRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[gris.budget.v1.admin_pb2.RefundChargeResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.RefundChargeResponse]]:
+        """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
+        reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
+        with reason NOT_PAID if the account has not paid for it in a window that counts, or was given it back.
         """
 
     @abc.abstractmethod

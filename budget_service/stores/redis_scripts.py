@@ -1,0 +1,47 @@
+"""The scripts that run in Redis: each is the files in `lua/` that it is made of, one behind the other."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from budget_service.ledger.requests import (
+    ChangeCurrency,
+    Charge,
+    Refund,
+    Release,
+    Request,
+    Reserve,
+    ResumeClock,
+    SetLimits,
+    WriteOff,
+)
+
+LUA = Path(__file__).parent / "lua"
+
+
+class Script:
+    """A script and the name Redis knows it by."""
+
+    def __init__(self, *files: str) -> None:
+        self.source = "\n".join((LUA / file).read_text(encoding="utf-8") for file in files)
+        self.digest = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+
+
+READ = Script("read.lua")
+BALANCES = Script("balances.lua")
+SEAL = Script("schema.lua", "seal.lua")
+COUNT = Script("count.lua")
+DROP_SEALED = Script("schema.lua", "drop_sealed.lua")
+STORED_LIMITS = Script("stored_limits.lua")
+ALL_LIMITS = Script("all_limits.lua")
+CHANGES: dict[type[Request], Script] = {
+    Reserve: Script("schema.lua", "ledger.lua", "reserve.lua"),
+    Charge: Script("schema.lua", "ledger.lua", "charge.lua"),
+    Release: Script("schema.lua", "ledger.lua", "release.lua"),
+    WriteOff: Script("schema.lua", "ledger.lua", "write_off.lua"),
+    Refund: Script("schema.lua", "ledger.lua", "refund.lua"),
+    SetLimits: Script("schema.lua", "ledger.lua", "limits.lua"),
+    ChangeCurrency: Script("schema.lua", "ledger.lua", "currency.lua"),
+    ResumeClock: Script("schema.lua", "ledger.lua", "clock.lua"),
+}

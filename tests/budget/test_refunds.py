@@ -1,0 +1,193 @@
+"""An administrator gives back what a release cost whose answer was wrong: once, and never more."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from gris.budget.v1 import admin_pb2 as pb
+from gris.budget.v1 import admin_pb2_grpc
+from msgspec.structs import replace
+
+from budget_service import sealing
+from budget_service.audit import Verification, verify
+from budget_service.hosting import administering
+from budget_service.ledger.outcomes import Charged, Reason, Refused, Released, Reserved
+from budget_service.ledger.state import EntryKind
+from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.pulse import Pulse
+from budget_service.refunds import founded, unfounded
+from budget_service.stores.interface import Store
+from tests.budget.client import cost, failure
+from tests.budget.memory_store import MemoryStore
+from tests.budget.samples import (
+    ANALYST,
+    COLLEAGUE,
+    UNIT,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    reserve,
+)
+from tests.budget.served import SETTINGS
+
+ON = levels(ANALYST, own=limit(10, 5, days=7), above=limit(30, 9))
+NOT_PAID = Refused(Reason.NOT_PAID)
+
+
+async def refunded(
+    store: Store,
+    id_: str,
+    release_id: str = "rel",
+    account: Account = ANALYST,
+    on: tuple[LevelLimit, ...] = ON,
+) -> Any:
+    """Give back a release; return what is answered."""
+    asked = replace(unfounded(account, release_id, "wrong rows", id_), levels=on)
+    return (await store.apply(await founded(store, asked))).outcome
+
+
+async def spent(store: Store) -> list[Cost]:
+    """Return what is spent at each level of the analyst."""
+    return [each.spent for each in (await store.read(ANALYST, ON)).levels]
+
+
+async def assert_sound(store: Store) -> None:
+    """The journal adds up to the balances."""
+    found = Verification()
+    await verify(store, ANALYST.root, found)
+    assert found.differences == []
+
+
+async def test_a_refund_takes_a_charge_off_every_level_once(any_store: Store) -> None:
+    """Another one of the same release is refused, and a repeat is the first answer."""
+    # As much as is given back, so that it alone could pay for a second refund.
+    await any_store.apply(charge("other", Cost(4, 1), on=ON, release_id="other"))
+    await any_store.apply(reserve("r", Cost(6, 1), on=ON, query_id="q"))
+    await any_store.apply(charge("c", Cost(3, 1), on=ON, settles="r", release_id="rel"))
+    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+    assert [Cost(4, 1)] * 2 == await spent(any_store)
+    asked = replace(unfounded(ANALYST, "rel", "wrong rows", "back"), levels=ON)
+    again = await any_store.apply(asked)
+    assert (Released(Cost(3, 1), UNIT), True) == (again.outcome, again.replayed)
+    assert NOT_PAID == await refunded(any_store, "twice")
+    other_reason = await any_store.apply(replace(asked, reason="another"))
+    assert Refused(Reason.REQUEST_ID_REUSED) == other_reason.outcome
+    assert [Cost(4, 1)] * 2 == await spent(any_store)
+    await assert_sound(any_store)
+    ((_, entry),) = await any_store.latest(ANALYST.root, "", 1)
+    assert (EntryKind.REFUNDED, "wrong rows", Cost(3, 1)) == (entry.kind, entry.reason, entry.cost)
+
+
+async def test_a_refunded_release_is_charged_again(any_store: Store) -> None:
+    """Neither the release nor its question is free any more; paid again, it can be given back again."""
+    first = charge("c", Cost(3, 1), on=ON, release_id="rel", query_id="q")
+    for round_ in range(3):
+        held = (await any_store.apply(reserve(f"r{round_}", Cost(4, 1), on=ON, query_id="q"))).outcome
+        assert isinstance(held, Reserved)
+        assert not held.already_paid
+        again = charge(f"c{round_}", Cost(3, 1), on=ON, settles=f"r{round_}", release_id="rel")
+        charged = (await any_store.apply(again)).outcome
+        assert isinstance(charged, Charged)
+        assert not charged.already_paid
+        assert Released(Cost(3, 1), UNIT) == await refunded(any_store, f"back{round_}")
+        assert [Cost(0, 0)] * 2 == await spent(any_store)
+    # Another release of the question is another answer, and no contradiction any more.
+    assert isinstance((await any_store.apply(replace(first, release_id="rel2"))).outcome, Charged)
+    await assert_sound(any_store)
+
+
+@pytest.mark.parametrize("held", [Cost(6, 2), None])
+async def test_a_level_above_gets_back_what_it_counted(any_store: Store, held: Cost | None) -> None:
+    """The worst case where it counted that, whatever the configuration says by now."""
+    await any_store.apply(reserve("r", held or Cost(6, 2), on=ON, query_id="q"))
+    asked = charge("c", Cost(1, 1), on=ON, settles="r", release_id="rel")
+    await any_store.apply(replace(asked, worst_case_above=held is not None))
+    assert [held or Cost(1, 1), Cost(1, 1)] == await spent(any_store)
+    assert Released(Cost(1, 1), UNIT) == await refunded(any_store, "back")
+    assert [Cost(0, 0)] * 2 == await spent(any_store)
+    await assert_sound(any_store)
+
+
+async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedClock, tmp_path: Path) -> None:
+    """An earlier day of a sliding window does, one that has left does not; nor what somebody else paid for."""
+    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    clock.step(days=3)
+    await any_store.apply(charge("d", Cost(2, 1), on=ON, release_id="new"))
+    assert NOT_PAID == await refunded(any_store, "unknown", "no such")
+    others = levels(COLLEAGUE, own=limit(10, 5, days=7), above=limit(30, 9))
+    assert NOT_PAID == await refunded(any_store, "theirs", "rel", COLLEAGUE, others)
+    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+    assert [Cost(2, 1)] * 2 == await spent(any_store)
+    clock.step(days=8)
+    assert NOT_PAID == await refunded(any_store, "late", "new")
+    await assert_sound(any_store)
+    # What is sealed is added up with its refunds; what is archived is no longer known.
+    await any_store.apply(charge("e", Cost(1, 1), on=ON, release_id="sealed"))
+    await sealing.seal(any_store, ANALYST.root)
+    await any_store.apply(charge("f", Cost(1, 1), on=ON, release_id="kept"))
+    assert Released(Cost(1, 1), UNIT) == await refunded(any_store, "of a sealed one", "sealed")
+    await sealing.seal(any_store, ANALYST.root)
+    await sealing.archive(any_store, ANALYST.root, tmp_path)
+    assert NOT_PAID == await refunded(any_store, "archived", "kept")
+    await assert_sound(any_store)
+
+
+async def test_a_stale_look_at_the_journal_gives_back_no_more_than_was_charged(any_store: Store) -> None:
+    """The ledger decides: a request that says more than its span has is refused, and changes nothing."""
+    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    asked = await founded(any_store, replace(unfounded(ANALYST, "rel", "x", "more"), levels=ON))
+    too_much = replace(asked, cost=Cost(4, 1))
+    assert NOT_PAID == (await any_store.apply(too_much)).outcome
+    assert [Cost(3, 1)] * 2 == await spent(any_store)
+    await assert_sound(any_store)
+
+
+@asynccontextmanager
+async def admin_on(store: Store) -> AsyncIterator[Any]:
+    """Serve the administrator."""
+    async with (
+        administering(store, SETTINGS, "127.0.0.1:0", pulse=Pulse(store)) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        yield admin_pb2_grpc.BudgetAdminServiceStub(channel)
+
+
+def asking(**fields: Any) -> pb.RefundChargeRequest:
+    """Return a request to refund."""
+    known: dict[str, Any] = {"account": {"path": ANALYST.path}, "release_id": "rel", "reason": "wrong"}
+    return pb.RefundChargeRequest(**(known | {"request_id": "back"} | fields))
+
+
+async def test_the_administrator_refunds_and_lists_it(any_store: Store) -> None:
+    """With its reason; a fault names its field, and what is not paid for is refused by its reason."""
+    await any_store.apply(charge("c", Cost(3, 1), release_id="rel", query_id="q"))
+    async with admin_on(any_store) as admin:
+        first = await admin.RefundCharge(asking())
+        assert (cost(3, 1), False) == (first.refunded, first.replayed)
+        assert (await admin.RefundCharge(asking())).replayed
+        error = await failure(admin.RefundCharge(asking(request_id="again")))
+        assert (grpc.StatusCode.FAILED_PRECONDITION, "NOT_PAID") == (error.code, error.info.reason)
+        for field, wrong in (("reason", ""), ("reason", "x" * 257), ("release_id", ""), ("request_id", "")):
+            error = await failure(admin.RefundCharge(asking(**{field: wrong})))
+            assert (grpc.StatusCode.INVALID_ARGUMENT, (field,)) == (error.code, error.fields)
+        listed = (await admin.ListCharges(pb.ListChargesRequest(account={"path": ["acme"]}))).charges
+    assert [pb.CHARGE_KIND_DIRECT, pb.CHARGE_KIND_REFUNDED] == [each.kind for each in listed]
+    assert "wrong" == listed[1].reason
+
+
+async def test_a_refund_that_was_slipped_into_the_journal_is_found(clock: SteppedClock) -> None:
+    """The balance still has what the journal says was given back."""
+    store = MemoryStore(clock)
+    await store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    await assert_sound(store)
+    store.entries.append(replace(store.entries[-1], kind=EntryKind.REFUNDED, request_id="slipped"))
+    found = Verification()
+    await verify(store, ANALYST.root, found)
+    # Both units at both levels.
+    assert 4 == found.different
