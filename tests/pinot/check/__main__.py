@@ -24,8 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     chosen = _parser().parse_args(arguments)
     access = PinotAccess(*(_file(name) for name in ("AUTHORIZATION", "CA", "CERTIFICATE")))
+    # As `gris` and the gateway are told it.
+    asks_servers = os.environ.get("PINOT_SERVER_ADMIN", "").lower() in ("1", "true")
+    options = {"server_admin": True} if asks_servers else {}
     failed = 0
-    with CheckedCluster(chosen.controller, chosen.broker, access, chosen.tenant) as cluster:
+    with CheckedCluster(chosen.controller, chosen.broker, access, chosen.tenant, options) as cluster:
         try:
             _describe(cluster)
         except httpx.HTTPError as error:

@@ -32,6 +32,7 @@ class CheckedCluster:
     broker_url: str
     access: PinotAccess = field(default_factory=PinotAccess)
     tenant: str = "DefaultTenant"
+    options: Mapping[str, Any] = field(default_factory=dict)
     tables: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -74,14 +75,14 @@ class CheckedCluster:
                 f"needs {count} servers, and the tenant {self.tenant} has {len(self.servers)}"
             )
 
-    def engine(self, **options: Any) -> PinotEngine:
+    def engine(self) -> PinotEngine:
         """Return an engine that has seen nothing of the cluster yet."""
         return PinotEngine(
             controller=self.controller_url,
             broker=self.broker_url,
             authorization=self.access.authorization(),
             tls=self.access.tls(),
-            **options,
+            **self.options,
         )
 
     def ask(self, sql: str) -> dict[str, Any]:
