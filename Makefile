@@ -11,7 +11,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-stream protos rolling sensitivity test
+.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-check pinot-stream protos rolling sensitivity test
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -104,6 +104,9 @@ audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 tim
 
 pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions, for about a quarter of an hour
 	$(BIN)/python -m tests.pinot.stream
+
+pinot-check: $(VENV)/.dev ## a table of what holds on your Pinot, of any version: PINOT_BROKER=URL PINOT_CONTROLLER=URL; makes tables of its own and removes them
+	@$(BIN)/python -m tests.pinot.check $(if $(PINOT_BROKER),--broker '$(PINOT_BROKER)') $(if $(PINOT_CONTROLLER),--controller '$(PINOT_CONTROLLER)')
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
 	$(BIN)/python -m tests.chaos $(CHAOS)

@@ -4,11 +4,13 @@ import shutil
 import signal
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster, Ports
 from examples.load import TABLES, load
 from pinot_connector.engines.pinot import PinotEngine
+from tests.pinot.facts import Facts, facts_of, version_of
 from tests.pinot.nasty import NastyTable, create_nasty_table
 
 
@@ -21,6 +23,12 @@ def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotClu
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with PinotCluster(directory=tmp_path_factory.mktemp("pinot"), ports=Ports.free(servers=2)) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def facts(pinot_cluster: PinotCluster) -> Facts:
+    """What Pinot of this version does by itself."""
+    return facts_of(version_of(httpx.get(f"{pinot_cluster.controller_url}/version", timeout=30).json()))
 
 
 @pytest.fixture(scope="session")

@@ -181,6 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.pinot.headers.append(self.headers["Authorization"])
         self.pinot.paths.append(path)
         known = self.pinot.replies.get(path) if content is None else content
+        known = known() if callable(known) else known
         content = known if isinstance(known, bytes) else json.dumps(known).encode()
         self.send_response(404 if known is None else status)
         self.send_header("Content-Length", str(len(content)))

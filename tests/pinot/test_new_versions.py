@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -90,8 +91,60 @@ def test_a_segment_that_no_server_tells_of_is_not_loaded(
 ) -> None:
     """A server that failed is left out in silence."""
     pinot.replies |= loaded({})
-    with pytest.raises(DataChanged, match="still loading"):
+    with pytest.raises(DataChanged, match=r"not told yet .* server_admin"):
         opened().data_version("t")
+
+
+def on_two_servers(checksums: dict[str, str], *told_of: dict[str, str]) -> dict[str, Any]:
+    """Return what is told of a table whose segments `s` and `r` are on two servers: of one server at a time, in turn.
+
+    So does Pinot 1.5.
+    """
+    answers = itertools.cycle([loaded(server)[METADATA] for server in told_of])
+    on_servers = {"OFFLINE": {"s": {"server": "ONLINE"}, "r": {"other": "ONLINE"}}, "REALTIME": None}
+    views = {f"/tables/t/{view}": on_servers for view in ("idealstate", "externalview")}
+    return told(checksums) | views | {METADATA: lambda: next(answers)}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_a_controller_tells_of_one_server_at_a_time_is_added_up(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """Each answer names another part of the segments, and all of them are loaded."""
+    pinot.replies |= on_two_servers({"s": "1", "r": "1"}, {"s": "1"}, {"s": "1"}, {"r": "1"})
+    opened().data_version("t")
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("told_of", "problem"),
+    [
+        ([{"s": "1"}, {"r": "0"}], "still loading"),
+        ([{"s": "1"}], "not told yet"),
+    ],
+)
+def test_what_one_server_has_says_nothing_of_another(
+    pinot: FakePinot, opened: Callable[..., PinotEngine], told_of: list[dict[str, str]], problem: str
+) -> None:
+    """A segment is loaded once that was told of it."""
+    pinot.replies |= on_two_servers({"s": "1", "r": "1"}, *told_of)
+    with pytest.raises(DataChanged, match=problem):
+        opened().data_version("t")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_was_told_of_a_version_says_nothing_of_the_next(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """Not even of a segment that is in both: whoever serves it may be another server by then."""
+    engine = opened()
+    pinot.replies |= on_two_servers({"s": "1", "r": "1"}, {"s": "1"}, {"r": "1"})
+    engine.data_version("t")
+    pinot.replies |= on_two_servers({"s": "2", "r": "1"}, {"s": "2"})
+    with pytest.raises(DataChanged, match="changed while"):
+        confirmed(engine, QUERY)
+    with pytest.raises(DataChanged, match="not told yet"):
+        engine.data_version("t")
 
 
 @pytest.mark.usefixtures("impatient")

@@ -7,6 +7,7 @@ import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType
+from tests.pinot.facts import Facts
 from tests.pinot.nasty import NastyTable
 from tests.pinot.queries import EXACT, count_members
 
@@ -63,11 +64,27 @@ def test_a_misspelt_option_is_ignored(pinot_cluster: PinotCluster, nasty_table: 
     assert rows(answer) != nasty_table.top(10)
 
 
-def test_a_pinot_without_a_match_calls_every_column_a_string(loaded_pinot: PinotCluster) -> None:
-    """The types of an answer without rows say nothing, so they cannot be demanded."""
+def test_an_old_pinot_without_a_match_calls_every_column_a_string(
+    loaded_pinot: PinotCluster, facts: Facts
+) -> None:
+    """There the types of an answer without rows say nothing, so they cannot be demanded of any version."""
     answer = ask(loaded_pinot, "SELECT day, COUNT(*) FROM cofacts_feedback WHERE day > 100000 GROUP BY day")
     assert rows(answer) == []
-    assert answer["resultTable"]["dataSchema"]["columnDataTypes"][0] == "STRING"
+    kind = "INT" if facts.empty_answers_have_types else "STRING"
+    assert kind == answer["resultTable"]["dataSchema"]["columnDataTypes"][0]
+
+
+def test_a_table_that_is_not_there_is_told_by_version(pinot_cluster: PinotCluster, facts: Facts) -> None:
+    """An old controller says that it has nothing of it, a newer one that there is none."""
+    found = httpx.get(f"{pinot_cluster.controller_url}/tables/nowhere", timeout=30)
+    assert (404 if facts.missing_tables_are_not_found else 200) == found.status_code
+
+
+def test_only_a_broker_with_a_response_limit_overrides(pinot_cluster: PinotCluster, facts: Facts) -> None:
+    """What a newer controller sets for every cluster by itself says nothing against a cluster."""
+    settings = httpx.get(f"{pinot_cluster.controller_url}/cluster/configs", timeout=30).json()
+    override = settings.get("pinot.broker.enable.query.limit.override")
+    assert override == str(facts.override_is_on).lower()
 
 
 def test_count_distinct_is_exact(loaded_pinot: PinotCluster) -> None:

@@ -33,6 +33,10 @@ SERVER_SECONDS = 5.0
 STILL_LOADING = "the servers of Pinot are still loading a new version of the table; ask again later"
 IN_ERROR = "a server of Pinot could not load a segment of the table; ask the operator"
 CANNOT_ASK = "Pinot's controller cannot ask every server what it has loaded; ask again later, or configure server_admin"
+UNTOLD = (
+    "Pinot's controller has not told yet what every server has loaded of a new version of the table; "
+    "ask again later, or configure server_admin"
+)
 NO_ANSWER = (
     "a server of Pinot does not tell what it has loaded of a new version of the table; ask again later"
 )
@@ -149,26 +153,61 @@ def _not_loaded(replicas: Replicas, missing: Iterable[str]) -> Finding:
 
 
 class LoadedByController:
-    """Asks the controller, which asks the servers. Of several replicas it tells one, and nobody knows which."""
+    """Asks the controller, which asks the servers. Of several replicas it tells one, and nobody knows which.
+
+    Pinot 1.5 tells the segments of a single server each time, whichever answered last. So what is told of one version
+    is added up: a segment that was loaded once stays so while the controller lists the same.
+    """
 
     def __init__(self, http: ControllerHttp, threads: Executor) -> None:
         self._http = http
         self._threads = threads
+        self._told: dict[str, _Told] = {}
 
     def look(self, table: str, state: TableState) -> Finding:
         """Ask what is loaded now; see `LoadedSegments`."""
-        metadata = f"/segments/{path_of_offline_part(table)}/metadata?type=OFFLINE"
-        ideal, external, told = self._threads.map(self._http.get, (*_paths_of_replicas(table), metadata))
+        ideal, external = self._threads.map(self._http.get, _paths_of_replicas(table))
         replicas = Replicas.read(_usable(ideal), _usable(external))
-        if not told.is_success:
-            # Before 1.5 a server that fails is left out, later the whole answer fails.
-            return Finding(Evidence.NONE, CANNOT_ASK)
-        loaded = {name: str(segment["crc"]) for name, segment in told.json().items()}
-        missing = [name for name, crc in state.checksums.items() if loaded.get(name) != crc]
-        offline = [name for name in state.segments if not replicas.online(name)]
-        if missing or offline:
+        told = self._told.get(table)
+        if told is None or told.state.segments != state.segments:
+            # Of a version before, nothing holds any more.
+            told = self._told[table] = _Told(state)
+        tells_more = True
+        while tells_more:
+            reply = self._http.get(f"/segments/{path_of_offline_part(table)}/metadata?type=OFFLINE")
+            if not reply.is_success:
+                # Before 1.5 a server that fails is left out, later the whole answer fails.
+                return Finding(Evidence.NONE, CANNOT_ASK)
+            tells_more = told.add(reply.json()) and bool(told.unknown)
+        offline = {name for name in state.segments if not replicas.online(name)}
+        missing = state.segments.keys() - told.loaded
+        if missing - told.unknown or offline:
             return _not_loaded(replicas, {*missing, *offline})
+        if missing:
+            return Finding(Evidence.NONE, UNTOLD)
         return WHOLE if replicas.are_single(state.segments) else PARTIAL
+
+
+class _Told:
+    """What the controller has told of one version so far.
+
+    Whichever look was the last to tell of a segment is right; looks at one table come one after the other.
+    """
+
+    def __init__(self, state: TableState) -> None:
+        self.state = state
+        self.loaded: set[str] = set()
+        self.unknown = set(state.segments)
+
+    def add(self, told: Any) -> bool:
+        """Add what one answer tells, and return whether it tells of a segment that none told of before."""
+        before = len(self.unknown)
+        for name, segment in told.items():
+            if name in self.state.segments:
+                self.unknown.discard(name)
+                is_loaded = str(segment["crc"]) == self.state.checksums[name]
+                (self.loaded.add if is_loaded else self.loaded.discard)(name)
+        return len(self.unknown) < before
 
 
 class LoadedByServers:
