@@ -114,13 +114,18 @@ def _domain(
         return {}
     if kind == "listed":
         return {"domain": [plain(value) for value in kept]}
-    content = written(_published(name, tuple(kept)))
-    files[f"{name}.json"] = content
-    return {"domain": {"published": f"{name}.json", "integrity": integrity_of(content)}}
+    files[f"{name}.json"] = domain_file(name, tuple(kept))
+    return {"domain": named(files, f"{name}.json")}
 
 
-def _published(name: str, elements: tuple[Value, ...]) -> DomainFile:
-    return DomainFile(
+def named(files: dict[str, bytes], name: str) -> dict[str, str]:
+    """Return what a policy says of a domain that it takes from one of these files."""
+    return {"published": name, "integrity": integrity_of(files[name])}
+
+
+def domain_file(name: str, elements: tuple[Value, ...]) -> bytes:
+    """Return the file of a published domain of a column."""
+    domain = DomainFile(
         table="t",
         column=name,
         type=ColumnType(TYPES[name]),
@@ -135,6 +140,7 @@ def _published(name: str, elements: tuple[Value, ...]) -> DomainFile:
         published_at="2026-01-01T00:00:00+00:00",
         elements=elements,
     )
+    return written(domain)
 
 
 def _counted(name: str, said: dict[str, Any], rows: list[Row]) -> Iterator[tuple[str, Any]]:
