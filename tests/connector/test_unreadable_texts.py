@@ -39,6 +39,7 @@ tables:
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - {path: [t], limit: {information: 1000000000000, calls: 1000000000000}}
   - {path: [t, "*"], limit: {information: 3000, calls: 300}}
 """
 COUNT = "SELECT {by}, COUNT({what}) FROM visits {where} GROUP BY {by}"

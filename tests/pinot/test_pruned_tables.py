@@ -54,6 +54,8 @@ TABLE = """
 BUDGET = """
 create_at_first_use: true
 accounts:
+  - path: [t]
+    limit: {information: 1000000000000, calls: 1000000000000}
   - path: [t, "*"]
     limit: {information: 3000, calls: 30}
 """

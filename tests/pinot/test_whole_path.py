@@ -110,6 +110,8 @@ def test_a_killed_server_gives_no_other_answer_and_loses_no_budget(
     """While half the data are gone every answer is still the whole one, and every failure costs nothing."""
     with new_client(services, duck) as client:
         whole = QUESTIONS["UnkGumb"](client)
+    # The version of the data is known to be loaded from now on.
+    assert _ask_once(services, engine, whole) is None
     loaded_pinot.kill_server(0)
     try:
         failures = [_ask_once(services, engine, whole) for _ in range(25)]
