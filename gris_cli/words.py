@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from pinot_connector.results import (
 if TYPE_CHECKING:
     from gris_cli.expecting import Expectation
 
+_SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
 _MECHANISMS = {
     Mechanism.KNOWN_LAP: "Laplace noise on every element of a known domain",
     Mechanism.KNOWN_GUMB: "the exponential mechanism over a known domain, once for each place",
@@ -153,19 +155,26 @@ def guarantee_words(told: AccountGuarantee) -> str:
     account = "/".join(told.account)
     holds = told.holds
     level = "/".join(holds.path)
-    if holds.guarantee is None or holds.limit is None:
+    if holds.limit is None:
         return f"nothing bounds what {account} is shown: the limit of {level} is recorded but not enforced"
+    if holds.guarantee is None:
+        return f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts"
     private = f"all that {account} is shown is {_privacy_words(holds.guarantee)}"
+    if told.sharing is Sharing.NONE:
+        return f"{private}, for {_limit_words(holds.limit)}"
+    counted_there = f"of which {_limit_words(holds.limit)} are counted"
     if told.sharing is Sharing.COSTS:
-        return f"{private}: it sees what others' results cost {level}, whose limit is {_limit_words(holds.limit)}"
-    alone = "; levels above count worst cases" if told.sharing is Sharing.WORST_CASES else ""
-    return f"{private}, for {_limit_words(holds.limit)}{alone}"
+        return f"{private}: it sees what others' results cost {level}, {counted_there}"
+    return (
+        f"{private}: it sees what others take from {level}, {counted_there}; levels above count worst cases: a charge "
+        "there does not show how a release ended, but how many questions others asked still shows"
+    )
 
 
 def own_words(told: AccountGuarantee) -> str:
-    """Says what an account's own budget pays for, or nothing where that is all that it is shown."""
+    """Says what covers an account's own results, or nothing where that is all that it is shown."""
     own = told.own
-    if told.sharing is not Sharing.COSTS or own == told.shared:
+    if told.sharing is Sharing.NONE or own == told.shared:
         return ""
     if own.guarantee is None or own.limit is None:
         return "recorded but not enforced"
@@ -173,12 +182,13 @@ def own_words(told: AccountGuarantee) -> str:
 
 
 def _privacy_words(guarantee: Guarantee) -> str:
-    # Rounded up: a smaller epsilon would promise too much.
+    # Both are rounded up: a smaller number would promise too much.
     epsilon = math.ceil(guarantee.epsilon * 100) / 100
+    delta = _SIX_DIGITS_UP.create_decimal(repr(guarantee.delta))
     domains = guarantee.domain_count
     published = f", with {counted(domains, 'published domain')}" if domains else ""
     return (
-        f"({epsilon:.2f}, {guarantee.delta:.6g})-differentially private for every member, "
+        f"({epsilon:.2f}, {float(delta):.6g})-differentially private for every member, "
         f"by {_BOUNDS[guarantee.bound]}{published}"
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from types import MappingProxyType
@@ -28,10 +28,11 @@ class Bound(Enum):
 
 
 class Sharing(Enum):
-    """Whether an account is shown something that depends on what others were shown.
+    """What an account is shown of what others take from the levels above it.
 
-    NONE: no level above it has a limit. WORST_CASES: every level above counts the worst case of each question, which
-    does not depend on what was released. COSTS: a level above counts what each release cost, which does.
+    NONE: no level above it has a limit. WORST_CASES: every level above counts the worst case of each question, so that
+    a charge there does not show how a release ended; how many questions others asked still shows. COSTS: a level above
+    counts what each release cost.
     """
 
     NONE = "none"
@@ -71,9 +72,10 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class BudgetGuarantee:
-    """What the limit of the level `path` is worth in one window of it.
+    """What is counted of the level `path`, and what that is worth.
 
-    `limit` and `guarantee` are None where no limit is enforced: nothing bounds what is shown.
+    `limit` is the limit, or what was spent where that is more; of a shared level it is for as many windows as the
+    account's can meet. None: no limit is enforced. `guarantee` None: nothing bounds what is shown.
     """
 
     path: tuple[str, ...]
@@ -85,8 +87,9 @@ class BudgetGuarantee:
 class AccountGuarantee:
     """What is promised for what an account is shown in a window.
 
-    `own` is what its own budget pays for. Where `sharing` is COSTS the account also sees what others' releases cost,
-    and `shared` is the guarantee of all that it is shown; else that is `own`, and `shared` is None.
+    `own` covers the account's own results. If a level above has a limit, the account also sees what others take there,
+    and that depends on what others were shown: `shared`, of the widest such level, is the guarantee of all that the
+    account is shown, and never less than `own`. Else that is `own`, and `shared` is None.
 
     `epsilon`, `delta`, `bound` and `composed` are those of all that the account is shown; infinite, 1, None and empty
     where nothing bounds it.
@@ -166,6 +169,13 @@ def guarantee_of(message: dp_pb2.DescribeGuaranteeResponse | dp_pb2.BudgetWorth)
     )
 
 
+def covering(one: Guarantee, other: Guarantee) -> Guarantee:
+    """Returns a guarantee that is no less than either: of the one with the larger epsilon, with the larger delta."""
+    largest = max(one, other, key=lambda each: each.epsilon)
+    delta = max(one.delta, other.delta)
+    return largest if largest.delta == delta else replace(largest, delta=delta)
+
+
 def account_guarantee_of(message: app_pb2.GetGuaranteeResponse) -> AccountGuarantee:
     """Returns the guarantee that a gateway tells.
 
@@ -173,7 +183,7 @@ def account_guarantee_of(message: app_pb2.GetGuaranteeResponse) -> AccountGuaran
         IntegrityError: it does not say what is shared, or the numbers cannot be a guarantee.
     """
     sharing = _SHARINGS.get(message.sharing)
-    if sharing is None or (sharing is Sharing.COSTS) != message.HasField("shared"):
+    if sharing is None or (sharing is Sharing.NONE) == message.HasField("shared"):
         raise IntegrityError("the gateway did not say which guarantee holds")
     return AccountGuarantee(
         account=tuple(message.account.path),

@@ -1,8 +1,9 @@
-"""The budgets that an account's guarantee is made of: its own, and the one whose costs show it what others were shown.
+"""The budgets that an account's guarantee is made of: its own, and the widest one above it.
 
-An account is shown its own results, and how much is left at every level above it. What others' releases cost there
-depends on what was released to them, so the guarantee of all that the account is shown is that of the widest level
-whose costs show. A level that counts worst cases shows nothing of that kind.
+An account is shown its own results, and how much is left at every level above it. What colleagues take there depends on
+what was released to them: by what a release cost, and, also where worst cases are counted, by which questions their own
+budgets still admitted and which they chose to ask. So the guarantee of all that the account is shown is that of the
+widest level above, for as many of its windows as the account's can meet.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from gris.dp.v1 import dp_pb2
 
 from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.budgets import Cost, Level, Mode, level_of
-from pinot_connector.errors import IntegrityError
+from pinot_connector.counting import MAX_UNITS, counted, counted_within, larger, used
+from pinot_connector.errors import IntegrityError, InvalidQuestion
 from pinot_connector.guarantees import (
     AccountGuarantee,
     BudgetGuarantee,
     PublishedDomain,
     Sharing,
+    covering,
     guarantee_of,
 )
 from pinot_connector.noise_calls import NoiseCalls
@@ -56,15 +59,19 @@ class _Stated:
 class Budgets:
     """The budgets whose worth makes an account's guarantee, as a ledger tells them.
 
-    `own` None: no limit is enforced at any level. `shared` is the level whose costs show, None: there is none; its
-    budget is `bounding`, None: no limit is enforced there or above.
+    `own` is what is counted of the level `own_path`, None: no limit is enforced at any level. `spent` was spent by the
+    account itself. `shared` is the widest level above, None: there is none; `bounding` is what is counted there, None:
+    nothing bounds that.
     """
 
     account: tuple[str, ...]
-    own: Level | None
+    own_path: tuple[str, ...]
+    own: Cost | None
+    spent: Cost | None
     own_statements: Sequence[str]
     shared: Level | None
-    bounding: _Stated | None
+    shared_statements: Sequence[str]
+    bounding: Cost | None
     sharing: Sharing
 
     @classmethod
@@ -75,26 +82,32 @@ class Budgets:
             IntegrityError: a level cannot be one.
         """
         levels = [_stated(message) for message in messages]
-        own = _narrowest_enforced(levels)
+        enforced = _narrowest_enforced(levels)
         above = [stated for stated in levels if len(stated.level.path) < len(account)]
-        shown = next((stated for stated in above if not stated.worst_case), None)
-        nothing_shows = Sharing.WORST_CASES if above else Sharing.NONE
-        last = own or (levels[-1] if levels else None)
+        shared = above[0] if above else None
+        last = enforced or (levels[-1] if levels else None)
+        itself = next((each.level for each in levels if each.level.path == account), None)
         return cls(
             account=account,
-            own=None if own is None else own.level,
+            own_path=account if enforced is None else enforced.level.path,
+            own=None if enforced is None else counted(enforced.level),
+            spent=None if itself is None else used(itself),
             own_statements=() if last is None else last.statements,
-            shared=None if shown is None else shown.level,
-            # What is spent at a level counts at those above it too, so a limit there bounds it as well.
-            bounding=None if shown is None else _narrowest_enforced(levels[: levels.index(shown) + 1]),
-            sharing=nothing_shows if shown is None else Sharing.COSTS,
+            shared=None if shared is None else shared.level,
+            shared_statements=() if shared is None else shared.statements,
+            bounding=None if shared is None or last is None else counted_within(shared.level, last.level),
+            sharing=_sharing(above),
         )
 
     def request(
         self, budget: Cost | None, slack: str, domains: Sequence[PublishedDomain]
     ) -> dp_pb2.DescribeGuaranteeRequest | None:
-        """Returns what to ask dp_service; None if nothing has a bound. `budget` stands in for the account's limit."""
-        limit = budget or (None if self.own is None else self.own.limit)
+        """Returns what to ask dp_service; None if nothing has a bound. `budget` stands in for the account's limit.
+
+        Raises:
+            InvalidQuestion: the budget cannot be one; the error names the field.
+        """
+        limit = self._own(budget)
         if limit is None:
             return None
         request = dp_pb2.DescribeGuaranteeRequest(
@@ -106,9 +119,8 @@ class Budgets:
             policy_statements=self.own_statements,
         )
         if self.bounding is not None:
-            shared = self.bounding.level.limit
-            request.shared.information, request.shared.calls = shared.information, shared.calls
-            request.shared.policy_statements.extend(self.bounding.statements)
+            request.shared.information, request.shared.calls = self.bounding.information, self.bounding.calls
+            request.shared.policy_statements.extend(self.shared_statements)
         return request
 
     def told(
@@ -121,26 +133,43 @@ class Budgets:
         """
         own = BudgetGuarantee(self.account, None, None)
         if response is not None:
-            path = self.account if budget is not None or self.own is None else self.own.path
-            limit = budget or (None if self.own is None else self.own.limit)
-            own = BudgetGuarantee(path, limit, guarantee_of(response))
-        return AccountGuarantee(self.account, own, self._shared(response), self.sharing)
+            path = self.own_path if budget is None else self.account
+            own = BudgetGuarantee(path, self._own(budget), guarantee_of(response))
+        return AccountGuarantee(self.account, own, self._shared(own, response), self.sharing)
 
-    def _shared(self, response: dp_pb2.DescribeGuaranteeResponse | None) -> BudgetGuarantee | None:
-        if self.shared is None:
+    def _own(self, budget: Cost | None) -> Cost | None:
+        if budget is None:
+            return self.own
+        for field, units in (("information", budget.information), ("calls", budget.calls)):
+            if not 0 <= units <= MAX_UNITS:
+                raise InvalidQuestion(field, "expected 0 to 2^53 units")
+        # What was spent was shown, whatever the limit is said to be.
+        return budget if self.spent is None else larger(budget, self.spent)
+
+    def _shared(
+        self, own: BudgetGuarantee, response: dp_pb2.DescribeGuaranteeResponse | None
+    ) -> BudgetGuarantee | None:
+        level = self.shared
+        if level is None:
             return None
         if self.bounding is None:
-            return BudgetGuarantee(self.shared.path, None, None)
-        if response is None or not response.HasField("shared"):
+            return BudgetGuarantee(level.path, level.limit if level.mode is Mode.ENFORCE else None, None)
+        if response is None or own.guarantee is None or not response.HasField("shared"):
             raise IntegrityError(
                 "dp_service did not describe the shared budget; it is older than this connector"
             )
-        level = self.bounding.level
-        return BudgetGuarantee(level.path, level.limit, guarantee_of(response.shared))
+        worth = covering(guarantee_of(response.shared), own.guarantee)
+        return BudgetGuarantee(level.path, self.bounding, worth)
 
 
 def _stated(message: budget_pb2.Level) -> _Stated:
     return _Stated(level_of(message), tuple(message.policy_statements), message.worst_case)
+
+
+def _sharing(above: Sequence[_Stated]) -> Sharing:
+    if not above:
+        return Sharing.NONE
+    return Sharing.WORST_CASES if all(each.worst_case for each in above) else Sharing.COSTS
 
 
 def _narrowest_enforced(levels: Sequence[_Stated]) -> _Stated | None:

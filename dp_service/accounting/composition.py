@@ -15,6 +15,7 @@ from dp_service.accounting.calls import CallRule, delta_of_calls, epsilon_with_c
 from dp_service.accounting.checks import require_epsilon, require_probability, require_units
 from dp_service.accounting.rounding import fraction_up, rounded_up
 from dp_service.accounting.zcdp import epsilon_of_zcdp
+from dp_service.limits import LARGEST_RHO
 
 
 class Bound(StrEnum):
@@ -24,10 +25,6 @@ class Bound(StrEnum):
     DONG_DURFEE_ROGERS = "dong_durfee_rogers"
     DURFEE_ROGERS = "durfee_rogers"
     ZCDP = "zcdp"
-
-
-LARGEST_RHO = 10**24
-"""No publication costs more; sums of 100,000 of them stay within what zCDP is converted for."""
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dp_service.limits import LARGEST_RHO
+
 MAXIMUM_STATEMENT_BYTES = 4096
-LARGEST_RHO = 10**24
-"""No publication costs more; sums of as many as a request can name stay far within what can be converted."""
 
 _ID_CHARACTERS = 16
 _PUBLICATION = re.compile(

@@ -20,6 +20,10 @@ SHARED = BudgetGuarantee(
     ("acme",), Cost(9000, 90, ""), Guarantee(69.6501, 2e-8, Bound.ZCDP, MappingProxyType({}), 2)
 )
 RECORDED = BudgetGuarantee(("acme",), None, None)
+UNBOUNDED = BudgetGuarantee(("acme",), Cost(200, 5, ""), None)
+FINE = BudgetGuarantee(
+    ("acme", "ana"), Cost(1, 1, ""), Guarantee(1.0, 1.234561e-08, Bound.ZCDP, MappingProxyType({}))
+)
 DP = "-differentially private for every member, by zero-concentrated composition"
 
 
@@ -37,16 +41,27 @@ def told_of(sharing: Sharing, shared: BudgetGuarantee | None, own: BudgetGuarant
             "",
         ),
         (
-            told_of(Sharing.WORST_CASES, None),
-            f"all that acme/ana is shown is (33.79, 7e-09){DP}, for 3000 information and 30 calls; levels above count "
-            "worst cases",
-            "",
+            told_of(Sharing.WORST_CASES, SHARED),
+            f"all that acme/ana is shown is (69.66, 2e-08){DP}, with 2 published domains: it sees what others take "
+            "from acme, of which 9000 information and 90 calls are counted; levels above count worst cases: a charge "
+            "there does not show how a release ended, but how many questions others asked still shows",
+            f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
         ),
         (
             told_of(Sharing.COSTS, SHARED),
             f"all that acme/ana is shown is (69.66, 2e-08){DP}, with 2 published domains: it sees what others' results "
-            "cost acme, whose limit is 9000 information and 90 calls",
+            "cost acme, of which 9000 information and 90 calls are counted",
             f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
+        ),
+        (
+            told_of(Sharing.COSTS, UNBOUNDED),
+            "nothing bounds what acme/ana is shown: acme is refreshed too often while its own budget lasts",
+            f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
+        ),
+        (
+            told_of(Sharing.NONE, None, FINE),
+            f"all that acme/ana is shown is (1.00, 1.23457e-08){DP}, for 1 information and 1 call",
+            "",
         ),
         (
             told_of(Sharing.COSTS, RECORDED),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from pinot_connector.budgets import Cost
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import AccountUnknown, InvalidQuestion
-from pinot_connector.guarantees import Bound, PublishedDomain, Sharing
+from pinot_connector.guarantees import AccountGuarantee, Bound, PublishedDomain, Sharing
 from pinot_connector.shared_budgets import Budgets
 from tests.dp.publishing import domain_file, policy_of, publication_text
 
@@ -206,7 +207,10 @@ async def test_statements_of_a_window_count_where_they_were_charged(published: P
         async with published.client("alone/ana", relay=relay) as client:
             found = await client.guarantee()
             relay.replies["GetBudget"] = budget_pb2.GetBudgetResponse(
-                levels=[level_message(["alone"], worst_case=True, statements=both), own_level]
+                levels=[
+                    level_message(["alone"], information=9000, calls=90, worst_case=True, statements=both),
+                    own_level,
+                ]
             ).SerializeToString()
             apart = await client.guarantee()
     (first, _) = (budget_pb2.GetBudgetRequest.FromString(each) for each in relay.requests("GetBudget"))
@@ -214,8 +218,10 @@ async def test_statements_of_a_window_count_where_they_were_charged(published: P
     assert found.own.guarantee is not None
     assert worth(3000, 30, "5", "1/2", "3") == (found.own.guarantee.epsilon, found.own.guarantee.delta)
     assert worth(9000, 90, "5", "1/2", "3", "1") == (found.epsilon, found.delta)
-    assert (Sharing.WORST_CASES, None) == (apart.sharing, apart.shared)
-    assert worth(3000, 30, "5", "1/2", "3") == (apart.epsilon, apart.delta)
+    assert Sharing.WORST_CASES is apart.sharing
+    assert apart.own.guarantee is not None
+    assert worth(3000, 30, "5", "1/2", "3") == (apart.own.guarantee.epsilon, apart.own.guarantee.delta)
+    assert worth(9000, 90, "5", "1/2", "3", "1") == (apart.epsilon, apart.delta)
 
 
 async def test_a_statement_that_cannot_be_read_is_no_guarantee(published: Published) -> None:
@@ -230,39 +236,120 @@ async def test_a_statement_that_cannot_be_read_is_no_guarantee(published: Publis
 
 
 @pytest.mark.parametrize(
-    ("levels", "own", "shared", "bounding"),
+    ("levels", "own", "shared", "bounded", "sharing"),
     [
-        (["enforce", "enforce", "enforce"], 3, 1, 1),
-        (["track", "enforce", "enforce"], 3, 1, None),
-        (["track", "enforce", "track"], 2, 1, None),
-        (["enforce", "track", "track"], 1, 1, 1),
-        (["enforce*", "enforce", "enforce"], 3, 2, 2),
-        (["enforce*", "track", "enforce"], 3, 2, 1),
-        (["track*", "track", "enforce"], 3, 2, None),
-        (["enforce*", "enforce*", "enforce"], 3, None, None),
-        (["enforce*", "track*", "enforce"], 3, None, None),
-        ([None, None, "enforce"], 3, None, None),
-        ([None, "enforce", None], 2, 2, 2),
-        ([None, "enforce*", None], 2, None, None),
-        ([None, None, "track"], None, None, None),
+        (["enforce", "enforce", "enforce"], 3, 1, True, Sharing.COSTS),
+        (["track", "enforce", "enforce"], 3, 1, False, Sharing.COSTS),
+        (["track", "enforce", "track"], 2, 1, False, Sharing.COSTS),
+        (["enforce", "track", "track"], 1, 1, True, Sharing.COSTS),
+        (["enforce*", "enforce", "enforce"], 3, 1, True, Sharing.COSTS),
+        (["track*", "track", "enforce"], 3, 1, False, Sharing.COSTS),
+        (["enforce*", "enforce*", "enforce"], 3, 1, True, Sharing.WORST_CASES),
+        (["track*", "enforce*", "enforce"], 3, 1, False, Sharing.WORST_CASES),
+        ([None, None, "enforce"], 3, None, False, Sharing.NONE),
+        ([None, "enforce", None], 2, 2, True, Sharing.COSTS),
+        ([None, "enforce*", None], 2, 2, True, Sharing.WORST_CASES),
+        ([None, None, "track"], None, None, False, Sharing.NONE),
     ],
 )
 def test_the_budgets_of_a_guarantee_follow_from_the_levels(
-    levels: list[str | None], own: int | None, shared: int | None, bounding: int | None
+    levels: list[str | None], own: int | None, shared: int | None, *, bounded: bool, sharing: Sharing
 ) -> None:
-    """Own: the narrowest limit; shared: the widest level whose costs show, unlike where * counts worst cases."""
+    """Own: the narrowest limit; shared: the widest level above, also where it counts worst cases (*)."""
     messages = [
         level_message(["a", "b", "c"][:depth], tracked="track" in mode, worst_case="*" in mode)
         for depth, mode in enumerate(levels, start=1)
         if mode is not None
     ]
     found = Budgets.of(("a", "b", "c"), messages)
-    assert own == (None if found.own is None else len(found.own.path))
+    assert own == (None if found.own is None else len(found.own_path))
     assert shared == (None if found.shared is None else len(found.shared.path))
-    assert bounding == (None if found.bounding is None else len(found.bounding.level.path))
-    above = any(mode is not None for mode in levels[:2])
-    expected = Sharing.COSTS if shared else Sharing.WORST_CASES if above else Sharing.NONE
-    assert expected is found.sharing
+    assert (bounded, sharing) == (found.bounding is not None, found.sharing)
+
+
+async def told(world: World, *levels: budget_pb2.Level, budget: Cost | None = None) -> AccountGuarantee:
+    """Return what is told where the ledger has these levels."""
+    async with relayed(world) as relay:
+        relay.replies["GetBudget"] = budget_pb2.GetBudgetResponse(levels=levels).SerializeToString()
+        async with AsyncPrivateClient(
+            dp=relay.address, budget=relay.address, account="alone/ana", engine=DuckDBEngine({})
+        ) as client:
+            return await client.guarantee(budget)
+
+
+async def test_a_shared_level_counts_as_often_as_its_windows_can_meet_the_accounts(
+    published: Published,
+) -> None:
+    """A day's limit above a month's own bounds no month; what holds is never below what the account itself pays for."""
+    shared = level_message(["alone"], information=200, calls=5, window=("2026-11-21", "2026-11-22"))
+    own = level_message(["alone", "ana"], window=("2026-11-01", "2026-12-01"))
+    found = await told(published.world, shared, own)
+    assert found.own.guarantee is not None
+    assert found.epsilon >= found.own.guarantee.epsilon
+    assert found.delta >= found.own.guarantee.delta
+    assert worth(200 * 32, 5 * 32, "5", "1/2") == (found.epsilon, found.delta)
+    assert Cost(200 * 32, 5 * 32, "") == found.holds.limit
+
+
+async def test_what_holds_is_never_below_the_accounts_own(published: Published) -> None:
+    """Also of a budget that is only imagined; where neither is the larger, one pair covers both."""
+    shared = level_message(["alone"], information=9000, calls=90)
+    own = level_message(["alone", "ana"])
+    huge = await told(published.world, shared, own, budget=Cost(20_000, 300, ""))
+    assert worth(20_000, 300, "5", "1/2") == (huge.epsilon, huge.delta)
+    crossed = await told(published.world, shared, own, budget=Cost(20_000, 2, ""))
+    expected = (worth(20_000, 2, "5", "1/2")[0], worth(9000, 90, "5", "1/2")[1])
+    assert expected == (crossed.epsilon, crossed.delta)
+
+
+async def test_what_was_spent_above_a_lowered_limit_counts(published: Published) -> None:
+    """At every level; 4.73 was told where 8000 units had been spent. What is held may still be spent."""
+    spent, reserved = (8000, 80), (10, 1)
+    lowered = level_message(["alone", "ana"], information=100, calls=2, spent=spent, reserved=reserved)
+    alone = await told(published.world, lowered)
+    assert worth(8010, 81, "5", "1/2") == (alone.epsilon, alone.delta)
+    imagined = await told(published.world, lowered, budget=Cost(1, 1, ""))
+    assert alone.epsilon == imagined.epsilon
+    shared = level_message(["alone"], information=9000, calls=2, spent=spent, reserved=reserved)
+    both = await told(published.world, shared, lowered)
+    assert worth(9000, 81, "5", "1/2") == (both.epsilon, both.delta)
+
+
+async def test_a_window_that_never_ends_meets_others_without_bound(published: Published) -> None:
+    """Whatever the limit of each of them; the other way round one counts."""
+    day, never = ("2026-11-21", "2026-11-22"), ("1970-01-01", "")
+    found = await told(
+        published.world, level_message(["alone"], window=day), level_message(["alone", "ana"], window=never)
+    )
+    assert (float("inf"), 1.0, None) == (found.epsilon, found.delta, found.holds.guarantee)
+    assert found.own.guarantee is not None
+    once = await told(
+        published.world, level_message(["alone"], window=never), level_message(["alone", "ana"], window=day)
+    )
+    assert worth(3000, 30, "5", "1/2") == (once.epsilon, once.delta)
+
+
+async def test_a_sum_that_no_budget_can_hold_is_no_bound(published: Published) -> None:
+    """More units than can be described are as good as none, and no error."""
+    shared = level_message(["alone"], information=2**52, calls=5, window=("2026-11-21", "2026-11-22"))
+    found = await told(
+        published.world, shared, level_message(["alone", "ana"], window=("2026-11-01", "2026-12-01"))
+    )
+    assert (float("inf"), None) == (found.epsilon, found.holds.guarantee)
+
+
+@pytest.mark.parametrize(
+    ("budget", "field"),
+    [(Cost(2**63, 1, ""), "information"), (Cost(1, 2**63, ""), "calls"), (Cost(-1, 1, ""), "information")],
+)
+async def test_a_budget_that_cannot_be_one_is_refused_by_its_field(
+    published: Published, budget: Cost, field: str
+) -> None:
+    """Before it is sent, where a message could not hold it."""
+    async with published.client("alone/ana") as client:
+        with pytest.raises(InvalidQuestion, match="expected 0 to 2") as refused:
+            await client.guarantee(budget)
+    assert field == refused.value.field
 
 
 def test_the_blocking_client_tells_it_too(published: Published) -> None:
@@ -283,12 +370,21 @@ def level_message(
     tracked: bool = False,
     worst_case: bool = False,
     statements: list[str] | None = None,
+    window: tuple[str, str] = ("", ""),
+    spent: tuple[int, int] = (0, 0),
+    reserved: tuple[int, int] = (0, 0),
 ) -> budget_pb2.Level:
     """Return a level as a ledger tells it."""
-    return budget_pb2.Level(
+    message = budget_pb2.Level(
         path=path,
         limit=cost_pb2.Cost(information=information, calls=calls),
+        spent=cost_pb2.Cost(information=spent[0], calls=spent[1]),
+        reserved=cost_pb2.Cost(information=reserved[0], calls=reserved[1]),
         mode=budget_pb2.MODE_TRACK if tracked else budget_pb2.MODE_ENFORCE,
         worst_case=worst_case,
         policy_statements=statements,
     )
+    for moment, day in ((message.window_start, window[0]), (message.window_end, window[1])):
+        if day:
+            moment.FromDatetime(datetime.datetime.fromisoformat(day))
+    return message

@@ -103,8 +103,10 @@ async def test_the_worst_of_a_window_is_told_when_its_policy_changed(tmp_path: P
     assert worth(3000, 30) == _numbers(bobs.own.guarantee)
 
 
-async def test_where_shared_levels_count_worst_cases_the_accounts_own_guarantee_holds(tmp_path: Path) -> None:
-    """As the ledger tells it; a level of which it does not say so shows costs."""
+async def test_where_shared_levels_count_worst_cases_the_shared_guarantee_holds_all_the_same(
+    tmp_path: Path,
+) -> None:
+    """As the ledger tells it: a colleague's own level still counts what releases cost, and admits by it."""
     policy = policy_of(tmp_path, *FIRST)
     copy("SELECT range AS m, 'a' AS one FROM range(100000)", tmp_path / "t.parquet")
     ticket = _written_ticket_key(tmp_path)
@@ -116,8 +118,9 @@ async def test_where_shared_levels_count_worst_cases_the_accounts_own_guarantee_
         async with asking(services, tmp_path, "acme/ana") as ana:
             await ana.top_k("t", "one", 1)
             told = await ana.guarantee()
-    assert (Sharing.WORST_CASES, None, ("acme", "ana")) == (told.sharing, told.shared, told.holds.path)
-    assert worth(3000, 30, "5", "1/2") == (told.epsilon, told.delta)
+    assert (Sharing.WORST_CASES, ("acme",)) == (told.sharing, told.holds.path)
+    assert worth(3000, 30, "5", "1/2") == _numbers(told.own.guarantee)
+    assert worth(9000, 90, "5", "1/2") == (told.epsilon, told.delta)
 
 
 def _numbers(found: object) -> tuple[float, float]:

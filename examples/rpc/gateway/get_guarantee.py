@@ -14,7 +14,7 @@ service = app_pb2_grpc.PrivateQueryServiceStub(
     grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), line)
 )
 told = service.GetGuarantee(app_pb2.GetGuaranteeRequest())
-holds = told.shared if told.sharing == app_pb2.SHARING_COSTS else told.own
+holds = told.own if told.sharing == app_pb2.SHARING_NONE else told.shared
 if holds.HasField("worth"):
     print(f"({holds.worth.epsilon:.2f}, {holds.worth.delta:.2g})-differentially private")
 else:

@@ -1,0 +1,76 @@
+"""How often a shared window counts: never less than those that real rules put into an account's window."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+
+import pytest
+
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.values import Cost as Units
+from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule, datetime_of, microseconds_of
+from pinot_connector.budgets import Cost, Level, Mode
+from pinot_connector.counting import windows_met
+
+START = microseconds_of(datetime.datetime(2026, 10, 1, 12, tzinfo=datetime.UTC))
+CALENDAR = [
+    WindowRule(period, zone)
+    for period in (Period.DAY, Period.WEEK, Period.MONTH)
+    for zone in ("UTC", "Europe/Berlin", "Pacific/Auckland", "Australia/Lord_Howe")
+]
+SLIDING = [WindowRule(Period.SLIDING, "Europe/Berlin", days) for days in (2, 7, 30)]
+
+
+def level(start: Microseconds, end: Microseconds | None) -> Level:
+    """Return a level with this window."""
+    nothing = Cost(0, 0, "")
+    until = None if end is None else datetime_of(end)
+    return Level(("a",), nothing, nothing, nothing, nothing, Mode.ENFORCE, datetime_of(start), until)
+
+
+def windows(rule: WindowRule, start: Microseconds, end: Microseconds) -> int:
+    """Return how many windows of a calendar rule meet a span."""
+    found, moment = 0, start
+    while moment < end:
+        found, moment = found + 1, rule.around(moment).window.end or end
+    return found
+
+
+@pytest.mark.parametrize(("shared", "own"), list(itertools.product(CALENDAR, CALENDAR)))
+def test_no_window_that_meets_the_accounts_is_left_out(shared: WindowRule, own: WindowRule) -> None:
+    """On each day of half a year, with the changes of the clocks in four zones."""
+    for day in range(180):
+        now = START + day * DAY
+        theirs, mine = shared.around(now).window, own.around(now).window
+        assert mine.end is not None
+        told = windows_met(level(*theirs), level(*mine))
+        assert told is not None
+        assert told >= windows(shared, mine.start, mine.end)
+
+
+@pytest.mark.parametrize(
+    ("shared", "days", "gap"), [(each, each.days, gap) for each in SLIDING for gap in (1, 2, 5)]
+)
+def test_a_sliding_window_is_not_taken_for_a_longer_one(shared: WindowRule, days: int, gap: int) -> None:
+    """Of which the ledger tells up to two, whatever was charged on which days."""
+    month = WindowRule(Period.MONTH, "UTC")
+    balance = Balance.opened(shared.around(START), shared.around(START).window.start)
+    for day in range(90):
+        now = START + day * DAY
+        balance = balance.at(now, shared.around(now))
+        if day % gap == 0:
+            balance = balance.charged(balance.window.start, Units(1, 1))
+        mine = month.around(now).window
+        assert mine.end is not None
+        told = windows_met(level(*balance.counted_window()), level(*mine))
+        assert told is not None
+        assert told * days * DAY >= mine.end - mine.start
+
+
+def test_the_same_window_counts_once() -> None:
+    """As where every level has its month."""
+    month = WindowRule(Period.MONTH, "UTC").around(START).window
+    assert 1 == windows_met(level(*month), level(*month))
+    assert 1 == windows_met(level(0, None), level(*month))
+    assert windows_met(level(*month), level(0, None)) is None
