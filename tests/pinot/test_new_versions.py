@@ -530,6 +530,25 @@ def test_a_replica_that_comes_back_unasked_is_given_the_stated_time(
 
 
 @pytest.mark.usefixtures("impatient")
+def test_a_replica_that_joins_while_a_version_is_waited_for_is_given_the_stated_time_too(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """It comes with what it began to load before the push."""
+    pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(1)) | {"/tables/t/idealstate": TWICE}
+    engine = opened(settle_seconds=2)
+    with pytest.raises(DataChanged, match="settle_seconds"):
+        engine.data_version("t")
+    time.sleep(1)
+    pinot.replies["/tables/t/externalview"] = TWICE
+    for pause in (1, 1):
+        with pytest.raises(DataChanged, match="settle_seconds"):
+            engine.data_version("t")
+        time.sleep(pause)
+    time.sleep(0.5)
+    assert engine.data_version("t")
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_version_that_a_replica_misses_costs_one_request_more(
     pinot: FakePinot, one_is_gone: dict[str, FakePinot], opened: Callable[..., PinotEngine]
 ) -> None:
@@ -602,14 +621,17 @@ def test_a_connector_that_starts_waits_for_what_was_pushed_just_now(
     pinot: FakePinot, opened: Callable[..., PinotEngine], age: float, is_used: bool
 ) -> None:
     """The name may have been another segment's before, which was deleted; nobody tells."""
-    pinot.replies |= _listed_twice({"s": "1"}, segment_push_time=ago(age))
+    pushed = ago(age)
+    pinot.replies |= _listed_twice({"s": "1"}, segment_push_time=pushed)
     engine = opened(settle_seconds=60)
     if is_used:
         assert engine.data_version("t")
         return
     with pytest.raises(DataChanged, match="settle_seconds"):
         engine.data_version("t")
-    pinot.replies |= _listed_twice({"s": "1", "new": "3"}, segment_push_time=ago(age))
+    # What was read a moment ago is not read again.
+    time.sleep(0.3)
+    pinot.replies |= _listed_twice({"s": "1", "new": "3"}, segment_push_time=pushed)
     with pytest.raises(DataChanged, match="settle_seconds"):
         engine.data_version("t")
 
