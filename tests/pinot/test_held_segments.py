@@ -202,6 +202,45 @@ def test_a_server_that_is_started_again_while_it_loads_is_waited_for(
     assert after.names == {"new"}
 
 
+def test_a_server_that_comes_online_with_rows_that_were_replaced_meanwhile_is_not_believed(
+    pinot_cluster: PinotCluster, opened: Callable[..., PinotEngine]
+) -> None:
+    """It loads what was listed when it began to start; the other has the new segment by then, and was answered from."""
+    table, new = replaced(pinot_cluster, replication=2)
+    load_names(pinot_cluster, table, "mid")
+    mid = segment_of(pinot_cluster, table)
+    load_names(pinot_cluster, table, "old")
+    engine = opened(server_admin=True, settle_seconds=10)
+    with mid.offered(), new.offered(), ThreadPoolExecutor(1) as starting:
+        pinot_cluster.kill_server(0)
+        wait_until(lambda: len(_online(pinot_cluster, table)) == 1, 90)
+        push(pinot_cluster, table, mid)
+        mid.let(1)
+        wait_until(lambda: mid.asked == 2)
+        started = starting.submit(pinot_cluster.start_server, 0)
+        wait_until(lambda: mid.asked == 3, 150)
+        push(pinot_cluster, table, new)
+        new.let(1)
+        before = wait_for_name(engine, table, "new")
+        mid.let(1000)
+        wait_until(lambda: len(_online(pinot_cluster, table)) == 2, 90)
+        after = said(engine, table, 8)
+        held = loaded(pinot_cluster, table)
+        new.let(1000)
+        again = wait_for_name(engine, table, "new")
+        started.result()
+    assert len(set(held)) == 2
+    assert again.names == {"new"}
+    assert before.names == {"new"}
+    assert after.names <= {"new"}
+    assert any("still loading" in text for text in after.texts)
+
+
+def _online(cluster: PinotCluster, table: str) -> list[str]:
+    view = httpx.get(f"{cluster.controller_url}/tables/{table}/externalview").json()["OFFLINE"]["s0"]
+    return [server for server, state in view.items() if state == "ONLINE"]
+
+
 def test_a_segment_that_cannot_be_loaded_is_told_of(
     pinot_cluster: PinotCluster, opened: Callable[..., PinotEngine]
 ) -> None:

@@ -17,7 +17,7 @@ from pinot_connector.engines.pinot import PinotEngine, settling
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
 from pinot_connector.gateway.configuration import EngineChoice, Pinot
 from pinot_connector.gateway.hosting import engine_of
-from tests.pinot.fake import QUERY, FakePinot, loaded, slow_server, told
+from tests.pinot.fake import ANSWER, QUERY, FakePinot, loaded, slow_server, told
 from tests.pinot.queries import confirmed
 from tests.pinot.waiting import wait_until
 
@@ -313,9 +313,10 @@ def test_a_segment_with_a_new_name_needs_no_stated_time(
     """No replica can hold another content under a name that is new."""
     two = {"s": "1", "new": "2"}
     twice = {name: {"server": "ONLINE", "other": "ONLINE"} for name in two}
+    pinot.replies |= told({"s": "1"}, segment_push_time=(long_ago := ago(10**4)))
     engine = opened()
     engine.data_version("t")
-    pinot.replies |= told(two, segment_push_time=ago(0)) | loaded(two)
+    pinot.replies |= told(two, segment_push_time=long_ago) | loaded(two)
     pinot.replies |= {
         "/tables/t/idealstate": {"OFFLINE": twice},
         "/tables/t/externalview": {"OFFLINE": twice},
@@ -409,7 +410,7 @@ def test_a_server_that_is_silent_is_told_of(
 def test_a_server_that_is_gone_is_waited_for_no_longer_than_stated(
     pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine]
 ) -> None:
-    """The other replicas are proved; one that comes back loads what is listed before it is asked."""
+    """The other replicas are proved; what one that comes back has loaded is looked at then."""
     pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(1)) | {"/tables/t/idealstate": TWICE}
     engine = opened(server_admin=True, settle_seconds=2)
     with pytest.raises(DataChanged, match="settle_seconds"):
@@ -461,3 +462,262 @@ def test_a_server_that_talks_nonsense_is_not_trusted(
     with pytest.raises(EngineUnavailable) as caught:
         opened(server_admin=True).data_version("t")
     assert "secret" not in str(caught.value)
+
+
+@pytest.fixture
+def one_is_gone(pinot: FakePinot, servers: dict[str, FakePinot]) -> dict[str, FakePinot]:
+    """The same servers, of which Pinot knows that `other` is gone."""
+    pinot.replies["/tables/t/idealstate"] = TWICE
+    return servers
+
+
+def _comes_back(pinot: FakePinot, other: FakePinot, checksum: str) -> None:
+    pinot.replies["/tables/t/externalview"] = TWICE
+    other.replies["/tables/t_OFFLINE/segments/crc"] = {"s": checksum}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_comes_back_with_old_rows_ends_the_use_of_a_version(
+    pinot: FakePinot, one_is_gone: dict[str, FakePinot], opened: Callable[..., PinotEngine]
+) -> None:
+    """It loads what was listed when it began to, and may answer from it; so the answer and the version wait."""
+    engine = opened(server_admin=True)
+    confirmed(engine, QUERY)
+    _comes_back(pinot, one_is_gone["other"], "7")
+    with pytest.raises(DataChanged, match="changed while"):
+        confirmed(engine, QUERY)
+    with pytest.raises(DataChanged, match="still loading"):
+        confirmed(engine, QUERY)
+    _comes_back(pinot, one_is_gone["other"], "1")
+    _wait_for_version(engine)
+    confirmed(engine, QUERY)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_answer_that_began_before_a_server_came_back_is_never_confirmed(
+    pinot: FakePinot, one_is_gone: dict[str, FakePinot], opened: Callable[..., PinotEngine]
+) -> None:
+    """That every server has the version by now does not tell what it answered from."""
+    engine = opened(server_admin=True)
+    version = engine.data_version("t")
+    slow = engine.run(QUERY, version)
+    _comes_back(pinot, one_is_gone["other"], "1")
+    with pytest.raises(DataChanged, match="changed while"):
+        confirmed(engine, QUERY)
+    meanwhile = engine.run(QUERY, version)
+    _wait_for_version(engine)
+    for answer in (slow, meanwhile):
+        with pytest.raises(DataChanged, match="changed while"):
+            engine.confirm(QUERY, answer)
+    confirmed(engine, QUERY, version)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_replica_that_comes_back_unasked_is_given_the_stated_time(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """Without the admin ports nobody tells what it has loaded."""
+    pinot.replies["/tables/t/idealstate"] = TWICE
+    engine = opened(settle_seconds=1.5)
+    confirmed(engine, QUERY)
+    pinot.replies["/tables/t/externalview"] = TWICE
+    with pytest.raises(DataChanged, match="changed while"):
+        confirmed(engine, QUERY)
+    with pytest.raises(DataChanged, match="settle_seconds"):
+        confirmed(engine, QUERY)
+    time.sleep(1.5)
+    confirmed(engine, QUERY)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_replica_that_joins_while_a_version_is_waited_for_is_given_the_stated_time_too(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """It comes with what it began to load before the push."""
+    pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(1)) | {"/tables/t/idealstate": TWICE}
+    engine = opened(settle_seconds=2)
+    with pytest.raises(DataChanged, match="settle_seconds"):
+        engine.data_version("t")
+    time.sleep(1)
+    pinot.replies["/tables/t/externalview"] = TWICE
+    for pause in (1, 1):
+        with pytest.raises(DataChanged, match="settle_seconds"):
+            engine.data_version("t")
+        time.sleep(pause)
+    time.sleep(0.5)
+    assert engine.data_version("t")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_version_that_a_replica_misses_costs_one_request_more(
+    pinot: FakePinot, one_is_gone: dict[str, FakePinot], opened: Callable[..., PinotEngine]
+) -> None:
+    """Where every replica has it, none."""
+    engine = opened(server_admin=True)
+    confirmed(engine, QUERY)
+    pinot.paths.clear()
+    confirmed(engine, QUERY)
+    assert pinot.paths == ["/query/sql", "/segments/t_OFFLINE/zkmetadata", "/tables/t/externalview"]
+    _comes_back(pinot, one_is_gone["other"], "1")
+    with pytest.raises(DataChanged):
+        confirmed(engine, QUERY)
+    confirmed(engine, QUERY)
+    pinot.paths.clear()
+    confirmed(engine, QUERY)
+    assert pinot.paths == ["/query/sql", "/segments/t_OFFLINE/zkmetadata"]
+
+
+def _listed_twice(segments: dict[str, str], **times: str) -> dict[str, Any]:
+    """Return what is told of segments that two servers have loaded."""
+    twice = {"OFFLINE": {name: {"server": "ONLINE", "other": "ONLINE"} for name in segments}}
+    views = {f"/tables/t/{view}": twice for view in ("idealstate", "externalview")}
+    covered = {"numSegmentsQueried": len(segments), "totalDocs": 7 * len(segments)}
+    return told(segments, **times) | loaded(segments) | views | {"/query/sql": ANSWER | covered}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_segment_that_was_deleted_and_pushed_again_is_waited_for(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """A replica may have missed that it was gone, and serve the old rows of that name."""
+    long_ago = ago(10**4)
+    pinot.replies |= _listed_twice({"s": "1", "x": "9"}, segment_push_time=long_ago)
+    engine = opened(settle_seconds=2)
+    confirmed(engine, QUERY)
+    pinot.replies |= _listed_twice({"x": "9"}, segment_push_time=long_ago)
+    with pytest.raises(DataChanged, match="changed while"):
+        confirmed(engine, QUERY)
+    confirmed(engine, QUERY)
+    pinot.replies |= _listed_twice({"s": "2", "x": "9"}, segment_push_time=long_ago)
+    with pytest.raises(DataChanged, match="changed while"):
+        confirmed(engine, QUERY)
+    with pytest.raises(DataChanged, match="settle_seconds"):
+        confirmed(engine, QUERY)
+    time.sleep(2)
+    confirmed(engine, QUERY)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_was_waited_for_is_not_waited_for_again(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """A segment of a new name, soon after another was replaced, does not begin the stated time anew."""
+    pinot.replies |= _listed_twice({"s": "1"})
+    engine = opened(settle_seconds=2)
+    confirmed(engine, QUERY)
+    pinot.replies |= _listed_twice({"s": "2"})
+    started = time.monotonic()
+    with pytest.raises(DataChanged):
+        confirmed(engine, QUERY)
+    time.sleep(1)
+    pinot.replies |= _listed_twice({"s": "2", "new": "3"})
+    _wait_for_version(engine)
+    assert 2 <= time.monotonic() - started < 2.8
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("age", "is_used"), [(0, False), (200, True)])
+def test_a_connector_that_starts_waits_for_what_was_pushed_just_now(
+    pinot: FakePinot, opened: Callable[..., PinotEngine], age: float, is_used: bool
+) -> None:
+    """The name may have been another segment's before, which was deleted; nobody tells."""
+    pushed = ago(age)
+    pinot.replies |= _listed_twice({"s": "1"}, segment_push_time=pushed)
+    engine = opened(settle_seconds=60)
+    if is_used:
+        assert engine.data_version("t")
+        return
+    with pytest.raises(DataChanged, match="settle_seconds"):
+        engine.data_version("t")
+    # What was read a moment ago is not read again.
+    time.sleep(0.3)
+    pinot.replies |= _listed_twice({"s": "1", "new": "3"}, segment_push_time=pushed)
+    with pytest.raises(DataChanged, match="settle_seconds"):
+        engine.data_version("t")
+
+
+PRUNED = {"OFFLINE": {
+    "tableName": "t_OFFLINE",
+    "routing": {"segmentPrunerTypes": ["time"]},
+    "segmentsConfig": {"timeColumnName": "d"},
+}}  # fmt: skip
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_broker_that_prunes_is_given_the_stated_time_after_a_replacement(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """It leaves out segments by the times of those that they replaced; every question waits, whatever it names."""
+    pinot.replies["/tables/t"] = PRUNED
+    engine = opened(settle_seconds=2)
+    confirmed(engine, QUERY)
+    pinot.replies |= told({"s": "2"}) | loaded({"s": "2"})
+    started = time.monotonic()
+    with pytest.raises(DataChanged, match="changed while"):
+        confirmed(engine, QUERY)
+    with pytest.raises(DataChanged, match="prune"):
+        confirmed(engine, QUERY)
+    _wait_for_version(engine)
+    assert 2 <= time.monotonic() - started < 2.8
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_broker_that_prunes_knows_nothing_else_of_a_new_name(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """So who pushes under new names waits for nothing."""
+    pinot.replies["/tables/t"] = PRUNED
+    engine = opened()
+    engine.data_version("t")
+    pinot.replies |= told({"new": "2"}, segment_push_time=ago(0)) | loaded({"new": "2"})
+    with pytest.raises(DataChanged, match="changed while"):
+        confirmed(engine, QUERY)
+    confirmed(engine, QUERY)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("age", "is_used"), [(1, False), (200, True)])
+def test_a_connector_that_starts_goes_by_the_time_of_a_replacement_where_brokers_prune(
+    pinot: FakePinot, opened: Callable[..., PinotEngine], age: float, is_used: bool
+) -> None:
+    """Whatever the servers say, which load sooner than a broker hears of it."""
+    pinot.replies |= {"/tables/t": PRUNED} | told({"s": "1"}, segment_refresh_time=ago(age))
+    if is_used:
+        assert opened(settle_seconds=60).data_version("t")
+        return
+    with pytest.raises(DataChanged, match="prune"):
+        opened(settle_seconds=60).data_version("t")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/version",
+        "/tables/t/idealstate",
+        "/segments/t_OFFLINE/zkmetadata",
+        "/tables/t/externalview",
+        METADATA,
+    ],
+)
+@pytest.mark.usefixtures("impatient")
+def test_what_a_controller_said_does_not_hang_on_an_error(
+    pinot: FakePinot, opened: Callable[..., PinotEngine], path: str
+) -> None:
+    """An error of the parser holds the whole body, with true numbers of rows; error trackers read such errors."""
+    pinot.replies[path] = b'{"segment.total.docs": 7'
+    with pytest.raises(EngineUnavailable) as caught:
+        opened().data_version("t")
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_a_controller_said_afterwards_does_not_hang_on_an_error(
+    pinot: FakePinot, opened: Callable[..., PinotEngine]
+) -> None:
+    """Not even where several questions share the reading."""
+    engine = opened()
+    answer = engine.run(QUERY, engine.data_version("t"))
+    pinot.replies["/segments/t_OFFLINE/zkmetadata"] = b'{"segment.total.docs": 7'
+    with pytest.raises(EngineUnavailable) as caught:
+        engine.confirm(QUERY, answer)
+    assert caught.value.__context__ is None

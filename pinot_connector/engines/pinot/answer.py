@@ -56,7 +56,8 @@ class Coverage:
     """What an answer of Pinot says that it covers; true statistics, which never leave the engine.
 
     `broker` is the name of the broker that answered, empty before Pinot 1.0. `counted_before` is what a plain count of
-    the whole table covered just before, on the same broker; None: no segment could be pruned for this answer.
+    the whole table covered just before, on the same broker; None: no segment could be pruned for this answer. `use`
+    stands for the use of the table's version that it began under (`Controller.use`); 0: none.
     """
 
     segments_queried: int
@@ -64,6 +65,7 @@ class Coverage:
     documents: int
     broker: str = ""
     counted_before: Coverage | None = None
+    use: int = 0
 
     @property
     def is_of_no_segment(self) -> bool:

@@ -7,12 +7,12 @@ controller knows what should have been there.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from threading import Lock
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot.columns import PinotColumn, columns_of, require_readable
@@ -30,6 +30,7 @@ from pinot_connector.engines.pinot.loaded import (
     LoadedByServers,
     LoadedSegments,
     LoadOptions,
+    Replicas,
 )
 from pinot_connector.engines.pinot.naming import (
     path_of,
@@ -38,7 +39,7 @@ from pinot_connector.engines.pinot.naming import (
 )
 from pinot_connector.engines.pinot.pruning import pruning_columns
 from pinot_connector.engines.pinot.segment_lists import ChecksummedSegments, DescribedSegments, SegmentList
-from pinot_connector.engines.pinot.settling import Settling
+from pinot_connector.engines.pinot.settling import NOT_USED, Settling
 from pinot_connector.engines.pinot.sharing import SharedReading
 from pinot_connector.engines.pinot.state import TableState
 from pinot_connector.errors import DataChanged, EngineUnavailable
@@ -53,6 +54,24 @@ MOVING_SECONDS = 0.25
 """The same, of a version that is not in use yet: another may have taken its place."""
 
 _READS_AT_ONCE = 8
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def _only_our_errors(read: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Turn whatever a malformed answer leads to into one error; some proxies answer with a page of their own."""
+
+    @wraps(read)
+    def reading(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        try:
+            return read(*args, **kwargs)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            pass
+        # Raised here and not where it was caught: the error of a parser holds what it parsed.
+        raise EngineUnavailable(UNUSABLE)
+
+    return reading
 
 
 @dataclass(frozen=True)
@@ -104,18 +123,24 @@ class Controller:
             state = self.state(table)
         return state
 
+    @_only_our_errors
     def _seconds_to_wait(self, table: str, state: TableState) -> float:
-        with _only_our_errors():
-            return self._settling.seconds_to_wait(table, state)
+        return self._settling.seconds_to_wait(table, state, is_pruned=bool(self._pruning_columns.get(table)))
 
-    def present_state(self, table: str) -> TableState:
+    def use(self, table: str) -> int:
+        """Return a number that stands for the use of the state that `settled_state` found, for `present_state`."""
+        return self._settling.use(table)
+
+    def present_state(self, table: str, use: int) -> TableState:
         """Return what a whole answer of the table covers, as the controller says it after this call.
 
-        It is what `settled_state` found the servers to answer from, or there is an error. Calls that wait at the same
-        time share one reading. Where the last reading found that every segment was to be online and none replaced, it
-        is the list of segments alone that is read again: a segment comes, goes or is replaced by others only together
-        with its checksum. That a segment is switched off tells by the number that an answer covers, and then `state`
-        reads all.
+        It is what `settled_state` found the servers to answer from, ever since `use` was asked for its number, or there
+        is an error. Calls that wait at the same time share one reading, which also tells whether a server came online
+        meanwhile that nobody has asked, where not every replica was found to have loaded the state.
+
+        Where the last reading found that every segment was to be online and none replaced, it is the list of segments
+        alone that is read again: a segment comes, goes or is replaced by others only together with its checksum. That a
+        segment is switched off tells by the number that an answer covers, and then `state` reads all.
 
         Raises:
             DataChanged: the controller tells of something else than is in use.
@@ -123,34 +148,40 @@ class Controller:
         with self._lock:
             reading = self._present.setdefault(table, SharedReading(lambda: self._read_again(table)))
         state = reading.value()
-        if not self._settling.is_used(table, state):
+        if use == NOT_USED or use != self._settling.use(table, state):
             raise DataChanged("the table changed while the question ran")
         return state
 
+    @_only_our_errors
     def _read_again(self, table: str) -> TableState:
         latest = self._latest.get(table)
-        if latest is not None and latest.state.is_entire:
-            with _only_our_errors():
-                if self._segments.is_unchanged(table, latest.state):
-                    return latest.state
-        return self.state(table)
+        is_entire = latest is not None and latest.state.is_entire
+        if latest is not None and is_entire and self._segments.is_unchanged(table, latest.state):
+            state = latest.state
+        else:
+            state = self.state(table)
+        if self._settling.is_provisional(table):
+            external = self._read(f"/tables/{path_of(table)}/externalview")
+            self._settling.compare(table, Replicas.read({}, external))
+        return state
 
+    @_only_our_errors
     def state(self, table: str) -> TableState:
         """Read all that tells what a whole answer of the table covers."""
         path, segments = path_of(table), self._segments
-        with _only_our_errors():
-            listing = self._threads.submit(segments.read, table)
-            ideal, kept = self._read_together(
-                f"/tables/{path}/idealstate",
-                f"/segments/{path}?type=OFFLINE&excludeReplacedSegments=true",
-            )
-            listed = listing.result()
-            names = _online(table, ideal) & _kept(kept)
-            if not names <= listed.keys():
-                raise DataChanged("the table is being loaded")
-            latest = self._latest.get(table)
-            known = latest.state.segments if latest is not None else {}
-            state = TableState(segments.segments(table, listed, names, known), names == listed.keys())
+        listing = self._threads.submit(segments.read, table)
+        ideal, kept = self._read_together(
+            f"/tables/{path}/idealstate",
+            f"/segments/{path}?type=OFFLINE&excludeReplacedSegments=true",
+        )
+        listed = listing.result()
+        names = _online(table, ideal) & _kept(kept)
+        if not names <= listed.keys():
+            raise DataChanged("the table is being loaded")
+        latest = self._latest.get(table)
+        known = latest.state.segments if latest is not None else {}
+        state = TableState(segments.segments(table, listed, names, known), names == listed.keys())
+        self._settling.saw(table, state)
         # Only the present segments are remembered, so that the memory does not grow with every reload.
         self._latest[table] = _Reading(state, time.monotonic())
         return state
@@ -164,23 +195,23 @@ class Controller:
                 return latest.state
         return self.state(table)
 
+    @_only_our_errors
     def require_exact_counts(self, table: str) -> None:
         """Refuse a cluster or a table whose configuration makes Pinot rewrite counts; look again once a minute."""
         if time.monotonic() - self._checked_at.get(table, float("-inf")) < CONFIGURATION_SECONDS:
             return
         require_no_real_time_part(table)
         path = path_of(table)
-        with _only_our_errors():
-            version, cluster, tables, schema = self._read_together(
-                "/version", "/cluster/configs", f"/tables/{path}", f"/tables/{path}/schema"
-            )
-            require_known_version(version)
-            self._segments = self._described if lists_segments(version) else self._checksummed
-            require_exact_cluster(cluster)
-            require_exact_table(tables)
-            require_short_texts(schema)
-            self._columns[table] = columns_of(schema)
-            self._pruning_columns[table] = pruning_columns(tables["OFFLINE"])
+        version, cluster, tables, schema = self._read_together(
+            "/version", "/cluster/configs", f"/tables/{path}", f"/tables/{path}/schema"
+        )
+        require_known_version(version)
+        self._segments = self._described if lists_segments(version) else self._checksummed
+        require_exact_cluster(cluster)
+        require_exact_table(tables)
+        require_short_texts(schema)
+        self._columns[table] = columns_of(schema)
+        self._pruning_columns[table] = pruning_columns(tables["OFFLINE"])
         self._checked_at[table] = time.monotonic()
 
     def require_exact_answer(self, query: EngineQuery) -> None:
@@ -196,10 +227,10 @@ class Controller:
         """Return the columns by which a broker leaves out segments of a table that was found safe to ask."""
         return self._pruning_columns[table]
 
+    @_only_our_errors
     def require_multistage(self) -> None:
         """Refuse a cluster whose multi-stage engine is too old."""
-        with _only_our_errors():
-            require_multistage_version(self._read("/version"))
+        require_multistage_version(self._read("/version"))
 
     def _read_together(self, *paths: str) -> Iterator[Any]:
         """Read several things at once, for somebody waits."""
@@ -207,15 +238,6 @@ class Controller:
 
     def _read(self, path: str) -> Any:
         return self._http.read(path).json()
-
-
-@contextmanager
-def _only_our_errors() -> Iterator[None]:
-    """Turn whatever a malformed answer leads to into one error; some proxies answer with a page of their own."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise EngineUnavailable(UNUSABLE) from None
 
 
 def _online(table: str, ideal: Any) -> set[str]:

@@ -118,9 +118,13 @@ class PinotEngine:
         """
         self._controller.require_exact_answer(query)
         deadline = Deadline.after(self._timeout_seconds)
+        # Before anything is asked: what began under another use of the same version is not confirmed.
+        use = self._controller.use(query.table)
         if may_be_pruned(query, self._controller.pruning_columns(query.table)):
-            return self._between_counts(query, data_version, deadline)
-        return self._answer(query, data_version, deadline)
+            answer = self._between_counts(query, data_version, deadline)
+        else:
+            answer = self._answer(query, data_version, deadline)
+        return replace(answer, coverage=replace(_coverage(answer), use=use))
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
         """Return if the answer covers all that the controller lists now, after the query.
@@ -138,7 +142,7 @@ class PinotEngine:
         counted_after = None
         if coverage.counted_before is not None:
             counted_after = self._count_after(query.table, coverage.broker, deadline)
-        state = self._controller.present_state(query.table)
+        state = self._controller.present_state(query.table, coverage.use)
         _require_version(state, answer)
         try:
             require_whole(coverage, state)

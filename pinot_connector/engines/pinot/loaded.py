@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -76,15 +76,19 @@ class Evidence(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What is known, and if that is not enough, what to tell about it; `servers` are named to the operator alone."""
+    """What is known, and if that is not enough, what to tell about it; `servers` are named to the operator alone.
+
+    `online` is beside `SOME_REPLICAS` alone: the servers that could answer for each segment when it was found. One that
+    joins them later may hold anything.
+    """
 
     evidence: Evidence
     problem: str = ""
     servers: tuple[str, ...] = ()
+    online: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 WHOLE = Finding(Evidence.EVERY_REPLICA)
-PARTIAL = Finding(Evidence.SOME_REPLICAS)
 
 
 class LoadedSegments(Protocol):
@@ -116,6 +120,10 @@ class Replicas:
         """Return the servers that may answer for a segment."""
         return _in_state(self.external.get(segment, {}), _ONLINE)
 
+    def online_for(self, segments: Iterable[str]) -> Mapping[str, frozenset[str]]:
+        """Return the servers that may answer for each of these segments."""
+        return {segment: self.online(segment) for segment in segments}
+
     def meant(self, segment: str) -> frozenset[str]:
         """Return the servers that should have a segment."""
         return _in_state(self.ideal.get(segment, {}), _ONLINE)
@@ -139,6 +147,11 @@ class Replicas:
         return all(self.meant(segment) <= self.online(segment) for segment in segments)
 
 
+def have_joined(before: Mapping[str, frozenset[str]], now: Mapping[str, frozenset[str]]) -> bool:
+    """Tell whether a server may answer for a segment now that could not before."""
+    return any(not now[segment] <= servers for segment, servers in before.items() if segment in now)
+
+
 def _in_state(replicas: Mapping[str, str], wanted: str) -> frozenset[str]:
     return frozenset(server for server, state in replicas.items() if state == wanted)
 
@@ -146,6 +159,10 @@ def _in_state(replicas: Mapping[str, str], wanted: str) -> frozenset[str]:
 def _paths_of_replicas(table: str) -> tuple[str, str]:
     path = path_of(table)
     return f"/tables/{path}/idealstate", f"/tables/{path}/externalview"
+
+
+def _on_some(replicas: Replicas, state: TableState) -> Finding:
+    return Finding(Evidence.SOME_REPLICAS, online=replicas.online_for(state.segments))
 
 
 def _not_loaded(replicas: Replicas, missing: Iterable[str]) -> Finding:
@@ -185,7 +202,7 @@ class LoadedByController:
             return _not_loaded(replicas, {*missing, *offline})
         if missing:
             return Finding(Evidence.NONE, UNTOLD)
-        return WHOLE if replicas.are_single(state.segments) else PARTIAL
+        return WHOLE if replicas.are_single(state.segments) else _on_some(replicas, state)
 
 
 class _Told:
@@ -237,7 +254,7 @@ class LoadedByServers:
         ]
         if missing:
             return _not_loaded(replicas, missing)
-        return WHOLE if replicas.are_all_online(state.segments) else PARTIAL
+        return WHOLE if replicas.are_all_online(state.segments) else _on_some(replicas, state)
 
     def _asked(self, table: str) -> Callable[[str], Mapping[str, str] | None]:
         path = f"/tables/{path_of_offline_part(table)}/segments/crc"

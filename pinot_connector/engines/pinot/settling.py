@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock
 
-from pinot_connector.engines.pinot.loaded import Evidence, Finding, LoadedSegments
+from pinot_connector.engines.pinot.loaded import Evidence, Finding, LoadedSegments, Replicas, have_joined
+from pinot_connector.engines.pinot.replaced import ReplacedSegments
 from pinot_connector.engines.pinot.state import TableState
 from pinot_connector.errors import DataChanged, GrisError
 
@@ -24,11 +27,18 @@ YOUNG_SECONDS = 60.0
 CLOCK_SECONDS = 60.0
 """How far the clocks of two machines may differ."""
 
+NOT_USED = 0
+"""Stands for no use of a table's state; see `Settling.use`."""
+
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 5.0
 _BEING_ASKED = "the servers of Pinot are still being asked what they have loaded; ask again later"
 _REPLICAS = (
     "a server of Pinot may still be loading a new version of the table, which is used settle_seconds after its "
     "segments were replaced; ask again later"
+)
+_PRUNERS = (
+    "a broker of Pinot may still prune by what segments held before they were replaced; the new version of the table "
+    "is used settle_seconds after that; ask again later"
 )
 
 log = logging.getLogger(__name__)
@@ -36,19 +46,30 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class _Watch:
-    """One state of one table, since it was first seen. Guarded by the lock of `Settling`."""
+    """One state of one table, since it was first seen or taken back. Guarded by the lock of `Settling`."""
 
     state: TableState
+    number: int
     first_seen: float
     is_change: bool
-    replaced_at: float | None
-    """When a segment of the table was last seen to be replaced by another of its name; None: never."""
-    is_usable: bool = False
+    replicas_settled_at: float
+    """When even a replica that nobody has seen has loaded what was replaced."""
+    pruners_settled_at: float
+    """When a broker that prunes has forgotten what was replaced."""
+    used_on: Finding | None = None
+    """What it came into use on; None: it is not in use. What is found later changes nothing of it."""
     finding: Finding | None = None
-    looked_at: float = field(default=float("-inf"))
+    online: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """On which servers each segment was when it was last found on some."""
+    looked_at: float = float("-inf")
     missing_at: float | None = None
     """When it was last seen that something is not loaded; None: never."""
     looking: Future[Finding] | None = None
+
+    @property
+    def is_provisional(self) -> bool:
+        """Whether it is in use, though a server that is not online yet may hold something else."""
+        return self.used_on is not None and self.used_on.evidence is Evidence.SOME_REPLICAS
 
     def pause(self, now: float) -> float:
         """Return how long to wait before looking again: the longer a version takes, the less often it is asked for."""
@@ -58,24 +79,75 @@ class _Watch:
 class Settling:
     """Knows of each table which state is in use, and asks for one that is new. Thread-safe.
 
-    What was found loaded stays so while the controller lists the same: servers load what it lists, and nothing else.
-    So a state that is in use costs no request. A state is known by its checksums and by the times of its segments: one
-    that was replaced, and came back, is asked for anew.
+    What every replica was found to have loaded stays so while the controller lists the same: servers load what it
+    lists, and nothing else. So such a state costs no request. A replica that is not online yet loads what was listed
+    when it began to, and may come online with that. So a state that was found on some replicas is used until another
+    joins them, and is then taken back, together with all answers that began before.
+
+    A state is known by its checksums and by the times of its segments: one that was replaced, and came back, is asked
+    for anew.
     """
 
     def __init__(self, loaded: LoadedSegments, settle_seconds: float) -> None:
         self._loaded = loaded
         self._settle_seconds = settle_seconds
         self._lock = Lock()
+        self._numbers = itertools.count(NOT_USED + 1)
         self._watches: dict[str, _Watch] = {}
+        self._replaced: dict[str, ReplacedSegments] = {}
+
+    def saw(self, table: str, state: TableState) -> None:
+        """Remember that the controller listed this state."""
+        self._watch(table, state)
+
+    def use(self, table: str, state: TableState | None = None) -> int:
+        """Return a number that stands for the present use of the table's state, `NOT_USED` if it is not in use.
+
+        The number is another one whenever another state was seen meanwhile, or the same one was taken back.
+
+        Args:
+            table: its name.
+            state: the state that has to be the one in use; None: whichever it is.
+        """
+        watch = self._watches.get(table)
+        if watch is None or watch.used_on is None or not (state is None or _are_same(watch.state, state)):
+            return NOT_USED
+        return watch.number
 
     def is_used(self, table: str, state: TableState) -> bool:
         """Tell whether this state of the table was found to be loaded, and no other was seen since."""
-        watch = self._watches.get(table)
-        return watch is not None and watch.is_usable and _are_same(watch.state, state)
+        return self.use(table, state) != NOT_USED
 
-    def seconds_to_wait(self, table: str, state: TableState) -> float:
+    def is_provisional(self, table: str) -> bool:
+        """Tell whether what is used of the table was not found on every replica; then `compare` is to be asked."""
+        watch = self._watches.get(table)
+        return watch is not None and watch.is_provisional
+
+    def compare(self, table: str, replicas: Replicas) -> None:
+        """Take back what is used of the table if a server that had no say when it was found may answer now."""
+        with self._lock:
+            watch = self._watches.get(table)
+            if watch is None or watch.used_on is None or not watch.is_provisional:
+                return
+            if not have_joined(watch.used_on.online, replicas.online_for(watch.state.segments)):
+                return
+            now = time.monotonic()
+            self._watches[table] = _Watch(
+                watch.state,
+                next(self._numbers),
+                now,
+                is_change=True,
+                replicas_settled_at=now + self._settle_seconds,
+                pruners_settled_at=watch.pruners_settled_at,
+            )
+
+    def seconds_to_wait(self, table: str, state: TableState, *, is_pruned: bool) -> float:
         """Return 0 if this state may be used, and else after how many seconds to read the table and ask again.
+
+        Args:
+            table: its name.
+            state: what the controller lists.
+            is_pruned: whether brokers leave out segments of the table by what they know of their contents.
 
         Raises:
             DataChanged: it is not worth waiting for: the servers are still loading it, or may be.
@@ -83,25 +155,54 @@ class Settling:
             EngineRefused: somebody does not accept our credentials.
         """
         watch = self._watch(table, state)
-        if watch.is_usable:
+        if watch.used_on is not None:
             return 0.0
         finding = self._finding(table, watch)
         now = time.monotonic()
-        usable_at = self._usable_at(watch, finding, now)
+        pruners_at = watch.pruners_settled_at if is_pruned else now
+        usable_at = max(_loaded_at(watch, finding), pruners_at)
         if now >= usable_at:
-            watch.is_usable = True
+            with self._lock:
+                watch.used_on = watch.used_on or finding
             return 0.0
         pause = min(usable_at - now, watch.pause(now))
         if now + pause > watch.first_seen + PATIENCE_SECONDS:
-            raise DataChanged(finding.problem or _REPLICAS)
+            raise DataChanged(finding.problem or (_PRUNERS if usable_at == pruners_at else _REPLICAS))
         return pause
 
     def _watch(self, table: str, state: TableState) -> _Watch:
         with self._lock:
             watch = self._watches.get(table)
             if watch is None or not _are_same(watch.state, state):
-                watch = self._watches[table] = _next(watch, state)
+                watch = self._watches[table] = self._next(table, watch, state)
             return watch
+
+    def _next(self, table: str, before: _Watch | None, state: TableState) -> _Watch:
+        number, now = next(self._numbers), time.monotonic()
+        replaced = self._replaced.setdefault(table, ReplacedSegments(self._settle_seconds))
+        if before is None:
+            # What was pushed just now may have the name of a segment that was deleted before we were there.
+            by_push, by_refresh = (
+                self._settled_by_clock(changed_at, now)
+                for changed_at in (state.changed_at, state.replaced_at)
+            )
+            return _Watch(state, number, now, False, by_push, by_refresh)
+        settled_at = self._settled_by_clock(state.replaced_since(before.state), now)
+        if replaced.replaces(before.state, state, now):
+            settled_at = now + self._settle_seconds
+        replicas_at = max(settled_at, before.replicas_settled_at)
+        return _Watch(state, number, now, True, replicas_at, max(settled_at, before.pruners_settled_at))
+
+    def _settled_by_clock(self, changed_at: float, now: float) -> float:
+        """Return when it is `settle_seconds` ago that something changed at this time since 1970; 0: never.
+
+        A connector that starts must not wait for what happened long ago. Nobody waits longer than `settle_seconds`.
+        """
+        if not changed_at:
+            return now
+        age = time.time() - changed_at
+        left = self._settle_seconds + CLOCK_SECONDS - age if age >= 0 else self._settle_seconds
+        return now + max(0.0, min(left, self._settle_seconds))
 
     def _finding(self, table: str, watch: _Watch) -> Finding:
         """Return what is loaded; one question asks for all that wait, and not more often than is sensible."""
@@ -136,44 +237,28 @@ class Settling:
             watch.finding, watch.looked_at, watch.looking = finding, time.monotonic(), None
             if finding.evidence is Evidence.NONE:
                 watch.missing_at = watch.looked_at
+            if finding.online:
+                if watch.looked_at < watch.replicas_settled_at and have_joined(watch.online, finding.online):
+                    # It comes with what it began to load before, and what it is to load now takes its time again.
+                    watch.replicas_settled_at = watch.looked_at + self._settle_seconds
+                watch.online = finding.online
         looking.set_result(finding)
         return finding
-
-    def _usable_at(self, watch: _Watch, finding: Finding, now: float) -> float:
-        match finding.evidence:
-            case Evidence.NONE:
-                return float("inf")
-            case Evidence.EVERY_REPLICA:
-                return _known_to_brokers_at(watch)
-            case Evidence.SOME_REPLICAS:
-                return max(_known_to_brokers_at(watch), self._settled_at(watch, now))
-
-    def _settled_at(self, watch: _Watch, now: float) -> float:
-        """Return when even a replica that nobody has seen has loaded what was replaced.
-
-        Of a segment whose name is new no replica can hold another content.
-        """
-        seen = now if watch.replaced_at is None else watch.replaced_at + self._settle_seconds
-        replaced_at = watch.state.replaced_at
-        if not replaced_at:
-            return seen
-        settled = watch.first_seen + self._settle_seconds
-        age = time.time() - replaced_at
-        # A connector that starts must not wait for what happened long ago.
-        by_clock = now + self._settle_seconds + CLOCK_SECONDS - age if age >= 0 else settled
-        return max(seen, min(settled, by_clock))
 
 
 def _are_same(one: TableState, other: TableState) -> bool:
     return one is other or one.segments == other.segments
 
 
-def _next(before: _Watch | None, state: TableState) -> _Watch:
-    now = time.monotonic()
-    if before is None:
-        return _Watch(state, now, is_change=False, replaced_at=None)
-    replaced_at = now if state.replaces(before.state) else before.replaced_at
-    return _Watch(state, now, is_change=True, replaced_at=replaced_at)
+def _loaded_at(watch: _Watch, finding: Finding) -> float:
+    """Return when servers may be asked for all of it, and brokers know that."""
+    match finding.evidence:
+        case Evidence.NONE:
+            return float("inf")
+        case Evidence.EVERY_REPLICA:
+            return _known_to_brokers_at(watch)
+        case Evidence.SOME_REPLICAS:
+            return max(_known_to_brokers_at(watch), watch.replicas_settled_at)
 
 
 def _known_to_brokers_at(watch: _Watch) -> float:

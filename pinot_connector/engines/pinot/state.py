@@ -69,9 +69,9 @@ class TableState:
         """When a segment was last replaced by another of its name; 0: never."""
         return max((segment.replaced_at for segment in self.segments.values()), default=0.0)
 
-    def replaces(self, earlier: TableState) -> bool:
-        """Tell whether a segment has another content than the one of its name had in an earlier state."""
-        return any(
-            name in earlier.segments and earlier.segments[name].crc != segment.crc
-            for name, segment in self.segments.items()
+    def replaced_since(self, earlier: TableState) -> float:
+        """Return the same of the segments alone that an earlier state does not hold as they are."""
+        changed = (
+            segment for name, segment in self.segments.items() if earlier.segments.get(name) != segment
         )
+        return max((segment.replaced_at for segment in changed), default=0.0)
