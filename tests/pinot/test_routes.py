@@ -166,6 +166,30 @@ def test_each_broker_behind_one_address_shows_its_segments(
     assert "Broker_b" not in brokers
 
 
+def test_a_broker_that_answers_for_the_first_time_is_asked_at_once(
+    pinot: FakePinot, fake_engine: PinotEngine
+) -> None:
+    """The first one went away after it had shown its segments."""
+    pinot.brokers = itertools.chain(["Broker_gone"], itertools.repeat("Broker_here"))
+    assert [5] == confirmed(fake_engine, QUERY).counts
+    assert (2, 2) == (len(pinot.routes_asked), len(pinot.queries))
+
+
+def test_an_answer_is_not_confirmed_after_its_version_went_and_came_back(
+    pinot: FakePinot, fake_engine: PinotEngine
+) -> None:
+    """Until its broker has shown its segments anew, nobody knows which of the two it answered on."""
+    answer = fake_engine.run(QUERY, fake_engine.data_version("t"))
+    exchange(pinot, "new")
+    eventually(fake_engine)
+    pinot.replies |= told({"s": "1"}) | loaded({"s": "1"})
+    with pytest.raises(DataChanged):
+        confirmed(fake_engine, QUERY)
+    assert answer.data_version == fake_engine.data_version("t")
+    with pytest.raises(DataChanged):
+        fake_engine.confirm(QUERY, answer)
+
+
 def test_a_broker_that_never_shows_its_segments_is_not_trusted(
     pinot: FakePinot, fake_engine: PinotEngine
 ) -> None:
