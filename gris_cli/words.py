@@ -25,6 +25,8 @@ from pinot_connector.results import (
 if TYPE_CHECKING:
     from gris_cli.expecting import Expectation
 
+# What a float adds beyond its twelfth digit is its own rounding, which went up already.
+_TWELVE_DIGITS = Context(prec=12)
 _SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
 _MECHANISMS = {
     Mechanism.KNOWN_LAP: "Laplace noise on every element of a known domain",
@@ -184,7 +186,7 @@ def own_words(told: AccountGuarantee) -> str:
 def _privacy_words(guarantee: Guarantee) -> str:
     # Both are rounded up: a smaller number would promise too much.
     epsilon = math.ceil(guarantee.epsilon * 100) / 100
-    delta = _SIX_DIGITS_UP.create_decimal(repr(guarantee.delta))
+    delta = _SIX_DIGITS_UP.create_decimal(_TWELVE_DIGITS.create_decimal(repr(guarantee.delta)))
     domains = guarantee.domain_count
     published = f", with {counted(domains, 'published domain')}" if domains else ""
     return (

@@ -76,7 +76,8 @@ def _engine() -> duckdb.DuckDBPyConnection:
 def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> None:
     """Run the text as it is, and what would be rendered: an engine that knows nothing of us counts the same.
 
-    LIMIT is left away, for it says how much is shown, and so are values outside of a column's domain. Only of one table:
+    LIMIT is left away, for it says how much is shown, and so are values outside of a column's domain. Only of one
+    table:
     `user`, the member of others, is a function to DuckDB.
     """
     if query.table != "engagement":

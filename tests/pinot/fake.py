@@ -81,6 +81,11 @@ class FakePinot:
         self.queries: list[str] = []
         self.explained: list[str] = []
         self.counts: list[str] = []
+        self.routes_asked: list[str] = []
+        # The rows of each segment that a broker asks for, by its name, if not what the controller lists.
+        self.routes_of: dict[str, dict[str, int]] = {}
+        # What else a broker says of its routes.
+        self.routes_say: dict[str, Any] = {}
         self.options: list[str | None] = []
         # The broker that answers next, where several stand behind the address; empty: one without a name.
         self.brokers: Iterator[str] = itertools.repeat("")
@@ -140,6 +145,47 @@ def _plan(pinot: FakePinot, broker: str, limit: int) -> dict[str, Any]:
     return {"resultTable": {"rows": [[f"BROKER_REDUCE(limit:{shown})", 1, 0], ["SCAN(docs:7)", 2, 1]]}}
 
 
+def _listed(pinot: FakePinot, table: str) -> dict[str, int]:
+    """Return the rows of each segment that the controller lists and keeps."""
+    raw = table.removesuffix("_OFFLINE")
+
+    def reply(path: str) -> Any:
+        # Before it may stand what a test puts before all paths.
+        found = next((said for known, said in pinot.replies.items() if known.endswith(path)), None)
+        return found() if callable(found) else found
+
+    kept = reply(f"/segments/{raw}") or reply(f"/segments/{table}")
+    online = reply(f"/tables/{raw}/idealstate") or reply(f"/tables/{table}/idealstate")
+    described = {
+        name: (reply(f"/segments/{raw}_OFFLINE/zkmetadata") or {}).get(name)
+        or reply(f"/segments/{raw}_OFFLINE/{name}/metadata")
+        for name, replicas in online["OFFLINE"].items()
+        if name in kept[0]["OFFLINE"] and "ONLINE" in replicas.values()
+    }
+    return {name: int(fields["segment.total.docs"]) for name, fields in described.items()}
+
+
+def _routes(pinot: FakePinot, broker: str, sql: str) -> dict[str, Any]:
+    """Return a broker's rows by segment; what has no rows is in no group."""
+    found = re.search(r'FROM "(\w+)"', sql)
+    routes = pinot.routes_of.get(broker)
+    if routes is None:
+        routes = _listed(pinot, found[1] if found else "")
+    schema = {"columnNames": ["segment", "gris_count"], "columnDataTypes": ["STRING", "LONG"]}
+    return {
+        "resultTable": {
+            "dataSchema": schema,
+            "rows": [[name, rows] for name, rows in routes.items() if rows][: int(sql.rpartition(" ")[2])],
+        },
+        "exceptions": [],
+        "numServersQueried": 1,
+        "numServersResponded": 1,
+        "numSegmentsQueried": len(routes),
+        "totalDocs": sum(routes.values()),
+        **pinot.routes_say,
+    }
+
+
 class _Server(ThreadingHTTPServer):
     request_queue_size = 100
     daemon_threads = True
@@ -164,6 +210,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(
                 "/explain", content=_plan(pinot, broker, int(sql.rpartition(" ")[2])) | _named(broker)
             )
+        elif sql.rpartition("GROUP BY ")[2].startswith('"$segmentName"'):
+            pinot.routes_asked.append(sql)
+            self._reply("/routes", content=_routes(pinot, broker, sql) | _named(broker))
         elif sql == 'SELECT COUNT(*) FROM "t"':
             pinot.counts.append(sql)
             self._reply(

@@ -63,7 +63,7 @@ def test_an_answer_of_no_segment_is_as_good_as_any_other(
         pinot.paths.clear()
         assert counts == confirmed(engine, FILTERED).counts
         heard.append(list(pinot.paths))
-    assert [["/count", "/query/sql", "/count", "/segments/t_OFFLINE/crc"]] * 2 == heard
+    assert [["/count", "/query/sql", "/count", "/segments/t_OFFLINE/zkmetadata"]] * 2 == heard
 
 
 PARTIAL = {**NOTHING, "numServersQueried": 1, "numServersResponded": 1}
@@ -178,10 +178,10 @@ def test_the_engines_time_out_goes_with_every_request(pinot: FakePinot, engine: 
     named = [str(option).partition("=") for option in pinot.options]
     assert {"timeoutMs"} == {name for name, _, _ in named}
     left = [int(value) for _, _, value in named]
-    assert 4 == len(left)
-    # Two counts, the question and a plan; asking and confirming have the time-out each.
-    assert 2000 >= left[0] >= left[1] > 0
-    assert 2000 >= left[2] >= left[3] > 0
+    assert 5 == len(left)
+    # Routes, two counts, the question and a plan; asking and confirming have the time-out each.
+    assert 2000 >= left[0] >= left[1] >= left[2] > 0
+    assert 2000 >= left[3] >= left[4] > 0
 
 
 def test_an_answer_on_rows_that_were_filtered_is_refused(pinot: FakePinot, engine: PinotEngine) -> None:

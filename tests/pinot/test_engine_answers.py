@@ -176,6 +176,16 @@ def test_an_exception_of_pinot_becomes_our_own(code: int, error: type[EngineErro
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [(429, "quota"), (211, "capacity"), (245, "stopped"), (503, "cancelled"), (191, "disabled")],
+)
+def test_a_query_that_was_turned_away_is_no_partial_answer(code: int, text: str) -> None:
+    """Nothing was left out: there is no answer, and a later question may have one."""
+    with pytest.raises(EngineUnavailable, match=text):
+        judged({"exceptions": [{"errorCode": code, "message": "secret"}]}, QUERY)
+
+
 @pytest.mark.parametrize("documents", [30, 80, 90])
 def test_pruned_segments_may_hold_any_of_the_documents(documents: int) -> None:
     """Without one of three segments, each sum of two is possible."""

@@ -149,7 +149,7 @@ def asked(engine: PinotEngine, services: EmbeddedServices, sql: str) -> tuple[ob
             result = client.sql(sql)
         except GrisError as error:
             result = error
-        (level,) = client.remaining()
+        (*_, level) = client.remaining()
     budget = (level.spent.information, level.spent.calls, level.reserved.information)
     if isinstance(result, GrisError):
         return type(result), str(result), budget

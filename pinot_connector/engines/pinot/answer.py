@@ -24,6 +24,15 @@ from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable
 _REFUSED_CODES = frozenset({150, 180, 190, 700, 710, 720})
 # Scheduling, execution and broker time-outs.
 _TIMEOUT_CODES = frozenset({240, 250, 400})
+# Codes of a query that was turned away or stopped as a whole, which is no answer and not a part of one. A broker and a
+# server's scheduler over their quota say 429, a server whose queue is full 211, one that is short of memory 245.
+_TURNED_AWAY: Mapping[int, str] = {
+    429: "Pinot refuses more queries for now (quota)",
+    211: "Pinot's servers have no capacity for more queries now",
+    245: "Pinot stopped the query, which took more than its servers have to give now",
+    503: "the query was cancelled in Pinot",
+    191: "the table is disabled in Pinot",
+}
 # A server that shuts down, or a segment that is not where it was, cannot be reached by the broker, or has no server.
 _LOST_SERVER_CODES = frozenset({210, 235, 305, 425, 427})
 # Flags that Pinot raises, without any exception, when it did not look at everything.
@@ -105,6 +114,13 @@ def coverage_of(response: Mapping[str, Any]) -> Coverage:
             "Pinot leaves out rows for the connector's own login (rlsFiltersApplied): "
             "give it one without row-level filters, so that questions are answered on all rows"
         )
+    # Before Pinot 1.4, servers leave out segments that are older than a column of the query, and raise no flag. It
+    # depends on schema and segments, and on no row.
+    if response.get("numSegmentsPrunedInvalid"):
+        raise EngineRefused(
+            "Pinot left out segments that lack a column of the question, which is newer than they are: "
+            "reload the table's segments (POST /segments/{table}/reload)"
+        )
     return _coverage(response)
 
 
@@ -155,7 +171,7 @@ def lost_a_server(response: Mapping[str, Any]) -> bool:
     """Tell whether a server was gone while a query ran, so that another replica may answer the next time."""
     exceptions = response.get("exceptions")
     codes = _codes(exceptions) if isinstance(exceptions, list) else set()
-    if codes & (_TIMEOUT_CODES | _REFUSED_CODES):
+    if codes & (_TIMEOUT_CODES | _REFUSED_CODES | _TURNED_AWAY.keys()):
         return False
     queried, responded = response.get("numServersQueried"), response.get("numServersResponded")
     is_short = isinstance(queried, int) and isinstance(responded, int) and responded < queried
@@ -187,6 +203,9 @@ def _error_for(codes: set[int]) -> EngineError:
         return EngineRefused("Pinot refused the query")
     if codes & _TIMEOUT_CODES:
         return EngineUnavailable("Pinot did not answer in time")
+    for code, problem in _TURNED_AWAY.items():
+        if code in codes:
+            return EngineUnavailable(problem)
     return IncompleteAnswer(_PARTIAL)
 
 

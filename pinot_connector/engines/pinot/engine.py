@@ -15,10 +15,12 @@ from pinot_connector.engines.pinot.controller_http import ControllerHttp
 from pinot_connector.engines.pinot.limit import MOST_BROKERS, LimitsInForce, explained_query
 from pinot_connector.engines.pinot.loaded import DEFAULT_SETTLE_SECONDS, LoadOptions
 from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
+from pinot_connector.engines.pinot.routes import Routes
 from pinot_connector.engines.pinot.state import TableState
 from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
 
 _TRIES = 3
+_CHANGED = "the table changed while the question ran"
 _OTHER_BROKERS = "several brokers stand behind Pinot's address, and the one that answered was not met again"
 
 
@@ -26,9 +28,10 @@ class PinotEngine:
     """An Apache Pinot, reached through one broker and one controller of the same cluster.
 
     An answer is confirmed only if Pinot says nothing against it, if it covers every segment and document that the
-    controller lists, if the controller lists the same data after the query as before, and if the broker lowers no
-    LIMIT. Where the broker prunes segments by what a question filters, the table is counted before and after it, and an
-    answer of no segment is as good as any other. Thread-safe.
+    controller lists, if the controller lists the same data after the query as before, if its broker had shown before
+    the query that it asks for the segments of this version, and if it lowers no LIMIT. Where the broker prunes segments
+    by what a question filters, the table is counted before and after it, and an answer of no segment is as good as any
+    other. Thread-safe.
     """
 
     dialect = "pinot"
@@ -82,6 +85,7 @@ class PinotEngine:
         self._controller = Controller(self._controller_http, options)
         self._broker = Broker(roles["broker"], authorization=authorization, tls=tls)
         self._limits = LimitsInForce()
+        self._routes = Routes(self._broker.ask)
         self._timeout_seconds = timeout_seconds
 
     def data_version(self, table: str) -> str:
@@ -111,19 +115,19 @@ class PinotEngine:
         """Answer a query on the given version, which `data_version` has returned before.
 
         Raises:
+            DataChanged: the table has another version, or a broker does not know of this one yet.
             IncompleteAnswer: Pinot says that the answer is partial, or it has other columns or types, or too many rows.
             EngineUnavailable: Pinot cannot be reached, or took too long.
             EngineRefused: Pinot refused the query, its configuration makes counts inexact, or a column is not what the
                 query was written for.
         """
         self._controller.require_exact_answer(query)
-        deadline = Deadline.after(self._timeout_seconds)
+        state = self._controller.settled_state(query.table)
+        if state.data_version != data_version:
+            raise DataChanged(_CHANGED)
         # Before anything is asked: what began under another use of the same version is not confirmed.
         use = self._controller.use(query.table)
-        if may_be_pruned(query, self._controller.pruning_columns(query.table)):
-            answer = self._between_counts(query, data_version, deadline)
-        else:
-            answer = self._answer(query, data_version, deadline)
+        answer = self._answer(query, state, Deadline.after(self._timeout_seconds))
         return replace(answer, coverage=replace(_coverage(answer), use=use))
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
@@ -144,6 +148,9 @@ class PinotEngine:
             counted_after = self._count_after(query.table, coverage.broker, deadline)
         state = self._controller.present_state(query.table, coverage.use)
         _require_version(state, answer)
+        if coverage.broker not in self._routes.known(query.table, state):
+            # The version went and came back meanwhile.
+            raise DataChanged(_CHANGED)
         try:
             require_whole(coverage, state)
             if counted_after is not None:
@@ -162,23 +169,38 @@ class PinotEngine:
         self._controller_http.close()
         self._broker.close()
 
-    def _between_counts(self, query: EngineQuery, data_version: str, deadline: Deadline) -> EngineAnswer:
-        """Answer a query after its broker has counted the table.
+    def _answer(self, query: EngineQuery, state: TableState, deadline: Deadline) -> EngineAnswer:
+        """Answer a query on a broker that had shown which segments it asks for, and had counted if that is needed.
 
-        Where several brokers stand behind one address, each that is known is counted, and others are got to know.
+        Where several brokers stand behind one address, others may answer; they are got to know and it is asked again.
         """
+        table = query.table
         known = self._limits.brokers()
+        wanted = frozenset() if self._routes.known(table, state) else known
+        is_counted = may_be_pruned(query, self._controller.pruning_columns(table))
         for _ in range(_TRIES):
-            counted = self._counted(query.table, known, deadline)
-            answer = self._answer(query, data_version, deadline)
+            routed = self._routed(table, state, wanted, deadline)
+            counted = self._counted(table, known, deadline) if is_counted else {}
+            answer = judge(self._broker.ask(query.sql, deadline), query, state.data_version)
             coverage = _coverage(answer)
-            if coverage.broker in counted:
-                return replace(answer, coverage=replace(coverage, counted_before=counted[coverage.broker]))
-            known |= {coverage.broker, *counted}
+            broker = coverage.broker
+            if broker in routed and (not is_counted or broker in counted):
+                return replace(answer, coverage=replace(coverage, counted_before=counted.get(broker)))
+            known |= {broker, *counted}
+            wanted = frozenset({broker})
         raise EngineUnavailable(_OTHER_BROKERS)
 
-    def _answer(self, query: EngineQuery, data_version: str, deadline: Deadline) -> EngineAnswer:
-        return judge(self._broker.ask(query.sql, deadline), query, data_version)
+    def _routed(
+        self, table: str, state: TableState, wanted: frozenset[str], deadline: Deadline
+    ) -> frozenset[str]:
+        """Return the brokers that have shown that they ask for the segments of this state."""
+        try:
+            return self._routes.learned(table, state, wanted, deadline)
+        except (DataChanged, IncompleteAnswer):
+            # The broker may be ahead of what was read of the controller a while ago; then the next question is not.
+            if self._controller.state(table).data_version != state.data_version:
+                raise DataChanged(_CHANGED) from None
+            raise
 
     def _counted(self, table: str, known: frozenset[str], deadline: Deadline) -> Mapping[str, Coverage]:
         """Return what a count covers on each of the known brokers, or on those that are met before one comes again."""
@@ -224,4 +246,4 @@ def _coverage(answer: EngineAnswer) -> Coverage:
 
 def _require_version(state: TableState, answer: EngineAnswer) -> None:
     if state.data_version != answer.data_version:
-        raise DataChanged("the table changed while the question ran")
+        raise DataChanged(_CHANGED)
