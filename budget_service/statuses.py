@@ -32,7 +32,7 @@ OVERLOADED_SECONDS = 1
 LONGEST_RETRY: Microseconds = 3600 * SECOND
 
 _PRECONDITIONS: Mapping[Reason, str] = {
-    Reason.RESERVATION_OVER: "the reservation is over: it was settled or released, or it lapsed",
+    Reason.RESERVATION_OVER: "the reservation is over: settled, released, lapsed, or what made it free was given back",
     Reason.UNIT_MISMATCH: "the ledger of this account, or the reservation, counts in another currency",
     # Why is for the operator's alarm: whoever asks learns nothing about the data from this message.
     Reason.RELEASE_MISMATCH: "the release cannot be charged",
