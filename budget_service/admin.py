@@ -14,6 +14,7 @@ from budget_service import audit, sealing, statuses
 from budget_service.answers import cost_message, duration, timestamp
 from budget_service.calls import Calls, Context
 from budget_service.ledger.outcomes import ClockResumed, CurrencyChanged, LimitsSet, Released
+from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import Unit
 from budget_service.limit_book import LimitBook
 from budget_service.messages import parse_account
@@ -91,9 +92,23 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)
+        await self._demand_an_end(request)
         answer = await self._store.apply(request)
         outcome = success(answer, LimitsSet, request)
         return pb.SetLimitsResponse(version=outcome.version, replayed=answer.replayed)
+
+    async def _demand_an_end(self, request: ChangedLimits) -> None:
+        """Refuse limits that would take the bound from accounts which are made at first use."""
+        stored = dict((await self._store.all_limits(request.account.root)).limits)
+        configuration = self._settings.current.configuration
+        # What is without end already, from an earlier version or configuration, stops no other change.
+        before = configuration.patterns_without_end(stored)
+        for level, limit in request.changes:
+            stored.pop(level, None)
+            stored |= {} if limit is None else {level: limit}
+        opened = [each for each in configuration.patterns_without_end(stored) if each not in before]
+        if opened:
+            raise statuses.RefusalError(statuses.accounts_without_end(opened[0]))
 
     async def _begin_currency(self, message: pb.BeginCurrencyRequest) -> pb.BeginCurrencyResponse:
         request = messages.parse_begin_currency(message)

@@ -17,7 +17,7 @@ from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
 from budget_service.ledger.requests import ChangeCurrency, Refund, ResumeClock, SetLimits
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
-from budget_service.ledger.values import ANY, Account, Cost, InvalidFieldError, Limit, Mode
+from budget_service.ledger.values import ANY, Account, Cost, InvalidFieldError, Limit, Mode, has_invisible
 from budget_service.ledger.verification import Difference
 from budget_service.ledger.windows import (
     MAX_SLIDING_DAYS,
@@ -126,6 +126,8 @@ def parse_refund(message: pb.RefundChargeRequest) -> Refund:
     """Return what is asked, its charge still to be found, or raise InvalidFieldError."""
     if not 1 <= len(message.reason) <= MAX_REASON_CHARACTERS:
         raise InvalidFieldError("reason", f"must have 1 to {MAX_REASON_CHARACTERS} characters")
+    if has_invisible(message.reason):
+        raise InvalidFieldError("reason", "must have no control character and no invisible one")
     account, release_id = parse_account(message.account), parse_id(message.release_id, "release_id")
     return unfounded(account, release_id, message.reason, parse_id(message.request_id, "request_id"))
 

@@ -27,15 +27,16 @@ class Pattern(Protocol):
         """The value of a Mode."""
 
 
-def unbounded(entries: Sequence[Pattern], limit_of: LimitOf) -> int | None:
-    """Return the index of the first entry that makes accounts without end; `limit_of` tells the limit of a level."""
-    for index, entry in enumerate(entries):
-        if ANY not in entry.path:
-            continue
-        first = entry.path.index(ANY)
-        if _is_refused_anything(entry.path, first, entries) and not _is_bounded(entry.path[:first], limit_of):
-            return index
-    return None
+def unbounded(entries: Sequence[Pattern], limit_of: LimitOf) -> list[int]:
+    """Return the indices of the entries that make accounts without end; `limit_of` tells the limit of a level."""
+    return [index for index, entry in enumerate(entries) if _is_without_end(entry.path, entries, limit_of)]
+
+
+def _is_without_end(path: list[str], entries: Sequence[Pattern], limit_of: LimitOf) -> bool:
+    if ANY not in path:
+        return False
+    first = path.index(ANY)
+    return _is_refused_anything(path, first, entries) and not _is_bounded(path[:first], limit_of)
 
 
 def _is_bounded(shared: list[str], limit_of: LimitOf) -> bool:

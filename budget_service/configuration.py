@@ -166,8 +166,8 @@ class Configuration(_Strict):
 
     @model_validator(mode="after")
     def _accounts_have_an_end(self) -> Configuration:
-        if self.create_at_first_use and (index := unbounded(self.accounts, self.limit_of)) is not None:
-            raise RuleError(Fault(f"accounts.{index}.path", BOUNDED))
+        if self.create_at_first_use and (found := unbounded(self.accounts, self.limit_of)):
+            raise RuleError(Fault(f"accounts.{found[0]}.path", BOUNDED))
         return self
 
     @property
@@ -179,6 +179,16 @@ class Configuration(_Strict):
     def expired(self) -> Expired:
         """What becomes of the budget of a reservation that lapsed."""
         return Expired(self.expired_reservations)
+
+    def patterns_without_end(self, stored: Mapping[Account, Limit]) -> list[str]:
+        """Return the paths whose accounts have no end with the limits `stored` in the ledger before those of this file.
+
+        Each new name then has a budget of its own, and nothing says what all of them may spend together.
+        """
+        if not self.create_at_first_use:
+            return []
+        found = unbounded(self.accounts, lambda level: stored.get(level) or self.limit_of(level))
+        return ["/".join(self.accounts[index].path) for index in found]
 
     def limits_of(self, account: Account, stored: Mapping[Account, Limit]) -> tuple[LevelLimit, ...]:
         """Return the levels of an account that have a limit, from the widest; the last one is the account itself.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 
 from google.protobuf.duration_pb2 import Duration
 from gris.budget.v1 import budget_pb2 as pb
@@ -23,7 +25,12 @@ MAX_TICKET_BYTES = 1024
 MAX_STATEMENT_BYTES = 4096
 
 _UNIT_ID = re.compile(r"[0-9a-f]{32}")
+_NUMBER = "[1-9][0-9]{0,59}"
+_PUBLICATION = re.compile(f"[0-9a-f]{{16,64}}:({_NUMBER}(?:/{_NUMBER})?):({_NUMBER}/{_NUMBER})")
+_LARGEST_RHO = 10**24
 _KEPT_ACCOUNTS = 10_000
+# Policies change seldom; at most a megabyte.
+_KEPT_STATEMENTS = 256
 
 
 def parse_reserve(
@@ -50,8 +57,6 @@ def parse_charge(
     """Return what is asked of an account with these limits, or raise InvalidFieldError."""
     if len(message.charge_ticket) > MAX_TICKET_BYTES:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
-    if len(message.policy_statement.encode()) > MAX_STATEMENT_BYTES:
-        raise InvalidFieldError("policy_statement", f"must have at most {MAX_STATEMENT_BYTES} bytes")
     return Charge(
         cost=parse_cost(message.cost, "cost"),
         unit_id=parse_unit_id(message.cost.unit_id, "cost.unit_id"),
@@ -60,7 +65,7 @@ def parse_charge(
         release_id=_optional_id(message.release_id, "release_id"),
         query_id=_optional_id(message.query_id, "query_id"),
         charge_ticket=message.charge_ticket,
-        policy_statement=message.policy_statement,
+        policy_statement=parse_statement(message.policy_statement, "policy_statement"),
         worst_case_above=worst_case_above,
         account=account,
         levels=limits.levels,
@@ -102,6 +107,36 @@ def parse_unit_id(unit_id: str, field: str) -> str:
     if not _UNIT_ID.fullmatch(unit_id):
         raise InvalidFieldError(field, "must be 32 lower-case hexadecimal characters")
     return unit_id
+
+
+def parse_statement(text: str, field: str) -> str:
+    """Return what a policy has published, which may be nothing, or raise InvalidFieldError.
+
+    Only its form is looked at: one statement that nobody can read takes the guarantee from all who share a level.
+    """
+    if len(text) > MAX_STATEMENT_BYTES:
+        raise InvalidFieldError(field, f"must have at most {MAX_STATEMENT_BYTES} bytes")
+    return _statement(text, field) if text else text
+
+
+@lru_cache(maxsize=_KEPT_STATEMENTS)
+def _statement(text: str, field: str) -> str:
+    items = text.split(",")
+    if not all(map(_is_publication, items)):
+        raise InvalidFieldError(
+            field, "must be id:rho:delta for each publication, in lowest terms, joined by commas"
+        )
+    if any(first >= second for first, second in pairwise(items)):
+        raise InvalidFieldError(field, "must name each publication once, in ascending order")
+    return text
+
+
+def _is_publication(text: str) -> bool:
+    said = _PUBLICATION.fullmatch(text)
+    if said is None:
+        return False
+    rho, delta = map(Fraction, said.groups())
+    return 0 < rho <= _LARGEST_RHO and 0 < delta < 1 and (str(rho), str(delta)) == said.groups()
 
 
 def parse_id(text: str, field: str) -> str:

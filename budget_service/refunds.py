@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from budget_service.ledger.requests import Refund
-from budget_service.ledger.state import EntryKind
+from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account
 from budget_service.stores.interface import Store
 
@@ -32,14 +32,21 @@ def unfounded(account: Account, release_id: str, reason: str, request_id: str) -
 async def founded(store: Store, request: Refund) -> Refund:
     """Return a refund with what the journal says of the last charge for its release; as it is if there is none.
 
-    The ledger decides whether that charge still counts and is paid for. Raises StoreError.
+    It also stays as it is if budget of a level of the charge was written off since: that stands for charges which were
+    lost, and what is given back beside it could be spent a second time. Otherwise the ledger decides whether the charge
+    still counts and is paid for. Raises StoreError.
     """
     before = ""
+    lost: list[JournalEntry] = []
     while True:
         page = await store.latest(request.account.root, before, PAGE)
         for _, entry in page:
+            if entry.kind is EntryKind.LOST:
+                lost.append(entry)
             is_charge = entry.kind in _CHARGES and entry.release_id == request.release_id
             if is_charge and entry.account == request.account:
+                if any(_covers(each, entry) for each in lost):
+                    return request
                 return replace(
                     request,
                     query_id=entry.query_id,
@@ -51,3 +58,10 @@ async def founded(store: Store, request: Refund) -> Refund:
         if len(page) < PAGE:
             return request
         before = page[-1][0]
+
+
+def _covers(lost: JournalEntry, charge: JournalEntry) -> bool:
+    """Tell whether a later write-off is of a level that a charge counts in."""
+    # In a calendar window that began later the charge counts no more; the days of a sliding one count together.
+    depth = lost.account.depth
+    return lost.account == charge.account.level(depth) and any(hold.depth == depth for hold in charge.holds)

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from gris.budget.v1 import budget_pb2 as pb
@@ -40,6 +43,9 @@ from budget_service.stores.interface import Store
 from budget_service.tickets import Release, TicketVerifier
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
+# Of those who ask for policy statements, whose journal may be long, so many are served at a time.
+MAX_READS = 2
+READ_WAIT_SECONDS = 5.0
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 Success = TypeVar("Success", Reserved, Charged, Released, LimitsSet, CurrencyChanged, ClockResumed)
@@ -55,6 +61,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         self._settings = settings
         self._limits = LimitBook(store, settings)
         self._calls = calls
+        self._reads = asyncio.Semaphore(MAX_READS)
         self._charged_forms = answers.ChargedForms()
 
     def forget_limits(self) -> None:
@@ -142,7 +149,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         self, message: pb.GetBudgetResponse, account: Account, found: Statement
     ) -> None:
         try:
-            said = await said_of(self._store, account, found.levels)
+            async with self._turn_to_read():
+                said = await said_of(self._store, account, found.levels)
         except TooManyStatementsError:
             raise statuses.RefusalError(statuses.too_many_statements(MAX_STATEMENTS)) from None
         except ArchivedStatementsError:
@@ -153,6 +161,18 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             level.policy_statements.extend(said[depth].statements)
             # The configuration speaks of charges to come, the journal of those that count.
             level.worst_case = counts_worst and depth < account.depth and said[depth].has_worst_cases
+
+    @asynccontextmanager
+    async def _turn_to_read(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(READ_WAIT_SECONDS):
+                await self._reads.acquire()
+        except TimeoutError:
+            raise statuses.RefusalError(statuses.overloaded()) from None
+        try:
+            yield
+        finally:
+            self._reads.release()
 
     async def _charged(self, charge: Charge) -> Answer:
         if (tickets := self._settings.current.tickets) is not None:

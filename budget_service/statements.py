@@ -8,8 +8,10 @@ were moved into an archive are not read: where some of them count in a window, t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
+from time import perf_counter
 
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.state import EntryKind, JournalEntry
@@ -18,7 +20,10 @@ from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import Store
 
-PAGE = 1000
+# A page is read in milliseconds, and others have their turn before the next one.
+PAGE = 500
+# After a page others have as long as it took, but not longer than this.
+LONGEST_PAUSE_SECONDS = 0.02
 # Of all levels together; with statements of the greatest length they are four megabytes.
 MAX_STATEMENTS = 1000
 
@@ -65,12 +70,17 @@ async def said_of(store: Store, account: Account, levels: tuple[LevelStatus, ...
 
 async def _read(store: Store, window: _Window, checkpoint: Checkpoint) -> int | None:
     """Take the entries into a window; return how many sealed ones there were if it was not left."""
-    sealed = 0
-    async for position, entry in _backwards(store, window.account.root):
-        if window.is_before(entry):
+    sealed, before, is_last = 0, "", False
+    while not is_last:
+        began = perf_counter()
+        page = await store.alike(window.account, before, checkpoint.position, PAGE)
+        for entry in page.entries:
+            window.add(entry)
+        if any(map(window.is_before, page.entries)):
             return None
-        window.add(entry)
-        sealed += _is_sealed(position, checkpoint)
+        sealed += page.sealed
+        before, is_last = page.before, not page.before
+        await asyncio.sleep(min(perf_counter() - began, LONGEST_PAUSE_SECONDS))
     return sealed
 
 
@@ -122,23 +132,3 @@ class _Window:
             depth: Said(tuple(sorted(found)), depth not in self._telling)
             for depth, found in self._found.items()
         }
-
-
-async def _backwards(store: Store, root: str) -> AsyncIterator[tuple[str, JournalEntry]]:
-    before = ""
-    while True:
-        page = await store.latest(root, before, PAGE)
-        for each in page:
-            yield each
-        if len(page) < PAGE:
-            return
-        before = page[-1][0]
-
-
-def _is_sealed(position: str, checkpoint: Checkpoint) -> bool:
-    """Tell whether an entry is sealed; positions are numbers, those of Redis two."""
-    return _numbers(position) <= _numbers(checkpoint.position or "0")
-
-
-def _numbers(position: str) -> tuple[int, ...]:
-    return tuple(map(int, position.split("-")))

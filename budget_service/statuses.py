@@ -6,7 +6,8 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
                                                           and BadRequest naming the field
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
-                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, NOT_PAID, TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED
+                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, NOT_PAID, TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED,
+                     ACCOUNTS_WITHOUT_END
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (repeat with the same id)
 """
@@ -32,7 +33,7 @@ OVERLOADED_SECONDS = 1
 LONGEST_RETRY: Microseconds = 3600 * SECOND
 
 _PRECONDITIONS: Mapping[Reason, str] = {
-    Reason.RESERVATION_OVER: "the reservation is over: it was settled or released, or it lapsed",
+    Reason.RESERVATION_OVER: "the reservation is over: settled, released, lapsed, or what made it free was given back",
     Reason.UNIT_MISMATCH: "the ledger of this account, or the reservation, counts in another currency",
     # Why is for the operator's alarm: whoever asks learns nothing about the data from this message.
     Reason.RELEASE_MISMATCH: "the release cannot be charged",
@@ -114,6 +115,15 @@ def statements_archived() -> Status:
     """Tell that charges which count are no longer in the ledger's journal."""
     message = "charges that count were archived, so that what was published under them is not known here"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("STATEMENTS_ARCHIVED"))
+
+
+def accounts_without_end(pattern: str) -> Status:
+    """Tell that a change would take the bound from accounts that are made at first use."""
+    message = (
+        f"the configuration makes accounts {pattern} at first use: a level above them needs a limit in mode enforce, "
+        "since every new name is a new budget"
+    )
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("ACCOUNTS_WITHOUT_END"))
 
 
 def ledger_differs() -> Status:

@@ -140,6 +140,9 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
         return Refused(Reason.RESERVATION_OVER)
     if (reason := _mismatch(snapshot, draft, request, reservation)) is not None:
         return Refused(reason)
+    # However old the payment is, it made the question free; only a refund takes it away.
+    if reservation.paid_release_id and snapshot.release_paid_in is None:
+        return Refused(Reason.RESERVATION_OVER)
     if reservation.paid_release_id or _release_is_paid(snapshot, draft):
         draft.end(reservation)
         return Charged(NOTHING, True, draft.statuses())

@@ -157,6 +157,11 @@ class LevelLimit(Struct, frozen=True, gc=False, cache_hash=True):
     limit: Limit
 
 
+def has_invisible(text: str) -> bool:
+    """Tell whether a text has a character that nobody sees, or that turns or ends the text around it."""
+    return any(unicodedata.category(each) in _INVISIBLE for each in text)
+
+
 def _check_segment(segment: str, field: str) -> None:
     try:
         size = len(segment.encode())
@@ -165,7 +170,7 @@ def _check_segment(segment: str, field: str) -> None:
     if not 1 <= size <= MAX_SEGMENT_BYTES:
         raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENT_BYTES} bytes")
     # What nobody sees makes two accounts look like one, and turns the text around it.
-    if "/" in segment or any(unicodedata.category(each) in _INVISIBLE for each in segment):
+    if "/" in segment or has_invisible(segment):
         raise InvalidFieldError(field, "must have no slash, no control character and no invisible one")
     if not unicodedata.is_normalized("NFC", segment):
         raise InvalidFieldError(field, "must be in Unicode normal form C")

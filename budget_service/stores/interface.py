@@ -61,6 +61,20 @@ class BalancePage:
     after: str
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Some of the newest entries of a root, those that say the same of an account's levels taken together.
+
+    Entries are alike that have one kind, spans and statement, are below the same of those levels and as deep, and count
+    alike above; `entries` has the oldest of them. `sealed` is how many single ones stand at or before a position that
+    was asked for; `before` leads to the next page, and is empty after the last one.
+    """
+
+    entries: tuple[JournalEntry, ...]
+    sealed: int
+    before: str
+
+
 class Store(Protocol):
     """Keeps a ledger and applies the rules to it, each request atomically and at the store's own time."""
 
@@ -96,6 +110,12 @@ class Store(Protocol):
         An empty position is the end; fewer than `most` means that there are no more. Raises StoreUnavailableError.
         """
 
+    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+        """Return the newest `most` entries of an account's root before a position, like ones together; see `latest`.
+
+        How many of them are sealed is counted up to and with the position `sealed`. Raises StoreUnavailableError.
+        """
+
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return about `most` balances of a root, all of one moment. Raises StoreUnavailableError."""
 
@@ -125,6 +145,21 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish what was begun and let go of the store."""
+
+
+def all_alike(page: list[tuple[str, JournalEntry]], sealed: str, most: int) -> Alike:
+    """Return a page of `latest` where a store takes nothing together."""
+    last = position_numbers(sealed or "0")
+    return Alike(
+        entries=tuple(entry for _, entry in page),
+        sealed=sum(position_numbers(position) <= last for position, _ in page),
+        before=page[-1][0] if len(page) == most else "",
+    )
+
+
+def position_numbers(position: str) -> tuple[int, ...]:
+    """Return what positions are in order by: a number, or the two of Redis."""
+    return tuple(map(int, position.split("-")))
 
 
 def system_clock() -> Microseconds:

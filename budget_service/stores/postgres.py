@@ -31,12 +31,14 @@ from budget_service.stores.gathering import Gathering
 from budget_service.stores.interface import (
     NOT_BEGUN,
     UNTOLD,
+    Alike,
     BalancePage,
     Clock,
     Committed,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
+    all_alike,
     count,
     system_clock,
     uncounted,
@@ -189,6 +191,10 @@ class PostgresStore:
         """Return the newest entries of a root; see `Store`."""
         found = await self._reading(audit.LATEST, root, int(before) if before else audit.LAST, most)
         return [(str(number), audit.read_entry(entry)) for number, entry in found]
+
+    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+        """Return the newest entries of a root one by one; see `Store`."""
+        return all_alike(await self.latest(account.root, before, most), sealed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""

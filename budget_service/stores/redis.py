@@ -31,12 +31,14 @@ from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import redis_text as text
 from budget_service.stores.interface import (
+    Alike,
     BalancePage,
     Clock,
     Committed,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
+    all_alike,
     system_clock,
     uncounted,
 )
@@ -205,6 +207,10 @@ class RedisStore:
         bounds = (text.journal_key(root), first, last)
         found = await self._reading(self._line.ask(command, *bounds, "COUNT", str(most)))
         return [(position, text.parse_entry(fields)) for position, fields in found]
+
+    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+        """Return the newest entries of a root one by one; see `Store`."""
+        return all_alike(await self.latest(account.root, before, most), sealed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""

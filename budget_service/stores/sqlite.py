@@ -33,6 +33,7 @@ from budget_service.stores.gathering import Gathering
 from budget_service.stores.interface import (
     NOT_BEGUN,
     UNTOLD,
+    Alike,
     BalancePage,
     Clock,
     Committed,
@@ -149,6 +150,10 @@ class SqliteStore:
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root; see `Store`."""
         return await self._reading(lambda: audit.load_latest(self._connection, root, before, most))
+
+    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+        """Return the newest entries of a root, like ones together; see `Store`."""
+        return await self._reading(lambda: audit.load_alike(self._connection, account, before, sealed, most))
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""

@@ -7,16 +7,27 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from budget_service.ledger.state import JournalEntry, Reservation
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.codec import decode_currency, encode_currency
-from budget_service.stores.interface import BalancePage
+from budget_service.stores.interface import Alike, BalancePage
 
 OF_ROOT = "substr(account, 1, instr(account || '/', '/') - 1) = ?"
 # What comes right after the slash.
 AFTER_SLASH = "0"
+
+# How many of four levels an account is below, or is itself: each is told with its last slash.
+SHARED_LEVELS = " + ".join(["(substr(account || '/', 1, length(?)) = ?)"] * MAX_SEGMENTS)
+# Of what differs within a group only the time is looked at, and there the oldest matters.
+ALIKE = (
+    "SELECT count(*), sum(entry <= ?), min(entry), kind, account, information, calls, unit_id, request_id, "  # noqa: S608
+    "release_id, query_id, min(time), holds, policy_statement, shared_information, shared_calls, reason "
+    f"FROM (SELECT * FROM journal WHERE {OF_ROOT} AND entry < ? ORDER BY entry DESC LIMIT ?) "
+    f"GROUP BY {SHARED_LEVELS}, length(account) - length(replace(account, '/', '')), kind, holds, "
+    "policy_statement, shared_information IS NULL, shared_information = information AND shared_calls = calls"
+)
 
 
 def load_roots(connection: sqlite3.Connection) -> list[str]:
@@ -41,6 +52,25 @@ def load_latest(
     query = f"SELECT * FROM journal WHERE {OF_ROOT} AND entry < ? ORDER BY entry DESC LIMIT ?"  # noqa: S608
     found = connection.execute(query, (root, int(before) if before else 2**63 - 1, most))
     return [(str(number), rows.read_entry(*fields)) for number, *fields in found]
+
+
+def load_alike(
+    connection: sqlite3.Connection, account: Account, before: str, sealed: str, most: int
+) -> Alike:
+    """Return the newest entries of an account's root before a position, like ones together.
+
+    SQLite finds them many times faster than each entry can be read, and whoever else needs the ledger waits meanwhile.
+    """
+    first = int(before) if before else 2**63 - 1
+    levels = [account.level(min(depth, account.depth)).text + "/" for depth in range(1, MAX_SEGMENTS + 1)]
+    told = (int(sealed or 0), account.root, first, most, *(each for each in levels for _ in range(2)))
+    found = connection.execute(ALIKE, told).fetchall()
+    count = sum(each[0] for each in found)
+    return Alike(
+        entries=tuple(rows.read_entry(*fields) for _, _, _, *fields in found),
+        sealed=sum(each[1] for each in found),
+        before=str(min(each[2] for each in found)) if count == most else "",
+    )
 
 
 def load_balances(connection: sqlite3.Connection, root: str, after: str, most: int) -> BalancePage:

@@ -109,6 +109,19 @@ QUESTIONS = st.builds(
     st.one_of(SETTLE, ASK),
     st.lists(ASK, max_size=3),
 )
+# A question that is paid for is asked again, and its payment given back before the free answer is shown.
+REFUNDS = st.builds(
+    lambda who, name, cost, more: _one_question(
+        who,
+        name,
+        cost,
+        [(Act.DEDUCT, 0, 15), (Act.RESERVE, 0, 15), (Act.REFUND, 0, 0), (Act.SETTLE, 0, 15), *more],
+    ),
+    st.integers(0, 2),
+    st.integers(1, 2),
+    COSTS,
+    st.lists(st.one_of(ASK, SETTLE), max_size=3),
+)
 # Another currency is planned while something is open, and its moment comes: at midnight, or with the month.
 SUCCESSIONS = st.builds(
     lambda who, before, hold, days, after: [
@@ -125,7 +138,7 @@ SUCCESSIONS = st.builds(
     st.sampled_from([0, 0, 1, 17]),
     st.lists(STEPS, min_size=2, max_size=5),
 )
-PARTS = st.lists(st.one_of(QUESTIONS, STEPS.map(lambda step: [step])), min_size=2, max_size=10)
+PARTS = st.lists(st.one_of(QUESTIONS, REFUNDS, STEPS.map(lambda step: [step])), min_size=2, max_size=10)
 # One month at most ends in a history, so that every answer is still remembered at its end.
 HISTORIES = st.builds(
     lambda before, succession, after: [step for part in (*before, succession, *after) for step in part],

@@ -33,7 +33,7 @@ from budget_service.ledger.state import (
 from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.interface import BalancePage, Clock
+from budget_service.stores.interface import Alike, BalancePage, Clock, all_alike
 
 
 @dataclass
@@ -95,6 +95,10 @@ class MemoryStore:
         """Turn the journal round."""
         found = [(position, each) for position, each in await self.journal(root, "", "", len(self.entries))]
         return [each for each in reversed(found) if not before or int(each[0]) < int(before)][:most]
+
+    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+        """Take nothing together."""
+        return all_alike(await self.latest(account.root, before, most), sealed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return all of them."""

@@ -181,7 +181,7 @@ class Model:
         self.held[request.reservation_id] = Held(request, windows, cost, recorded, self.now + request.ttl)
         return ("reserved", cost, bool(recorded))
 
-    def _charge(self, request: Charge, hold: Held | None) -> Told:
+    def _charge(self, request: Charge, hold: Held | None) -> Told:  # noqa: PLR0911 - one for each refusal
         query_id = hold.request.query_id if hold else request.query_id
         known = {self._paid(request, "query", query_id), hold.paid_release_id if hold else ""} - {""}
         free = bool(hold and hold.paid_release_id) or bool(self._paid(request, "release", request.release_id))
@@ -189,6 +189,8 @@ class Model:
             return ("UNIT_MISMATCH",)
         if known - {request.release_id}:
             return ("RELEASE_MISMATCH",)
+        if hold and hold.paid_release_id and not self._was_paid(request):
+            return ("RESERVATION_OVER",)
         if not free and hold and not request.cost.within(hold.cost):
             return ("COST_ABOVE_RESERVATION",)
         if not free and not hold and not self._fits(request.levels, request.cost):
@@ -218,6 +220,9 @@ class Model:
         start, release_id = self.paid.get((request.account, leaf.level, kind, id_), (-1, ""))
         first = max(self.currency[1], self.begun.get(leaf.level, 0))
         return release_id if start >= max(first, leaf.limit.window.around(self.now).counts_from) else ""
+
+    def _was_paid(self, request: Charge) -> bool:
+        return (request.account, request.levels[-1].level, "release", request.release_id) in self.paid
 
     def _fits(self, levels: tuple[LevelLimit, ...], cost: Cost) -> bool:
         enforced = [each for each in levels if each.limit.mode is Mode.ENFORCE]

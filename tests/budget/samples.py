@@ -18,6 +18,36 @@ ANALYST = Account(("acme", "ann"))
 COLLEAGUE = Account(("acme", "bob"))
 
 
+def statement(*numbers: int) -> str:
+    """Return what a policy says that has published so many domains, told apart by these numbers."""
+    return ",".join(f"{number:016x}:1/10:1/1000000000" for number in sorted(numbers))
+
+
+ONE = statement(1)
+UNREADABLE_STATEMENTS = (
+    "hello",
+    "ä" * 2048 + "x",
+    statement(*range(200)),
+    f"{ONE},{ONE}",
+    f"{statement(2)},{ONE}",
+    f"{ONE},",
+    f"{ONE}\n",
+    f" {ONE}",
+    "0" * 15 + ":1/10:1/9",
+    "0" * 65 + ":1/10:1/9",
+    "A" * 16 + ":1/10:1/9",
+    "a" * 16 + ":1/10:1",
+    "a" * 16 + ":01/10:1/9",
+    "a" * 16 + ":0:1/9",
+    "a" * 16 + ":1/0:1/9",
+    "a" * 16 + ":2/10:1/9",
+    "a" * 16 + ":1/10:2/18",
+    "a" * 16 + ":1/10:9/8",
+    "a" * 16 + f":{10**24 + 1}:1/9",
+    "a" * 16 + ":1/10:\u0661/9",
+)
+
+
 @dataclass
 class SteppedClock:
     """A clock that stands still until it is told otherwise."""

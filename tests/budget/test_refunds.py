@@ -17,8 +17,10 @@ from budget_service import sealing
 from budget_service.audit import Verification, verify
 from budget_service.hosting import administering
 from budget_service.ledger.outcomes import Charged, Reason, Refused, Released, Reserved
+from budget_service.ledger.requests import WriteOff
 from budget_service.ledger.state import EntryKind
-from budget_service.ledger.values import Account, Cost, LevelLimit
+from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
+from budget_service.ledger.windows import Period
 from budget_service.pulse import Pulse
 from budget_service.refunds import founded, unfounded
 from budget_service.stores.interface import Store
@@ -27,6 +29,7 @@ from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import (
     ANALYST,
     COLLEAGUE,
+    COMPANY,
     UNIT,
     SteppedClock,
     charge,
@@ -102,6 +105,40 @@ async def test_a_refunded_release_is_charged_again(any_store: Store) -> None:
     await assert_sound(any_store)
 
 
+async def test_a_free_reservation_is_over_once_its_release_is_refunded(any_store: Store) -> None:
+    """It holds nothing, so nothing can be shown under it, until the release is paid for again."""
+    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel", query_id="q"))
+    held = (await any_store.apply(reserve("free", Cost(4, 1), on=ON, query_id="q"))).outcome
+    assert isinstance(held, Reserved)
+    assert held.already_paid
+    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+    settling = charge("late", Cost(3, 1), on=ON, settles="free", release_id="rel")
+    assert Refused(Reason.RESERVATION_OVER) == (await any_store.apply(settling)).outcome
+    assert [Cost(0, 0)] * 2 == await spent(any_store)
+    await any_store.apply(charge("again", Cost(3, 1), on=ON, release_id="rel", query_id="q"))
+    paid = (await any_store.apply(replace(settling, request_id="later"))).outcome
+    assert isinstance(paid, Charged)
+    assert (NOTHING, True) == (paid.charged, paid.already_paid)
+    assert [Cost(3, 1)] * 2 == await spent(any_store)
+    await assert_sound(any_store)
+
+
+async def test_a_free_reservation_stays_free_when_its_window_ends(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """What was paid for stays paid for in the window that admitted the question; only a refund ends that."""
+    on = levels(ANALYST, own=limit(10, 5, period=Period.DAY))
+    clock.step(seconds=12 * 3600 - 30)
+    await any_store.apply(charge("c", Cost(3, 1), on=on, release_id="rel", query_id="q"))
+    await any_store.apply(reserve("free", Cost(4, 1), on=on, query_id="q"))
+    clock.step(seconds=40)
+    paid = (
+        await any_store.apply(charge("late", Cost(3, 1), on=on, settles="free", release_id="rel"))
+    ).outcome
+    assert isinstance(paid, Charged)
+    assert paid.already_paid
+
+
 @pytest.mark.parametrize("held", [Cost(6, 2), None])
 async def test_a_level_above_gets_back_what_it_counted(any_store: Store, held: Cost | None) -> None:
     """The worst case where it counted that, whatever the configuration says by now."""
@@ -148,6 +185,33 @@ async def test_a_stale_look_at_the_journal_gives_back_no_more_than_was_charged(a
     await assert_sound(any_store)
 
 
+@pytest.mark.parametrize("lost_at", [ANALYST, COMPANY])
+async def test_what_was_charged_before_a_write_off_is_not_given_back(
+    any_store: Store, clock: SteppedClock, lost_at: Account
+) -> None:
+    """The rest was written off for charges that were lost: budget that returns could be spent a second time."""
+    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    clock.step(days=1)
+    level = next(each for each in ON if each.level == lost_at)
+    await any_store.apply(WriteOff(account=lost_at, levels=(level,), request_id="w"))
+    before = await spent(any_store)
+    assert NOT_PAID == await refunded(any_store, "back")
+    assert before == await spent(any_store)
+    # Not those of another account, nor what is charged later.
+    clock.step(days=31)
+    await any_store.apply(charge("d", Cost(2, 1), on=ON, release_id="new"))
+    assert Released(Cost(2, 1), UNIT) == await refunded(any_store, "later", "new")
+    await assert_sound(any_store)
+
+
+async def test_a_refund_that_was_answered_before_a_write_off_is_repeated(any_store: Store) -> None:
+    """A repeat gives nothing back, and says what was said."""
+    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+    await any_store.apply(WriteOff(account=ANALYST, levels=ON[1:], request_id="w"))
+    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+
+
 @asynccontextmanager
 async def admin_on(store: Store) -> AsyncIterator[Any]:
     """Serve the administrator."""
@@ -168,17 +232,19 @@ async def test_the_administrator_refunds_and_lists_it(any_store: Store) -> None:
     """With its reason; a fault names its field, and what is not paid for is refused by its reason."""
     await any_store.apply(charge("c", Cost(3, 1), release_id="rel", query_id="q"))
     async with admin_on(any_store) as admin:
-        first = await admin.RefundCharge(asking())
+        first = await admin.RefundCharge(asking(reason="wrong: 1/3 of the rows, größer"))
         assert (cost(3, 1), False) == (first.refunded, first.replayed)
-        assert (await admin.RefundCharge(asking())).replayed
+        assert (await admin.RefundCharge(asking(reason="wrong: 1/3 of the rows, größer"))).replayed
         error = await failure(admin.RefundCharge(asking(request_id="again")))
         assert (grpc.StatusCode.FAILED_PRECONDITION, "NOT_PAID") == (error.code, error.info.reason)
-        for field, wrong in (("reason", ""), ("reason", "x" * 257), ("release_id", ""), ("request_id", "")):
+        unreadable = [("reason", f"rows{each}gone") for each in "\n\x1b\u202e\u200b\u2028"]
+        missing = [("reason", ""), ("reason", "x" * 257), ("release_id", ""), ("request_id", "")]
+        for field, wrong in (*missing, *unreadable):
             error = await failure(admin.RefundCharge(asking(**{field: wrong})))
             assert (grpc.StatusCode.INVALID_ARGUMENT, (field,)) == (error.code, error.fields)
         listed = (await admin.ListCharges(pb.ListChargesRequest(account={"path": ["acme"]}))).charges
     assert [pb.CHARGE_KIND_DIRECT, pb.CHARGE_KIND_REFUNDED] == [each.kind for each in listed]
-    assert "wrong" == listed[1].reason
+    assert "wrong: 1/3 of the rows, größer" == listed[1].reason
 
 
 async def test_a_refund_that_was_slipped_into_the_journal_is_found(clock: SteppedClock) -> None:

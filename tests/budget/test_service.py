@@ -27,7 +27,7 @@ from tests.budget.client import (
     reserving,
 )
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import OTHER_UNIT, SteppedClock
+from tests.budget.samples import OTHER_UNIT, UNREADABLE_STATEMENTS, SteppedClock
 from tests.budget.served import CONFIGURATION, SETTINGS, Stub, served
 
 
@@ -254,7 +254,7 @@ async def test_an_unknown_account_is_not_found_by_any_rpc(stub: Stub) -> None:
         (reserving(ttl_seconds=600.001), "ttl"),
         (reserving(ttl_seconds=-5), "ttl"),
         (charging(path=()), "account.path"),
-        (charging(policy_statement="ä" * 2048 + "x"), "policy_statement"),
+        *((charging(policy_statement=each), "policy_statement") for each in UNREADABLE_STATEMENTS),
         (charging(cost(0, -1)), "cost.calls"),
         (charging(cost(unit_id="g" * 32)), "cost.unit_id"),
         (charging(request_id=""), "request_id"),

@@ -22,10 +22,11 @@ from tests.budget.client import (
     reserving,
 )
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import UNIT, SteppedClock
+from tests.budget.samples import UNIT, SteppedClock, statement
 from tests.budget.served import CONFIGURATION, Stub
 
 TICKETS = TicketVerifier(bytes(32))
+PUBLISHED = statement(1)
 STRICT = LiveSettings(Settings(CONFIGURATION, TICKETS))
 
 
@@ -108,14 +109,14 @@ async def test_a_charge_without_its_ticket_is_denied_and_costs_nothing(strict_st
 
 async def test_a_ticket_covers_what_the_policy_had_published(strict_stub: Stub) -> None:
     """An application can neither leave it out, nor add one, nor say another one."""
-    stated = TICKETS.ticket(Release("rel", "q", Cost(2, 1), UNIT, "published"))
-    for made, said in ((stated, ""), (stated, "other"), (ticket("q", 2, 1), "published")):
+    stated = TICKETS.ticket(Release("rel", "q", Cost(2, 1), UNIT, PUBLISHED))
+    for made, said in ((stated, ""), (stated, statement(2)), (ticket("q", 2, 1), PUBLISHED)):
         asked = charging(
             cost(2, 1), release_id="rel", query_id="q", charge_ticket=made, policy_statement=said
         )
         assert (await failure(strict_stub.UpdateBudget(asked))).info.reason == "TICKET_NOT_AUTHENTIC"
     asked = charging(
-        cost(2, 1), release_id="rel", query_id="q", charge_ticket=stated, policy_statement="published"
+        cost(2, 1), release_id="rel", query_id="q", charge_ticket=stated, policy_statement=PUBLISHED
     )
     assert cost(2, 1) == (await strict_stub.UpdateBudget(asked)).charged
 

@@ -16,11 +16,13 @@ from budget_service.hosting import serving
 from budget_service.ledger.outcomes import Reason, Refused
 from budget_service.ledger.requests import ChangeCurrency
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Cost, Hold, LevelLimit
+from budget_service.ledger.values import Cost, Hold, InvalidFieldError, LevelLimit
 from budget_service.ledger.verification import Rebuilt, entry_parts
 from budget_service.ledger.windows import Period
+from budget_service.messages import parse_statement
 from budget_service.statements import ArchivedStatementsError, Said, TooManyStatementsError, said_of
 from budget_service.stores.interface import Store
+from dp_service.queries.publications import publications_in
 from tests.budget.client import account, charging, connected, cost, failure, reserving
 from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import (
@@ -29,11 +31,13 @@ from tests.budget.samples import (
     COMPANY,
     OTHER_UNIT,
     UNIT,
+    UNREADABLE_STATEMENTS,
     SteppedClock,
     charge,
     levels,
     limit,
     reserve,
+    statement,
 )
 from tests.budget.served import SETTINGS, Stub
 
@@ -56,22 +60,37 @@ async def told(store: Store, on: tuple[LevelLimit, ...] = BOTH) -> list[list[str
 
 async def test_each_level_tells_what_was_published_under_its_charges(any_store: Store) -> None:
     """Once, sorted, and only where it is asked for; those of colleagues on the levels above."""
+    a, b, c = statement(1), statement(2, 3), statement(4)
     async with stub_on(any_store) as stub:
         held = await stub.ReserveBudget(reserving(cost(2, 1)))
-        settled = charging(cost(1, 1), reservation_id=held.reservation_id, policy_statement="b\0ä")
+        settled = charging(cost(1, 1), reservation_id=held.reservation_id, policy_statement=statement(2, 3))
         first = await stub.UpdateBudget(settled)
-        for said, path in (("a", ("acme", "ann")), ("a", ("acme", "ann")), ("c", ("acme", "bob"))):
+        for said, path in ((a, ("acme", "ann")), (a, ("acme", "ann")), (c, ("acme", "bob"))):
             await stub.UpdateBudget(charging(cost(1, 0), path, policy_statement=said))
         await stub.UpdateBudget(charging(cost(1, 0)))
         found = await stub.GetBudget(pb.GetBudgetRequest(account=account(), with_policy_statements=True))
-        assert [["a", "b\0ä", "c"], ["a", "b\0ä"]] == [list(each.policy_statements) for each in found.levels]
+        assert [[a, b, c], [a, b]] == [list(each.policy_statements) for each in found.levels]
         plain = await stub.GetBudget(pb.GetBudgetRequest(account=account()))
         assert [[], []] == [list(each.policy_statements) for each in plain.levels]
         again = await stub.UpdateBudget(settled)
         assert (again.replayed, list(again.levels)) == (True, list(first.levels))
-        settled.policy_statement = "another"
+        settled.policy_statement = statement(9)
         error = await failure(stub.UpdateBudget(settled))
         assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("request_id",))
+
+
+@pytest.mark.parametrize(
+    "text", ["", statement(1), statement(5, 6, 7), "a" * 64 + ":7:3/8", *UNREADABLE_STATEMENTS]
+)
+def test_the_ledger_takes_the_statements_that_dp_service_reads(text: str) -> None:
+    """And no others: one that cannot be read takes the guarantee from all who share a level."""
+    try:
+        publications_in(text)
+    except (ValueError, ZeroDivisionError):
+        with pytest.raises(InvalidFieldError, match=r"^policy_statement "):
+            parse_statement(text, "policy_statement")
+    else:
+        assert text == parse_statement(text, "policy_statement")
 
 
 async def test_what_left_the_window_is_told_no_more(any_store: Store, clock: SteppedClock) -> None:

@@ -43,6 +43,9 @@ local function settle()
   if contradicts(reservation.paid_release_id) or contradicts(recorded_release(query_id)) then
     return finish({'refused', 'RELEASE_MISMATCH'})
   end
+  if reservation.paid_release_id ~= '' and not was_paid(request.release_id) then
+    return finish({'refused', 'RESERVATION_OVER'})
+  end
   if reservation.paid_release_id ~= '' or is_paid(request.release_id) then
     end_reservation(request.reservation_id, reservation)
     return already_paid()

@@ -454,6 +454,11 @@ local function is_paid(release_id)
   return paid_in('release', release_id) ~= nil
 end
 
+-- In any span, however old: only a refund takes that away.
+local function was_paid(release_id)
+  return redis.call('EXISTS', payment_key('release', release_id)) == 1
+end
+
 -- The only place that writes.
 
 local function milliseconds(keep_until)

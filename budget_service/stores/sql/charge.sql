@@ -85,6 +85,10 @@ BEGIN
     draft.outcome := gris_rules.refused(reason);
     RETURN draft;
   END IF;
+  IF reservation.paid_release_id <> '' AND NOT gris_rules.was_paid(draft) THEN
+    draft.outcome := gris_rules.refused('RESERVATION_OVER');
+    RETURN draft;
+  END IF;
   IF reservation.paid_release_id <> '' OR gris_rules.is_paid(draft) THEN
     PERFORM gris_rules.end_reservation(reservation);
     draft.outcome := gris_rules.already_paid(draft);

@@ -259,6 +259,15 @@ BEGIN
   );
 END $$;
 
+-- In any span, however old: only a refund takes that away.
+CREATE FUNCTION gris_rules.was_paid(draft gris_rules.draft) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM gris.payments
+    WHERE payer = (draft.asked).payer AND kind = 'release' AND id = (draft.asked).release_id
+  );
+END $$;
+
 -- What is written for every decision, whatever it is.
 
 CREATE FUNCTION gris_rules.write_payment(draft gris_rules.draft) RETURNS void LANGUAGE plpgsql AS $$

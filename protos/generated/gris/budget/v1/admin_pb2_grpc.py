@@ -103,7 +103,9 @@ class BudgetAdminServiceServicer(object):
 
     def SetLimits(self, request, context):
         """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
-        process; a limit below what is spent refuses further charges and changes nothing else.
+        process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
+        reason ACCOUNTS_WITHOUT_END: accounts that the configuration makes at first use would have no enforced limit above
+        them any more.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

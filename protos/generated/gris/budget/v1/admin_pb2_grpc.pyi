@@ -32,7 +32,9 @@ class BudgetAdminServiceStub:
         gris.budget.v1.admin_pb2.SetLimitsResponse,
     ]
     """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
-    process; a limit below what is spent refuses further charges and changes nothing else.
+    process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
+    reason ACCOUNTS_WITHOUT_END: accounts that the configuration makes at first use would have no enforced limit above
+    them any more.
     """
 
     ListCharges: grpc.UnaryUnaryMultiCallable[
@@ -114,7 +116,9 @@ class BudgetAdminServiceAsyncStub:
         gris.budget.v1.admin_pb2.SetLimitsResponse,
     ]
     """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
-    process; a limit below what is spent refuses further charges and changes nothing else.
+    process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
+    reason ACCOUNTS_WITHOUT_END: accounts that the configuration makes at first use would have no enforced limit above
+    them any more.
     """
 
     ListCharges: grpc.aio.UnaryUnaryMultiCallable[
@@ -198,7 +202,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris.budget.v1.admin_pb2.SetLimitsResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.SetLimitsResponse]]:
         """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
-        process; a limit below what is spent refuses further charges and changes nothing else.
+        process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
+        reason ACCOUNTS_WITHOUT_END: accounts that the configuration makes at first use would have no enforced limit above
+        them any more.
         """
 
     @abc.abstractmethod

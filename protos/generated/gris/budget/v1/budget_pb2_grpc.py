@@ -34,7 +34,7 @@ class BudgetServiceStub(object):
     change carries a request_id made by the client: a repeat with the same content returns the first answer with
     replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
     reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before),
+    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before, or what made it free was given back),
     UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
     release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
     moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
@@ -82,7 +82,7 @@ class BudgetServiceServicer(object):
     change carries a request_id made by the client: a repeat with the same content returns the first answer with
     replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
     reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before),
+    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before, or what made it free was given back),
     UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
     release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
     moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
@@ -168,7 +168,7 @@ class BudgetService(object):
     change carries a request_id made by the client: a repeat with the same content returns the first answer with
     replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
     reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before),
+    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before, or what made it free was given back),
     UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
     release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
     moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.

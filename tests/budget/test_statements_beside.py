@@ -1,0 +1,128 @@
+"""Policy statements are read beside other calls, which do not wait for a long journal."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from gris.budget.v1 import budget_pb2 as pb
+
+from budget_service import server, statements
+from budget_service.ledger.state import JournalEntry
+from budget_service.ledger.values import Account, Cost
+from budget_service.statements import said_of
+from budget_service.stores import sqlite_rows
+from budget_service.stores.interface import Store
+from budget_service.stores.sqlite import SqliteStore
+from tests.budget.client import account, failure
+from tests.budget.conftest import closing
+from tests.budget.memory_store import MemoryStore
+from tests.budget.samples import ANALYST, SteppedClock, charge, levels, limit, reserve, statement
+from tests.budget.test_statements import stub_on
+
+BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
+ASKED = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
+
+
+async def test_others_read_between_the_pages(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page lets whoever waits have its turn."""
+    monkeypatch.setattr(statements, "PAGE", 2)
+    for number in range(20):
+        stated = charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=statement(number))
+        await any_store.apply(stated)
+    found = await any_store.read(ANALYST, BOTH)
+    telling = asyncio.create_task(said_of(any_store, ANALYST, found.levels))
+    reads = 0
+    while not telling.done():
+        await any_store.read(ANALYST, BOTH)
+        await asyncio.sleep(0)
+        reads += 1
+    assert 20 == len((await telling)[2].statements)
+    assert reads >= 10
+
+
+async def test_entries_that_say_the_same_are_taken_together(
+    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite finds them; what is told is what a page of single entries tells."""
+    decoded: list[JournalEntry] = []
+    read_entry = sqlite_rows.read_entry
+
+    def counted(*fields: Any) -> JournalEntry:
+        decoded.append(read_entry(*fields))
+        return decoded[-1]
+
+    monkeypatch.setattr(sqlite_rows, "read_entry", counted)
+    async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
+        # Its name begins like that of the analyst, who is another one.
+        other = Account(("acme", "ann2"))
+        on = levels(other, own=limit(100, 50), above=limit(1000, 500))
+        for number in (1, 7):
+            stated = charge(f"o{number}", account=other, on=on, policy_statement=statement(number))
+            await store.apply(stated)
+        clock.step(seconds=1)
+        for number in range(60):
+            said = statement(number % 3)
+            who = ANALYST if number % 2 else Account(("acme", f"bob{number}"))
+            on = levels(who, own=limit(100, 50), above=limit(1000, 500))
+            stated = charge(f"n{number}", Cost(1, 0), account=who, on=on, policy_statement=said)
+            await store.apply(stated)
+        found = await store.read(ANALYST, BOTH)
+        told = await said_of(store, ANALYST, found.levels)
+        assert len(decoded) < 10
+        assert tuple(statement(number) for number in range(3)) == told[2].statements
+        assert (*told[2].statements, statement(7)) == told[1].statements
+        assert told[1].has_worst_cases
+        # One that tells how it ended is not lost among others like it.
+        await store.apply(reserve("r", Cost(2, 1), on=BOTH))
+        await store.apply(charge("s", Cost(1, 1), on=BOTH, settles="r", policy_statement=statement(1)))
+        assert not (await said_of(store, ANALYST, found.levels))[1].has_worst_cases
+
+
+class Slow(MemoryStore):
+    """Its journal is read when the test says so; it counts how many read at a time."""
+
+    def __init__(self, clock: SteppedClock) -> None:
+        super().__init__(clock)
+        self.go_on = asyncio.Event()
+        self.reading = 0
+        self.most = 0
+
+    async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
+        """Wait."""
+        self.reading += 1
+        self.most = max(self.most, self.reading)
+        try:
+            await self.go_on.wait()
+        finally:
+            self.reading -= 1
+        return await super().latest(root, before, most)
+
+
+async def test_few_read_at_a_time_and_the_others_do_not_wait_for_ever(
+    clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond MAX_READS they wait, and are told after a while that nothing was begun; plain calls go on."""
+    monkeypatch.setattr(server, "READ_WAIT_SECONDS", 0.2)
+    store = Slow(clock)
+    async with stub_on(store) as stub:
+        calls = [asyncio.ensure_future(stub.GetBudget(ASKED)) for _ in range(server.MAX_READS)]
+        await _until(store, server.MAX_READS)
+        error = await failure(stub.GetBudget(ASKED))
+        assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
+        assert (await stub.GetBudget(pb.GetBudgetRequest(account=account()))).levels
+        store.go_on.set()
+        assert all(each.levels for each in await asyncio.gather(*calls))
+        assert (await stub.GetBudget(ASKED)).levels
+    assert server.MAX_READS == store.most
+
+
+async def _until(store: Slow, reading: int) -> None:
+    for _ in range(500):
+        if store.reading == reading:
+            return
+        await asyncio.sleep(0.01)
+    raise TimeoutError
