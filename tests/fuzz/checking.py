@@ -77,8 +77,7 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     """Run the text as it is, and what would be rendered: an engine that knows nothing of us counts the same.
 
     LIMIT is left away, for it says how much is shown, and so are values outside of a column's domain. Only of one
-    table:
-    `user`, the member of others, is a function to DuckDB.
+    table: `user`, the member of others, is a function to DuckDB.
     """
     if query.table != "engagement":
         return
