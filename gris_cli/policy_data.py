@@ -5,7 +5,7 @@ They are true counts, of the owner's data and for the owner alone. No service im
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import duckdb
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType, Value
 from dp_service.queries.tables import Column, Nulls, Table
 from pinot_connector.engines.base import ColumnType as EngineType
-from pinot_connector.engines.duckdb import ACCEPTED_TYPES, DuckDBEngine
+from pinot_connector.engines.duckdb import ACCEPTED_TYPES, DuckDBEngine, is_member_type
 from pinot_connector.engines.parquet import count_unreadable, quoted
 from pinot_connector.errors import EngineError
 
@@ -56,17 +56,19 @@ def examined(table: Table, path: Path) -> DataReport:
     """
     try:
         with closing(DuckDBEngine({table.name: path})) as engine, engine.reading(table.name) as connection:
+            _require_columns(engine.types(connection, table.name), table)
             return _report(connection, table, path)
+    except DataError:
+        raise
     except EngineError as error:
-        raise DataError(str(error)) from None
-    except duckdb.Error:
-        # What DuckDB says may quote the data.
+        failure = DataError(str(error))
+    except Exception:
+        # What DuckDB says may quote the data, and where Python cannot decode it, so does Python's error.
         failure = DataError("expected data that can be read to their end")
     raise failure
 
 
 def _report(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> DataReport:
-    _require_columns(connection, table)
     unseen, texts = count_unreadable(connection, path) if path.suffix == ".parquet" else (0, {})
     found = [LeftOut(column, "a text that is not UTF-8", rows, EVERY) for column, rows in texts.items()]
     found.extend(_counted(connection, table))
@@ -74,15 +76,15 @@ def _report(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> 
     return DataReport(table.name, seen + unseen, unseen, tuple(each for each in found if each.rows))
 
 
-def _require_columns(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
-    described = connection.execute(f"DESCRIBE {quoted(table.name)}").fetchall()
-    types = {row[0].casefold(): row[1] for row in described}
+def _require_columns(types: Mapping[str, str], table: Table) -> None:
     for name in (table.member, *(column.name for column in table.columns)):
         if name.casefold() not in types:
             raise DataError(f"expected a column {name} in the data of {table.name}")
     for column in table.columns:
         if types[column.name.casefold()] not in ACCEPTED_TYPES[EngineType(column.type)]:
             raise DataError(f"expected the column {column.name} to be of the policy's type, {column.type}")
+    if table.member_column() is None and not is_member_type(types[table.member.casefold()]):
+        raise DataError(f"expected the column {table.member} to be of a type that members can have")
 
 
 def _counted(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[LeftOut]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +15,9 @@ import duckdb
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery
 from pinot_connector.engines.files import VersionedFile
 from pinot_connector.engines.parquet import (
+    BREAKABLE,
     ROW_NUMBER,
+    breakable_columns,
     columns_of,
     list_unreadable,
     literal,
@@ -35,13 +38,12 @@ ACCEPTED_TYPES = {
     ColumnType.BOOL: frozenset(("BOOLEAN",)),
     ColumnType.DATE: frozenset(("DATE",)),
 }
-# How the names of types begin that a member column may have if the policy says nothing of it. Any value of these can be
-# read; of others, such as TIMESTAMP and TIME, DuckDB refuses what is out of their range, and the query with it.
-_MEMBER_TYPES = (
-    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
-    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
-    *("DECIMAL", "FLOAT", "DOUBLE", "BOOLEAN", "DATE"),
-    *("VARCHAR", "JSON", "ENUM", "UUID", "BLOB"),
+# The types that a member column may have if the policy says nothing of it. Any value of these can be read; of others,
+# such as TIMESTAMP, TIME and JSON, DuckDB refuses what is out of their range or malformed, and the query with it.
+_MEMBER_TYPE = re.compile(
+    r"(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|UTINYINT|USMALLINT|UINTEGER|UBIGINT|UHUGEINT"
+    r"|FLOAT|DOUBLE|BOOLEAN|DATE|VARCHAR|UUID|BLOB|DECIMAL\(\d+,\d+\)|ENUM\(.*\))",
+    re.DOTALL,
 )
 _DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
 
@@ -76,7 +78,7 @@ class DuckDBEngine:
     ) -> None:
         self._files = {table: VersionedFile(Path(path).resolve()) for table, path in tables.items()}
         self._timeout_seconds = timeout_seconds
-        self._shared = _Shared(_in_memory())
+        self._shared = _Shared(_translated(_in_memory, _unreadable_file))
         self._parquet = {
             table: _ParquetTable(table, file, self._shared)
             for table, file in self._files.items()
@@ -121,6 +123,18 @@ class DuckDBEngine:
         with self._connection(table, self.data_version(table)) as connection:
             yield connection
 
+    def types(self, connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+        """Returns the type of each column, in DuckDB's words or as `BREAKABLE`; names are casefolded.
+
+        Args:
+            connection: one that `reading` gave.
+            table: the table that it stands for.
+
+        Raises:
+            EngineRefused: DuckDB cannot tell.
+        """
+        return _translated(partial(self._types, connection, table), _refused)
+
     def close(self) -> None:
         """Frees the in-memory database as soon as the queries that still run have ended."""
         self._shared.close()
@@ -132,11 +146,22 @@ class DuckDBEngine:
             raise EngineRefused("the engine has no such table") from None
 
     def _rows(self, query: EngineQuery, data_version: str) -> list[tuple[Any, ...]]:
-        with self._connection(query.table, data_version) as connection, self._deadline(connection) as late:
-            rows = _fetch(connection, query, late)
+        late = threading.Event()
+        return _translated(partial(self._fetched, query, data_version, late), partial(_meant, late=late))
+
+    def _fetched(self, query: EngineQuery, data_version: str, late: threading.Event) -> list[tuple[Any, ...]]:
+        with self._connection(query.table, data_version) as connection, self._deadline(connection, late):
+            rows = _fetch(connection, query, self._types(connection, query.table))
             if query.table not in self._parquet:
                 _require_no_collation(connection, query)
             return rows
+
+    def _types(self, connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+        held = connection.execute(f"DESCRIBE {quoted(table)}").fetchall()
+        types = {row[0].casefold(): row[1] for row in held}
+        if table in self._parquet:
+            types |= dict.fromkeys(breakable_columns(connection, self._file(table).path), BREAKABLE)
+        return types
 
     @contextmanager
     def _connection(self, table: str, data_version: str) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -148,9 +173,7 @@ class DuckDBEngine:
             yield connection
 
     @contextmanager
-    def _deadline(self, connection: duckdb.DuckDBPyConnection) -> Iterator[threading.Event]:
-        late = threading.Event()
-
+    def _deadline(self, connection: duckdb.DuckDBPyConnection, late: threading.Event) -> Iterator[None]:
         def interrupt() -> None:
             late.set()
             connection.interrupt()
@@ -158,7 +181,7 @@ class DuckDBEngine:
         timer = threading.Timer(self._timeout_seconds, interrupt)
         timer.start()
         try:
-            yield late
+            yield
         finally:
             timer.cancel()
             timer.join()
@@ -219,7 +242,7 @@ class _ParquetTable:
         with self._shared.cursor() as connection:
             unreadable = self._list(connection, data_version)
             view = f"CREATE TEMP VIEW {self._name} AS {readable(self._file.path, unreadable)}"
-            _execute_all(connection, view, error=_refused())
+            _execute_all(connection, view, meant=_refused)
             yield connection
 
     def _list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
@@ -231,15 +254,15 @@ class _ParquetTable:
 
     def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
         if self._listed is not None:
-            connection.execute(f"DROP TABLE {self._listed[1]}")
+            _execute_all(connection, f"DROP TABLE {self._listed[1]}", meant=_refused)
             self._listed = None
         self._lists += 1
         table = quoted(f"{self._lists} of {self._name}")
         before = self._file.stamp()
         _require_version(self._file, data_version)
-        _translated(partial(list_unreadable, connection, self._file.path, table), _refused())
+        _translated(partial(list_unreadable, connection, self._file.path, table), _refused)
         if self._file.stamp() != before:
-            connection.execute(f"DROP TABLE {table}")
+            _execute_all(connection, f"DROP TABLE {table}", meant=_refused)
             raise DataChanged("the data changed while the question was answered")
         return table
 
@@ -251,11 +274,11 @@ def _in_memory() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _refused() -> EngineRefused:
+def _refused(_: Exception) -> GrisError:
     return EngineRefused("the engine refused the query")
 
 
-def _unreadable_file() -> EngineUnavailable:
+def _unreadable_file(_: Exception) -> GrisError:
     return EngineUnavailable("the data file cannot be read")
 
 
@@ -267,18 +290,18 @@ def _require_readable_parquet(connection: duckdb.DuckDBPyConnection, path: Path)
     if path.suffix != ".parquet":
         kind = path.suffix or "without a suffix"
         raise EngineRefused(f"a data file must be Parquet (.parquet) or DuckDB (.duckdb, .db), not {kind}")
-    if not reads_any_text(connection):
+    if not _translated(partial(reads_any_text, connection), _unreadable_file):
         raise EngineRefused(
             "Parquet files need DuckDB 2.0 or later, which reads past a text that is not UTF-8"
         )
-    columns = _translated(partial(columns_of, connection, path), _unreadable_file())
+    columns = _translated(partial(columns_of, connection, path), _unreadable_file)
     if ROW_NUMBER in map(str.casefold, columns):
         raise EngineRefused(f"a Parquet file must have no column {ROW_NUMBER}: DuckDB numbers its rows so")
 
 
 @contextmanager
 def _attached(table: str, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with closing(_in_memory()) as connection:
+    with closing(_translated(_in_memory, _unreadable_file)) as connection:
         _attach(connection, table, path)
         yield connection
 
@@ -288,21 +311,31 @@ def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> No
         connection,
         f"ATTACH {literal(str(path))} AS source (READ_ONLY)",
         f"CREATE VIEW {quoted(table)} AS SELECT * FROM source.{quoted(table)}",  # noqa: S608
-        error=_unreadable_file(),
+        meant=_unreadable_file,
     )
 
 
-def _execute_all(connection: duckdb.DuckDBPyConnection, *statements: str, error: GrisError) -> None:
+def _execute_all(
+    connection: duckdb.DuckDBPyConnection, *statements: str, meant: Callable[[Exception], GrisError]
+) -> None:
     for statement in statements:
-        _translated(partial(connection.execute, statement), error)
+        _translated(partial(connection.execute, statement), meant)
 
 
-def _translated(work: Callable[[], _Given], error: GrisError) -> _Given:
-    """Returns what the work gives; raises an error of ours instead of DuckDB's."""
-    with suppress(duckdb.Error):
+def _translated(work: Callable[[], _Given], meant: Callable[[Exception], GrisError]) -> _Given:
+    """Returns what the work gives; raises an error of ours in the place of any other.
+
+    Not only DuckDB's own: Python cannot decode what DuckDB says of a row that is not UTF-8, and that error holds it.
+    """
+    try:
         return work()
-    # Raised here and not where it was caught: DuckDB's own error would hang on it as its context.
-    raise error
+    except GrisError:
+        raise
+    except Exception as error:
+        ours = meant(error)
+    # Raised here and not where it was caught: the other error can hold the query and values of the data, and it would
+    # hang on ours as its context.
+    raise ours
 
 
 def _require_version(file: VersionedFile, data_version: str) -> None:
@@ -310,10 +343,15 @@ def _require_version(file: VersionedFile, data_version: str) -> None:
         raise DataChanged("the data changed while the question was answered")
 
 
+def is_member_type(type_: str) -> bool:
+    """Tells whether a member column of which the policy says nothing may be of this type."""
+    return _MEMBER_TYPE.fullmatch(type_) is not None
+
+
 def _require_members(query: EngineQuery, types: Mapping[str, str]) -> None:
     """Refuse a member column of a type that one row can break, such as a moment too far away for DuckDB."""
     for column in query.reads:
-        if column.type is None and not types[column.name.casefold()].startswith(_MEMBER_TYPES):
+        if column.type is None and not is_member_type(types[column.name.casefold()]):
             raise EngineRefused(
                 f"the column {column.name} of the table is not of a type that members can have"
             )
@@ -337,28 +375,19 @@ def _is_collated(connection: duckdb.DuckDBPyConnection, table: str, column: str)
 
 
 def _fetch(
-    connection: duckdb.DuckDBPyConnection, query: EngineQuery, late: threading.Event
+    connection: duckdb.DuckDBPyConnection, query: EngineQuery, types: Mapping[str, str]
 ) -> list[tuple[Any, ...]]:
-    try:
-        held = connection.execute(f"DESCRIBE {quoted(query.table)}").fetchall()
-        require_readable(query, [(row[0], row[1]) for row in held], ACCEPTED_TYPES)
-        _require_members(query, {row[0].casefold(): row[1] for row in held})
-        connection.execute(query.sql)
-        described = [(column[0], str(column[1])) for column in connection.description or ()]
-        require_columns(query, described, ACCEPTED_TYPES)
-        return connection.fetchmany(query.row_limit + 1)
-    except GrisError:
-        raise
-    except Exception as error:
-        meant = _meant(error, late)
-    # Raised here and not where it was caught: DuckDB's own text, or that of any other error, can hold the query and
-    # values of the data, and it would hang on ours as its context.
-    raise meant
+    require_readable(query, types.items(), ACCEPTED_TYPES)
+    _require_members(query, types)
+    connection.execute(query.sql)
+    described = [(column[0], str(column[1])) for column in connection.description or ()]
+    require_columns(query, described, ACCEPTED_TYPES)
+    return connection.fetchmany(query.row_limit + 1)
 
 
 def _meant(error: Exception, late: threading.Event) -> GrisError:
     if late.is_set():
         return EngineUnavailable("the engine took too long")
     if isinstance(error, duckdb.Error):
-        return _refused()
+        return _refused(error)
     return IncompleteAnswer("the engine's answer cannot be read")

@@ -6,7 +6,8 @@ UTF-8, and the rows that needed one are listed by number, once for each version 
 exactly these, whichever columns it names.
 
 All files are read in the same way, those without such a row too: the time that a question takes must not tell that
-somebody has one. Names and quotes are the caller's own; no value of the file is ever part of a statement.
+somebody has one. Names and quotes are the caller's own; no value of the file is ever part of a statement. A column of
+the file may have any name, so each name in a statement says whose it is.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ import duckdb
 ROW_NUMBER = "file_row_number"
 """What DuckDB calls the number of a row. A file in which a column is called so cannot be read like this."""
 
-# What a column is called whose values are texts in the file, and so may not be UTF-8.
-_TEXT_TYPES = frozenset(("VARCHAR", "JSON"))
+BREAKABLE = "a type that one row can break"
+"""What `breakable_columns` are said to hold: no type of DuckDB's."""
+
+# JSON is none of them: DuckDB fails at one that is not well-formed, so only questions that name it may read it.
+_TEXT_TYPE = "VARCHAR"
 # No row has these numbers. With them a list is never empty and spans all rows, so that DuckDB goes about every file in
 # one way.
 _NO_ROWS = "-1, 9223372036854775807"
-_STRETCH = f"{ROW_NUMBER} // 16384"
+_STRETCH = f"rows.{ROW_NUMBER} // 16384"
 _READINGS = {"longer": "replace", "shorter": "ignore"}
 
 
@@ -57,9 +61,27 @@ def columns_of(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, s
     return {row[0]: row[1] for row in described}
 
 
+def breakable_columns(connection: duckdb.DuckDBPyConnection, path: Path) -> frozenset[str]:
+    """Returns, casefolded, the names of DECIMAL columns whose values may have more bytes than DuckDB reads.
+
+    DuckDB fails at a value that does not fit. How a file stores them is in its schema; no row is looked at. A column
+    that only shares its name with such a part of another one is taken for one too.
+
+    Raises:
+        duckdb.Error: the file cannot be read as Parquet.
+    """
+    found = connection.execute(
+        "SELECT name FROM parquet_schema("  # noqa: S608
+        f"{literal(escape(str(path)))}) WHERE starts_with(duckdb_type, 'DECIMAL') AND (type = 'BYTE_ARRAY' OR "
+        "(type = 'FIXED_LEN_BYTE_ARRAY' AND type_length::INTEGER > "
+        "CASE WHEN precision <= 4 THEN 2 WHEN precision <= 9 THEN 4 WHEN precision <= 18 THEN 8 ELSE 16 END))"
+    ).fetchall()
+    return frozenset(name.casefold() for (name,) in found)
+
+
 def text_columns(columns: dict[str, str]) -> list[str]:
     """Returns the names of the columns that hold texts."""
-    return [name for name, type_ in columns.items() if type_ in _TEXT_TYPES]
+    return [name for name, type_ in columns.items() if type_ == _TEXT_TYPE]
 
 
 def list_unreadable(connection: duckdb.DuckDBPyConnection, path: Path, table: str) -> None:
@@ -68,11 +90,12 @@ def list_unreadable(connection: duckdb.DuckDBPyConnection, path: Path, table: st
     Raises:
         duckdb.Error: the file cannot be read to its end.
     """
-    connection.execute(f"CREATE TABLE {table} AS SELECT unnest([{_NO_ROWS}]) AS number")
-    texts = text_columns(columns_of(connection, path))
-    if texts and _find_odd(connection, path, texts):
-        connection.execute(f"INSERT INTO {table} SELECT number FROM odd_rows")  # noqa: S608
-        connection.execute("DROP TABLE odd_rows")
+    # On a cursor of its own: no temporary table of this is in the way of what the connection calls its tables.
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE {table} AS SELECT unnest([{_NO_ROWS}]) AS number")
+        texts = text_columns(columns_of(cursor, path))
+        if texts and _find_odd(cursor, path, texts):
+            cursor.execute(f"INSERT INTO {table} SELECT odd_rows.number FROM odd_rows")  # noqa: S608
 
 
 def count_unreadable(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[int, dict[str, int]]:
@@ -83,12 +106,13 @@ def count_unreadable(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple
     Raises:
         duckdb.Error: the file cannot be read to its end.
     """
-    texts = text_columns(columns_of(connection, path))
-    if not texts or not _find_odd(connection, path, texts):
-        return 0, dict.fromkeys(texts, 0)
-    each = ", ".join(f"count(*) FILTER (WHERE is_odd{i})" for i in range(len(texts)))
-    counts = connection.execute(f"SELECT count(*), {each} FROM odd_rows").fetchone() or ()  # noqa: S608
-    return counts[0], dict(zip(texts, counts[1:], strict=True))
+    with connection.cursor() as cursor:
+        texts = text_columns(columns_of(cursor, path))
+        if not texts or not _find_odd(cursor, path, texts):
+            return 0, dict.fromkeys(texts, 0)
+        each = ", ".join(f"count(*) FILTER (WHERE odd_rows.is_odd{i})" for i in range(len(texts)))
+        counts = cursor.execute(f"SELECT count(*), {each} FROM odd_rows").fetchone() or ()  # noqa: S608
+        return counts[0], dict(zip(texts, counts[1:], strict=True))
 
 
 def _find_odd(connection: duckdb.DuckDBPyConnection, path: Path, texts: list[str]) -> bool:
@@ -100,15 +124,15 @@ def _find_odd(connection: duckdb.DuckDBPyConnection, path: Path, texts: list[str
     of its own: inside one, DuckDB takes the two for the same and does one of them.
     """
     # Not `strlen`: that one DuckDB answers from the file, by the length before anything is replaced or left out.
-    lengths = [f"coalesce(octet_length(encode({quoted(name)}::VARCHAR)), 0)" for name in texts]
+    lengths = [f"coalesce(octet_length(encode(rows.{quoted(name)}::VARCHAR)), 0)" for name in texts]
     for table, validation in _READINGS.items():
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT {_STRETCH} AS stretch, "  # noqa: S608
-            f"sum({' + '.join(lengths)}) AS length FROM {_rows(path, validation)} GROUP BY 1"
+            f"sum({' + '.join(lengths)}) AS length FROM {_rows(path, validation)} AS rows GROUP BY 1"
         )
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE odd_stretches AS SELECT stretch FROM longer JOIN shorter USING (stretch) "
-        "WHERE longer.length <> shorter.length"
+        "CREATE OR REPLACE TEMP TABLE odd_stretches AS SELECT longer.stretch FROM longer "
+        "JOIN shorter ON longer.stretch = shorter.stretch WHERE longer.length <> shorter.length"
     )
     if not connection.execute("SELECT 1 FROM odd_stretches LIMIT 1").fetchall():
         return False
@@ -121,14 +145,14 @@ def _compare_rows(connection: duckdb.DuckDBPyConnection, path: Path, lengths: li
     named = ", ".join(f"{length} AS length{i}" for i, length in enumerate(lengths))
     for table, validation in _READINGS.items():
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT {ROW_NUMBER} AS number, {named} "  # noqa: S608
-            f"FROM {_rows(path, validation)} SEMI JOIN odd_stretches ON stretch = {_STRETCH}"
+            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT rows.{ROW_NUMBER} AS number, {named} "  # noqa: S608
+            f"FROM {_rows(path, validation)} AS rows SEMI JOIN odd_stretches ON odd_stretches.stretch = {_STRETCH}"
         )
     odd = [f"longer.length{i} <> shorter.length{i}" for i in range(len(lengths))]
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE odd_rows AS SELECT number, "  # noqa: S608
+        "CREATE OR REPLACE TEMP TABLE odd_rows AS SELECT longer.number, "  # noqa: S608
         f"{', '.join(f'{each} AS is_odd{i}' for i, each in enumerate(odd))} "
-        f"FROM longer JOIN shorter USING (number) WHERE {' OR '.join(odd)}"
+        f"FROM longer JOIN shorter ON longer.number = shorter.number WHERE {' OR '.join(odd)}"
     )
     for table in _READINGS:
         connection.execute(f"DROP TABLE {table}")

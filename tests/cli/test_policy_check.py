@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from gris_cli.__main__ import main
@@ -223,6 +224,20 @@ def test_data_of_another_shape_than_the_policys_are_refused(
         main(["policy", "check", str(written), "--data", f"visits={written.parent / 'visits.parquet'}"]) == 2
     )
     assert "expected a column app in the data of visits" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("type_", ["JSON", "TIMESTAMP"])
+def test_a_member_of_a_type_that_one_row_can_break_is_told(
+    written: Path, capsys: pytest.CaptureFixture[str], type_: str
+) -> None:
+    """Before any row is read, as a question would be refused."""
+    written.write_text(POLICY.replace("      m: {type: string}\n", ""))
+    path = written.parent / "visits.parquet"
+    row = f"SELECT NULL::{type_} AS m, 'p' AS page, 'a' AS app, DATE '2024-01-01' AS day"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({row}) TO '{path}' (FORMAT parquet)")
+    assert main(["policy", "check", str(written), "--data", f"visits={path}"]) == 2
+    assert "expected the column m to be of a type that members can have" in capsys.readouterr().err
 
 
 def test_what_was_published_is_told_with_its_price(

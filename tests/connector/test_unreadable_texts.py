@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -17,9 +20,10 @@ from pinot_connector import PrivateClient, PrivateResult
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, Element, EngineQuery, ExpectedColumn, ReadColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import EngineRefused
+from pinot_connector.engines.parquet import ROW_NUMBER, count_unreadable, list_unreadable, readable
+from pinot_connector.errors import EngineRefused, GrisError
 
-from .texts import NOT_UTF8, as_texts, write_rows, write_texts
+from .texts import NOT_UTF8, as_texts, state_type, write_rows, write_texts
 from .world import copy, new_account
 
 POLICY = """
@@ -211,3 +215,156 @@ def test_a_member_of_a_type_that_one_row_can_break_is_refused_whatever_the_rows(
     ):
         engine.run(query, engine.data_version("visits"))
     engine.close()
+
+
+class _Heard:
+    """A connection that keeps what is said on it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+        self.statements: list[str] = []
+
+    def cursor(self) -> Any:
+        return nullcontext(self)
+
+    def execute(self, statement: str) -> Any:
+        self.statements.append(statement)
+        return self.connection.execute(statement)
+
+
+def _words_of_the_statements(path: Path) -> list[str]:
+    """Returns every word that the engine says about a file with a text that is not UTF-8, its own names among them."""
+    write_texts(path, {"page": [b"a", NOT_UTF8]})
+    with duckdb.connect() as connection:
+        heard: Any = _Heard(connection)
+        list_unreadable(heard, path, "unreadable")
+    said = " ".join([*heard.statements, readable(path, "unreadable")])
+    words = {word.casefold() for word in re.findall(r"[A-Za-z_]\w*", said)} - {ROW_NUMBER, "page"}
+    assert {"stretch", "number", "rows", "length0", "is_odd0", "odd_stretches", "unreadable"} <= words
+    return sorted(words)
+
+
+@pytest.mark.parametrize("as_spelled", [str.lower, str.upper])
+@pytest.mark.parametrize("kind", ["text", "number", "struct"])
+def test_columns_called_like_the_engines_own_names_change_nothing(
+    tmp_path: Path, kind: str, as_spelled: Any
+) -> None:
+    """Each word of the engine's own statements as a column: the row is left out as if there were no such columns."""
+    words = _words_of_the_statements(tmp_path / "plain.parquet")
+    values: Any = {
+        "text": as_texts([b"1", b"22", b"3"]),
+        "number": pa.array([7, 8, 9]),
+        "struct": pa.array([dict.fromkeys([*words, "page", ROW_NUMBER], 0)] * 3),
+    }[kind]
+    for name, page in ("without", [b"a", b"b", b"c"]), ("with", [b"a", NOT_UTF8, b"c"]):
+        table = pa.table({"page": as_texts(page)} | {as_spelled(word): values for word in words})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    for name, expected in ("without", ["a", "b", "c"]), ("with", ["a", "c"]):
+        engine = DuckDBEngine({"visits": tmp_path / f"{name}.parquet"})
+        assert expected == _pages(engine)
+        engine.close()
+
+
+@pytest.mark.parametrize(("page", "unseen"), [(b"b", 0), (NOT_UTF8, 1)])
+@pytest.mark.parametrize("table", ["longer", "shorter", "odd_rows", "odd_stretches", "unreadable", "rows"])
+def test_a_table_called_like_the_engines_own_is_asked_and_counted(
+    tmp_path: Path, table: str, page: bytes, unseen: int
+) -> None:
+    """Neither what the engine makes is in the way of the table, nor the table in the way of the owner's count."""
+    path = tmp_path / "t.parquet"
+    write_texts(path, {"page": [b"a", page]})
+    engine = DuckDBEngine({table: path})
+    with engine.reading(table) as connection:
+        assert connection.execute(f"SELECT count(*) FROM {table}").fetchall() == [(2 - unseen,)]  # noqa: S608
+        assert count_unreadable(connection, path) == (unseen, {"page": unseen})
+    engine.close()
+
+
+# What the footer says of a column of bytes, and the bytes of one row that DuckDB then fails at.
+JSON = bytes([0x25, 38])
+BREAKABLE = {
+    "not JSON": (JSON, b"not json"),
+    "JSON that is not UTF-8": (JSON, b'"\xff secret"'),
+    "a DECIMAL of too many bytes": (bytes([0x25, 10, 0x15, 4, 0x15, 60]), b"\x01secret" * 9),
+}
+
+
+def _write_breakable(path: Path, said: bytes, last: bytes) -> None:
+    first = b"1"
+    table = pa.table(
+        {"page": as_texts([b"a"] * 3), "extra": pa.array([first, first, last], pa.binary())},
+    )
+    pq.write_table(table, path, store_schema=False, write_statistics=False)
+    state_type(path, "extra", said)
+
+
+@pytest.mark.parametrize("case", BREAKABLE)
+def test_a_column_that_one_row_can_break_is_not_read_unless_it_is_named(tmp_path: Path, case: str) -> None:
+    """Not even to look for texts that are no UTF-8: no question that names other columns depends on it."""
+    said, odd = BREAKABLE[case]
+    path = tmp_path / "visits.parquet"
+    for last in (b"1", odd):
+        _write_breakable(path, said, last)
+        engine = DuckDBEngine({"visits": path})
+        assert _pages(engine) == ["a"]
+        with engine.reading("visits") as connection:
+            assert count_unreadable(connection, path) == (0, {"page": 0})
+            assert connection.execute("SELECT count(*) FROM visits").fetchall() == [(3,)]
+        engine.close()
+
+
+@pytest.mark.parametrize("type_", [None, ColumnType.STRING])
+@pytest.mark.parametrize("case", BREAKABLE)
+def test_a_question_that_names_a_column_that_one_row_can_break_is_refused_whatever_the_rows(
+    tmp_path: Path, case: str, type_: ColumnType | None
+) -> None:
+    """As the member or as a text: the file's schema decides, and the refusal carries nothing of DuckDB's."""
+    said, odd = BREAKABLE[case]
+    path = tmp_path / "visits.parquet"
+    sql = "SELECT page, COUNT(DISTINCT extra) AS gris_count FROM visits GROUP BY page"
+    page = ExpectedColumn("page", ColumnType.STRING)
+    query = EngineQuery("visits", sql, (page,), row_limit=9, reads=(ReadColumn("extra", type_, None),))
+    for last in (b"1", odd):
+        _write_breakable(path, said, last)
+        engine = DuckDBEngine({"visits": path})
+        with pytest.raises(EngineRefused, match="the column extra of the table") as refused:
+            engine.run(query, engine.data_version("visits"))
+        assert (refused.value.__context__, refused.value.__cause__) == (None, None)
+        engine.close()
+
+
+@pytest.mark.parametrize("type_", ["VARCHAR[]", "JSON[]", "STRUCT(a VARCHAR)", "JSON", "DECIMAL(4,2)[2]"])
+def test_a_list_or_struct_or_json_is_no_member(tmp_path: Path, type_: str) -> None:
+    """A list of a type that members can have is none itself."""
+    path = tmp_path / "visits.parquet"
+    copy(f"SELECT 'a' AS page, NULL::{type_} AS m", path)
+    sql = "SELECT page, COUNT(DISTINCT m) AS gris_count FROM visits GROUP BY page"
+    page = ExpectedColumn("page", ColumnType.STRING)
+    query = EngineQuery("visits", sql, (page,), row_limit=9, reads=(ReadColumn("m", None, None),))
+    engine = DuckDBEngine({"visits": path})
+    with pytest.raises(EngineRefused, match="not of a type that members can have"):
+        engine.run(query, engine.data_version("visits"))
+    engine.close()
+
+
+@pytest.mark.parametrize("stage", ["opening", "listing", "answering"])
+def test_an_error_that_is_none_of_duckdbs_own_is_ours_and_carries_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """Python fails to decode what DuckDB says of a row that is not UTF-8, and the row hangs on that error."""
+    path, broken = tmp_path / "visits.parquet", tmp_path / "broken.parquet"
+    write_texts(path, {"page": [b"a"]})
+    _write_breakable(broken, *BREAKABLE["JSON that is not UTF-8"])
+
+    def read_json(*_: object) -> None:
+        with duckdb.connect() as connection:
+            connection.execute(f"SELECT extra FROM '{broken}'").fetchall()  # noqa: S608
+
+    with pytest.raises(UnicodeDecodeError):
+        read_json()
+    place = {"opening": "columns_of", "listing": "list_unreadable", "answering": "require_readable"}[stage]
+    engine = None if stage == "opening" else DuckDBEngine({"visits": path})
+    monkeypatch.setattr(f"pinot_connector.engines.duckdb.{place}", read_json)
+    with pytest.raises(GrisError) as raised:
+        _pages(engine or DuckDBEngine({"visits": path}))
+    assert (raised.value.__context__, raised.value.__cause__) == (None, None)

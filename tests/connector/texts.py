@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,24 @@ def as_texts(values: Sequence[bytes | None]) -> Any:
     array = pa.array(values, pa.binary())
     missing, offsets, content = array.buffers()
     return pa.StringArray.from_buffers(len(array), offsets, content, missing, array.null_count)
+
+
+def state_type(path: Path, column: str, said: bytes) -> None:
+    """Makes the footer say more of a column of bytes that may be missing; no writer here says it of odd bytes.
+
+    Args:
+        path: a Parquet file that was written without Arrow's schema.
+        column: its name.
+        said: the fields of its SchemaElement from `converted_type` on, in Thrift's compact protocol.
+    """
+    content = path.read_bytes()
+    (length,) = struct.unpack("<I", content[-8:-4])
+    rows, footer = content[: -8 - length], content[-8 - length : -8]
+    # Type BYTE_ARRAY, repetition OPTIONAL, the name, and the end of the struct.
+    element = bytes([0x15, 0x0C, 0x25, 0x02, 0x18, len(column)]) + column.encode()
+    assert footer.count(element + b"\0") == 1
+    footer = footer.replace(element + b"\0", element + said + b"\0")
+    path.write_bytes(rows + footer + struct.pack("<I", len(footer)) + b"PAR1")
 
 
 def _bytes(value: str | bytes) -> bytes:
