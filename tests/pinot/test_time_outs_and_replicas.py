@@ -25,7 +25,8 @@ def test_a_tables_own_time_out_decides_nothing(pinot_cluster: PinotCluster, engi
     upload(pinot_cluster, "hurried", "hurried_a", ROWS)
     query = count_members("hurried", ("country", ColumnType.STRING))
     wait_until(lambda: [5] == _counts_in_the_end(engine, "hurried"))
-    assert plain_answer(pinot_cluster, query.sql)["exceptions"]
+    # A quick server may keep within a millisecond, now and then.
+    wait_until(lambda: bool(plain_answer(pinot_cluster, query.sql)["exceptions"]))
     assert [5] == confirmed(engine, query).counts
 
 
