@@ -112,7 +112,7 @@ def test_what_a_controller_tells_of_one_server_at_a_time_is_added_up(
 ) -> None:
     """Each answer names another part of the segments, and all of them are loaded."""
     pinot.replies |= on_two_servers({"s": "1", "r": "1"}, {"s": "1"}, {"s": "1"}, {"r": "1"})
-    opened().data_version("t")
+    assert opened().data_version("t").startswith("pinot:")
 
 
 @pytest.mark.usefixtures("impatient")
