@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from gris.budget.v1 import budget_pb2
-from gris.common.v1 import cost_pb2
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.common.v1 import cost_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import Timeouts
 from pinot_connector.budget_calls import BudgetCalls

@@ -44,11 +44,11 @@ from budget_service.stores.interface import (
 from budget_service.stores.opening import confirm_restored, demand_readable, open_store
 from budget_service.tickets import TicketKeyError
 from budget_service.workers import stop_with_supervisor, supervise
-from serving import logs
-from serving.followed import SecurityError
-from serving.options import OperatingError, add_operating_options, address_option, operating_of
-from serving.security import Security, SecurityOptions, add_security_options
-from serving.watching import Watched, watched, watched_workers
+from gris_serving import logs
+from gris_serving.options import OperatingError, add_operating_options, address_option, operating_of
+from gris_serving.reloading_files import SecurityError
+from gris_serving.security import Security, SecurityOptions, add_security_options
+from gris_serving.telemetry import Telemetry, start_telemetry, start_worker_telemetry
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -81,9 +81,9 @@ def main(arguments: list[str] | None = None) -> int:
         if options.confirm_restored:
             return asyncio.run(_confirm_restored(options, store, settings.current.configuration))
         if options.workers > 1:
-            with watched_workers(options.operating) as (environment, addresses):
+            with start_worker_telemetry(options.operating) as (environment, addresses):
                 return asyncio.run(_supervise(options, store, environment, addresses))
-        with watched("budget_service", options.operating) as seen:
+        with start_telemetry("budget_service", options.operating) as seen:
             asyncio.run(_run(options, settings, security, store, seen))
     except (
         ConfigurationError,
@@ -126,13 +126,13 @@ async def _confirm_restored(options: argparse.Namespace, address: str, configura
 
 
 async def _run(
-    options: argparse.Namespace, settings: LiveSettings, security: Security, address: str, seen: Watched
+    options: argparse.Namespace, settings: LiveSettings, security: Security, address: str, seen: Telemetry
 ) -> None:
     stop = _stop_event()
     drain_seconds = options.operating.drain_seconds
 
     def server(drain_seconds: float = 0.0) -> grpc.aio.Server:
-        interceptors = security.interceptors(seen.sight)
+        interceptors = security.interceptors(seen.instrumentation)
         return new_server(shares_port=options.worker, interceptors=interceptors, drain_seconds=drain_seconds)
 
     if options.worker:
@@ -157,7 +157,7 @@ async def _run(
                     options.archive,
                     server=server(),
                     security=security,
-                    sight=seen.sight,
+                    instrumentation=seen.instrumentation,
                     pulse=pulse,
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
@@ -168,8 +168,8 @@ async def _run(
                 with_reflection=options.reflection,
                 server=server(drain_seconds),
                 security=security,
-                sight=seen.sight,
-                effects={} if metrics is None else metrics.effects(),
+                instrumentation=seen.instrumentation,
+                recorders={} if metrics is None else metrics.recorders(),
                 drain_seconds=drain_seconds,
                 pulse=pulse,
             )

@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from gris.budget.v1 import admin_pb2 as pb
-from gris.budget.v1 import admin_pb2_grpc
+from gris_api.budget.v1 import admin_pb2 as pb
+from gris_api.budget.v1 import admin_pb2_grpc
 
 from budget_service import admin_messages as messages
 from budget_service import audit, sealing, statuses

@@ -8,8 +8,8 @@ import json
 from dataclasses import dataclass
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from gris.budget.v1 import admin_pb2 as pb
-from gris.budget.v1 import budget_pb2
+from gris_api.budget.v1 import admin_pb2 as pb
+from gris_api.budget.v1 import budget_pb2
 
 from budget_service.answers import cost_message, timestamp
 from budget_service.ledger.digests import digest

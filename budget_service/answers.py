@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from gris.budget.v1 import budget_pb2 as pb
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.common.v1 import cost_pb2
 
 from budget_service.ledger.outcomes import Charged, LevelStatus, Shortfall
 from budget_service.ledger.reading import Statement

@@ -45,7 +45,7 @@ from budget_service.ledger.values import (
     Mode,
 )
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, MIN_SLIDING_DAYS, Period, WindowRule, zones
-from serving.documents import UniqueKeyLoader
+from gris_serving.documents import UniqueKeyLoader
 
 INTEGER_TAG = "tag:yaml.org,2002:int"
 # Levels above accounts; a few megabytes.

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import grpc
-from gris.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
+from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -23,13 +23,13 @@ from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.settings import LiveSettings
 from budget_service.statuses import DOMAIN
 from budget_service.stores.interface import Store
-from serving import health
-from serving.authorisation import Methods, Role, methods_of
-from serving.draining import connection_options, drain_and_stop
-from serving.followed import SecurityError
-from serving.observing import NOTHING, Effect, Sight
-from serving.options import checked_address
-from serving.security import Security, SecurityOptions
+from gris_serving import health
+from gris_serving.authorisation import Methods, Role, methods_of
+from gris_serving.draining import connection_options, drain_and_stop
+from gris_serving.instrumentation import NOTHING, CallRecorder, Instrumentation
+from gris_serving.options import checked_address
+from gris_serving.reloading_files import SecurityError
+from gris_serving.security import Security, SecurityOptions
 
 # Of a call only five small objects of gRPC's own are left that refer to one another, so that there is little to look
 # for; as many new objects as this are looked at in a few milliseconds.
@@ -116,8 +116,8 @@ async def serving(
     with_reflection: bool = False,
     server: grpc.aio.Server | None = None,
     security: Security = OPEN,
-    sight: Sight = NOTHING,
-    effects: Mapping[str, Effect] = MappingProxyType({}),
+    instrumentation: Instrumentation = NOTHING,
+    recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
     drain_seconds: float = 0.0,
     pulse: Pulse | None = None,
 ) -> AsyncIterator[str]:
@@ -134,7 +134,7 @@ async def serving(
     calls = Calls(pulse)
     service = BudgetService(store, settings, calls)
     health_service = health.Health()
-    budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, sight.before(server, effects))
+    budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumentation.before(server, recorders))
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
     if with_reflection:
         reflection.enable_server_reflection(
@@ -147,18 +147,18 @@ async def serving(
         service.forget_limits()
         health_service.report((STORE,), serving=answers)
         health_service.report(SERVICES, serving=serving)
-        sight.report("store", serving=answers)
+        instrumentation.report("store", serving=answers)
 
     report(False, False)
     health_service.report((ALIVE,), serving=True)
     await server.start()
-    sight.report("server", serving=True)
+    instrumentation.report("server", serving=True)
     followers = (pulse.watch(), pulse.check_again_and_again(), watch(pulse, report))
     following = [asyncio.create_task(each) for each in followers]
     try:
         yield address
     finally:
-        sight.report("server", serving=False)
+        instrumentation.report("server", serving=False)
         # The store is followed to the end: calls go on meanwhile.
         await drain_and_stop(
             server, health_service, SERVICES, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
@@ -177,7 +177,7 @@ async def administering(
     *,
     server: grpc.aio.Server | None = None,
     security: Security = OPEN,
-    sight: Sight = NOTHING,
+    instrumentation: Instrumentation = NOTHING,
     pulse: Pulse,
 ) -> AsyncIterator[str]:
     """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
@@ -188,7 +188,7 @@ async def administering(
     server = server or new_server()
     changes, readings = Calls(pulse), Calls(None)
     service = BudgetAdminService(store, settings, changes, readings, archive)
-    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, sight.before(server))
+    admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, instrumentation.before(server))
     address = _bind(server, listen, security)
     await server.start()
     try:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from google.protobuf.duration_pb2 import Duration
-from gris.budget.v1 import budget_pb2 as pb
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.common.v1 import cost_pb2
 
 from budget_service.ledger.requests import Charge, Release, Reserve
 from budget_service.ledger.values import Account, Cost, InvalidFieldError

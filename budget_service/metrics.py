@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
-from gris.common.v1 import cost_pb2
+from gris_api.common.v1 import cost_pb2
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from budget_service.stores.interface import Store, StoreError
-from serving.metrics import SECONDS
-from serving.observing import Effect
+from gris_serving.instrumentation import CallRecorder
+from gris_serving.metrics import SECONDS
 
 INTERVAL_SECONDS = 5.0
 # So many roots are looked at for open reservations: those that were used last.
@@ -55,7 +55,7 @@ class LedgerMetrics:
         )
         self._roots: dict[str, None] = {}
 
-    def effects(self) -> Mapping[str, Effect]:
+    def recorders(self) -> Mapping[str, CallRecorder]:
         """Return what looks at the calls of each method that changes the ledger."""
         return {
             "ReserveBudget": _Units(self._units, "reserve", "max_cost", "held", self._roots),

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from gris.budget.v1 import budget_pb2 as pb
-from gris.budget.v1 import budget_pb2_grpc
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2_grpc
 
 from budget_service import answers, messages, statuses
 from budget_service.calls import Calls, Context

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
-from gris.dp.v1 import question_pb2
+from gris_api.dp.v1 import question_pb2
 
 from gris_cli.examples import find_examples
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName

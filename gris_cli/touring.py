@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from gris.dp.v1 import question_pb2
+from gris_api.dp.v1 import question_pb2
 
 from gris_cli.examples import COFACTS, Examples
 from pinot_connector.blocking import PrivateClient

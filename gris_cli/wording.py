@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import typer
-from gris.dp.v1 import question_pb2
+from gris_api.dp.v1 import question_pb2
 
 from gris_cli.flags import MeasureName, QuestionFlags
 from pinot_connector.questions import Condition, In, Moment, NotIn, sql_question, structured_question

@@ -15,8 +15,8 @@ from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
-from serving.identity import Context
-from serving.observing import Sight
+from gris_serving.identity import Context
+from gris_serving.instrumentation import Instrumentation
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Surrounding: TypeAlias = Callable[[Context], AbstractAsyncContextManager[None]]
@@ -31,8 +31,8 @@ class Admission(ABC, grpc.aio.ServerInterceptor):
     `surrounded` and `opened` say how handlers are made of handlers, for a server that reads and writes in its own way.
     """
 
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
+    def __init__(self, instrumentation: Instrumentation) -> None:
+        self._instrumentation = instrumentation
 
     @abstractmethod
     def admitted(self, method: str, context: Context) -> AbstractAsyncContextManager[None]:
@@ -68,7 +68,7 @@ class Admission(ABC, grpc.aio.ServerInterceptor):
             try:
                 await surrounding.enter_async_context(self.admitted(method, context))
             except BaseException as error:
-                self._sight.not_admitted(method, error, context, perf_counter() - began)
+                self._instrumentation.not_admitted(method, error, context, perf_counter() - began)
                 raise
             yield
 

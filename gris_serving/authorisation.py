@@ -27,12 +27,12 @@ from typing import Annotated, Literal
 import grpc
 from pydantic import Field, model_validator
 
-from serving.admission import Admission, refuse
-from serving.documents import Strict, read_document
-from serving.followed import Followed
-from serving.identity import Context, bearer_token, certificate_names
-from serving.observing import Sight
-from serving.tokens import JwtSettings, TokenError, TokenVerifier
+from gris_serving.admission import Admission, refuse
+from gris_serving.documents import Strict, read_document
+from gris_serving.identity import Context, bearer_token, certificate_names
+from gris_serving.instrumentation import Instrumentation
+from gris_serving.reloading_files import ReloadingFiles
+from gris_serving.tokens import JwtSettings, TokenError, TokenVerifier
 
 
 class Role(StrEnum):
@@ -78,7 +78,7 @@ class Callers:
     """Who has which role, by an access file that is followed; raises SecurityError if it cannot be used."""
 
     def __init__(self, path: Path) -> None:
-        self._access = Followed("access", [path], lambda: _Opened.read(path))
+        self._access = ReloadingFiles("access", [path], lambda: _Opened.read(path))
 
     @property
     def wants_certificates(self) -> bool:
@@ -120,8 +120,8 @@ class _Opened:
 class Authorisation(Admission):
     """Lets a call in if its caller has the role that the method asks for."""
 
-    def __init__(self, methods: Methods, callers: Callers, sight: Sight) -> None:
-        super().__init__(sight)
+    def __init__(self, methods: Methods, callers: Callers, instrumentation: Instrumentation) -> None:
+        super().__init__(instrumentation)
         self._methods = methods
         self._callers = callers
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from serving.followed import SecurityError
+from gris_serving.reloading_files import SecurityError
 
 Document = TypeVar("Document", bound=BaseModel)
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import grpc
 
-from serving.health import Health
+from gris_serving.health import Health
 
 # gRPC lets a connection live up to a tenth longer or shorter than it is told.
 PART_OF_A_CONNECTION = 0.5

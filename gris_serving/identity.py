@@ -19,7 +19,7 @@ from cryptography.x509 import (
     load_pem_x509_certificate,
 )
 
-from serving.tokens import TokenError
+from gris_serving.tokens import TokenError
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 

@@ -1,7 +1,7 @@
 """Every call of a server, looked at in one place: counted, traced and named in the log.
 
 What is looked at is which method it was, how it ended and how long it took. A request and its answer are seen only by
-the `Effect` of a service, which knows what of them may be told.
+the `CallRecorder` of a service, which knows what of them may be told.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
-from serving.logs import CALL, FIELDS
+from gris_serving.logs import CALL, FIELDS
 
 if TYPE_CHECKING:
-    from serving.metrics import CallMetrics, Readiness
-    from serving.tracing import ServerTraces, Span
+    from gris_serving.metrics import CallMetrics, Readiness
+    from gris_serving.tracing import ServerTraces, Span
 
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Behaviour: TypeAlias = Callable[[Any, Any], Any]
@@ -50,7 +50,7 @@ class _UndecodableError(BaseException):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class CallOutcome:
     """How a call ended: gRPC's name of the code, the service's own reason (or empty), and how long it took."""
 
     code: str
@@ -58,7 +58,7 @@ class Ending:
     seconds: float
 
 
-class Effect(Protocol):
+class CallRecorder(Protocol):
     """Counts what the calls of one method did."""
 
     def answered(self, request: Any, response: Any) -> None:
@@ -69,24 +69,26 @@ class Effect(Protocol):
 
 
 @dataclass(frozen=True)
-class Sight:
+class Instrumentation:
     """What looks at a process and its calls; nothing by default, but for the log."""
 
     metrics: CallMetrics | None = None
     readiness: Readiness | None = None
     traces: ServerTraces | None = None
 
-    def before(self, server: grpc.aio.Server, effects: Mapping[str, Effect] = MappingProxyType({})) -> Any:
-        """Return what a service is to be added to, instead of the server; `effects` by the names of its methods.
+    def before(
+        self, server: grpc.aio.Server, recorders: Mapping[str, CallRecorder] = MappingProxyType({})
+    ) -> Any:
+        """Return what a service is to be added to, instead of the server; `recorders` by the names of its methods.
 
         Of a server it has the two methods that the generated code uses, which the types of that code do not say.
         """
-        return ObservedServer(server, self, effects)
+        return InstrumentedServer(server, self, recorders)
 
     def not_admitted(self, method: str, error: BaseException, context: _Context, seconds: float) -> None:
         """Look at a call of a method that is served ("/package.Service/Method") and that was not let in to it."""
         _, service, name = method.split("/")
-        _Method(service, name, self, None).not_admitted(_ending(error, context, seconds), context)
+        _Method(service, name, self, None).not_admitted(_outcome(error, context, seconds), context)
 
     def report(self, component: str, *, serving: bool) -> None:
         """Say whether a component of the process can do its part."""
@@ -94,21 +96,23 @@ class Sight:
             self.readiness.report(component, serving=serving)
 
 
-NOTHING = Sight()
+NOTHING = Instrumentation()
 """Sees nothing, but logs how calls end."""
 
 
-class ObservedServer:
+class InstrumentedServer:
     """Stands before a server while a service is added to it, so that the calls of that service are looked at.
 
     The generated `add_..._to_server` takes it for the server. Not an interceptor: those are asked anew at every call,
     and see neither request nor answer without wrapping the method all the same.
     """
 
-    def __init__(self, server: grpc.aio.Server, sight: Sight, effects: Mapping[str, Effect]) -> None:
+    def __init__(
+        self, server: grpc.aio.Server, instrumentation: Instrumentation, recorders: Mapping[str, CallRecorder]
+    ) -> None:
         self._server = server
-        self._sight = sight
-        self._effects = effects
+        self._instrumentation = instrumentation
+        self._recorders = recorders
 
     def add_generic_rpc_handlers(self, _: Sequence[grpc.GenericRpcHandler]) -> None:
         """Nothing: what is added here is added by its names, too."""
@@ -124,7 +128,7 @@ class ObservedServer:
     def _observed(
         self, service: str, name: str, handler: grpc.RpcMethodHandler[Any, Any]
     ) -> grpc.RpcMethodHandler[Any, Any]:
-        method = _Method(service, name, self._sight, self._effects.get(name))
+        method = _Method(service, name, self._instrumentation, self._recorders.get(name))
         # What takes bytes as they are has nothing to decode.
         decoder, encoder = handler.request_deserializer or bytes, handler.response_serializer
         if handler.unary_unary is not None:
@@ -143,12 +147,14 @@ class ObservedServer:
 
 
 class _Method:
-    def __init__(self, service: str, name: str, sight: Sight, effect: Effect | None) -> None:
+    def __init__(
+        self, service: str, name: str, instrumentation: Instrumentation, recorder: CallRecorder | None
+    ) -> None:
         self._service = service
         self._name = name
-        self._counted = None if sight.metrics is None else sight.metrics.of(service, name)
-        self._traces = sight.traces
-        self._effect = effect
+        self._counted = None if instrumentation.metrics is None else instrumentation.metrics.of(service, name)
+        self._traces = instrumentation.traces
+        self._recorder = recorder
 
     def unary(self, behaviour: _Behaviour) -> Callable[[Any, _Context], Awaitable[Any]]:
         """Return what answers one message with one message, looked at."""
@@ -161,7 +167,7 @@ class _Method:
                     await self._refuse_undecodable(context)
                 response = await behaviour(request, context)
             except BaseException as error:
-                self._failed(request, _ending(error, context, perf_counter() - began), span)
+                self._failed(request, _outcome(error, context, perf_counter() - began), span)
                 raise
             self._answered(request, response, perf_counter() - began, span)
             return response
@@ -184,15 +190,15 @@ class _Method:
                 except _UndecodableError:
                     await self._refuse_undecodable(context)
             except BaseException as error:
-                self._failed(None, _ending(error, context, perf_counter() - began), span)
+                self._failed(None, _outcome(error, context, perf_counter() - began), span)
                 raise
             self._answered(None, None, perf_counter() - began, span)
 
         return observed
 
-    def not_admitted(self, ending: Ending, context: _Context) -> None:
+    def not_admitted(self, outcome: CallOutcome, context: _Context) -> None:
         """Look at a call that does not come to either of these."""
-        self._failed(None, ending, self._begin(context))
+        self._failed(None, outcome, self._begin(context))
 
     async def _refuse_undecodable(self, context: _Context) -> NoReturn:
         detail = Packed()
@@ -212,33 +218,33 @@ class _Method:
         try:
             if self._counted is not None:
                 self._counted.answered(seconds)
-            if self._effect is not None:
-                self._effect.answered(request, response)
+            if self._recorder is not None:
+                self._recorder.answered(request, response)
             if self._traces is not None and span is not None:
-                self._traces.end(span, Ending("OK", "", seconds))
+                self._traces.end(span, CallOutcome("OK", "", seconds))
             if log.isEnabledFor(logging.DEBUG):
-                self._log(logging.DEBUG, Ending("OK", "", seconds))
+                self._log(logging.DEBUG, CallOutcome("OK", "", seconds))
         except Exception as error:
             # Whatever is wrong with the sight, the call was answered.
             log.error("a call could not be looked at: %s", type(error).__name__)
 
-    def _failed(self, request: Any, ending: Ending, span: Span | None) -> None:
+    def _failed(self, request: Any, outcome: CallOutcome, span: Span | None) -> None:
         try:
             if self._counted is not None:
-                self._counted.failed(ending)
-            if self._effect is not None and request is not _UNDECODABLE:
-                self._effect.refused(request, ending.reason)
+                self._counted.failed(outcome)
+            if self._recorder is not None and request is not _UNDECODABLE:
+                self._recorder.refused(request, outcome.reason)
             if self._traces is not None and span is not None:
-                self._traces.end(span, ending)
-            self._log(logging.WARNING if ending.code in _FAULTS else logging.INFO, ending)
+                self._traces.end(span, outcome)
+            self._log(logging.WARNING if outcome.code in _FAULTS else logging.INFO, outcome)
         except Exception as error:
             log.error("a call could not be looked at: %s", type(error).__name__)
 
-    def _log(self, level: int, ending: Ending) -> None:
-        told: dict[str, object] = {"rpc": f"{self._service}/{self._name}", "code": ending.code}
-        if ending.reason:
-            told["reason"] = ending.reason
-        told["milliseconds"] = round(1000 * ending.seconds, 3)
+    def _log(self, level: int, outcome: CallOutcome) -> None:
+        told: dict[str, object] = {"rpc": f"{self._service}/{self._name}", "code": outcome.code}
+        if outcome.reason:
+            told["reason"] = outcome.reason
+        told["milliseconds"] = round(1000 * outcome.seconds, 3)
         log.log(level, "a call ended", extra={FIELDS: told})
 
 
@@ -266,13 +272,13 @@ def _raising(decoder: _Decoder) -> _Decoder:
     return decoded
 
 
-def _ending(error: BaseException, context: _Context, seconds: float) -> Ending:
+def _outcome(error: BaseException, context: _Context, seconds: float) -> CallOutcome:
     if isinstance(error, grpc.aio.AbortError):
-        return Ending(_NAMES.get(_number(context.code()), "UNKNOWN"), _reason(context), seconds)
+        return CallOutcome(_NAMES.get(_number(context.code()), "UNKNOWN"), _reason(context), seconds)
     if isinstance(error, asyncio.CancelledError | GeneratorExit):
         # The client has left or its deadline has passed: gRPC tells a server no difference.
-        return Ending("CANCELLED", "", seconds)
-    return Ending("UNKNOWN", "", seconds)
+        return CallOutcome("CANCELLED", "", seconds)
+    return CallOutcome("UNKNOWN", "", seconds)
 
 
 def _number(code: Any) -> int:

@@ -17,12 +17,12 @@ from typing import Any
 
 import grpc
 
-from serving.options import LogFormat, LogLevel
+from gris_serving.options import LogFormat, LogLevel
 
 REQUEST_ID_KEY = "x-request-id"
 """The metadata under which a client names its request."""
 
-OWN_LOGGERS = ("dp_service", "budget_service", "pinot_connector", "serving")
+OWN_LOGGERS = ("dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_serving")
 FIELDS = "fields"
 """What a line is about besides its message: `extra={FIELDS: {...}}`."""
 

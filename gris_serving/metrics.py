@@ -19,8 +19,8 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from serving.observing import Ending
-from serving.options import OperatingError
+from gris_serving.instrumentation import CallOutcome
+from gris_serving.options import OperatingError
 
 # From the fastest charge to the longest that a client waits.
 __all__ = [
@@ -69,10 +69,10 @@ class MethodMetrics:
         self._failures = failures
         self._method = method
 
-    def failed(self, ending: Ending) -> None:
+    def failed(self, outcome: CallOutcome) -> None:
         """Count a call that was refused or failed."""
-        self.answered(ending.seconds)
-        self._failures.labels(*self._method, ending.code, ending.reason).inc()
+        self.answered(outcome.seconds)
+        self._failures.labels(*self._method, outcome.code, outcome.reason).inc()
 
 
 class Readiness:

@@ -35,7 +35,7 @@ class LogLevel(StrEnum):
 
 
 @dataclass(frozen=True)
-class Operating:
+class OperatingOptions:
     """How a process is to be watched and ended.
 
     `metrics_listen` is HOST:PORT of the metrics, None for none. The process goes on serving for `drain_seconds` after
@@ -102,9 +102,9 @@ def add_operating_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def operating_of(parsed: argparse.Namespace) -> Operating:
+def operating_of(parsed: argparse.Namespace) -> OperatingOptions:
     """Return what a parser with these options has read."""
-    return Operating(parsed.metrics_listen, parsed.log_format, parsed.log_level, parsed.drain_seconds)
+    return OperatingOptions(parsed.metrics_listen, parsed.log_format, parsed.log_level, parsed.drain_seconds)
 
 
 def _seconds(text: str) -> float:

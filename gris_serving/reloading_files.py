@@ -18,7 +18,7 @@ class SecurityError(Exception):
     """Something that decides who may call cannot be used; the message names the file and never shows its content."""
 
 
-class Followed(Generic[Value]):
+class ReloadingFiles(Generic[Value]):
     """What some files say. They are read again once one of them has changed; thread-safe.
 
     Files that cannot be used change nothing: what they said before stays, and the log says why. So a certificate and

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import grpc
 
-from serving.authorisation import Authorisation, Callers, Methods
-from serving.followed import SecurityError
-from serving.observing import Sight
-from serving.tls import TlsFiles, is_loopback, server_credentials
+from gris_serving.authorisation import Authorisation, Callers, Methods
+from gris_serving.instrumentation import Instrumentation
+from gris_serving.reloading_files import SecurityError
+from gris_serving.tls import TlsFiles, is_loopback, server_credentials
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,11 @@ class Security:
         if self._callers is not None and self._callers.wants_certificates and options.tls_client_ca is None:
             raise SecurityError("--access: roles of certificates need --tls-client-ca")
 
-    def interceptors(self, sight: Sight) -> Sequence[grpc.aio.ServerInterceptor]:
-        """Return what a server is to be made with; calls that are refused there are looked at by `sight`."""
-        return () if self._callers is None else (Authorisation(self._methods, self._callers, sight),)
+    def interceptors(self, instrumentation: Instrumentation) -> Sequence[grpc.aio.ServerInterceptor]:
+        """Return what a server is to be made with; calls that are refused there are looked at by `instrumentation`."""
+        return (
+            () if self._callers is None else (Authorisation(self._methods, self._callers, instrumentation),)
+        )
 
     def bind(self, server: grpc.aio.Server, listen: str) -> int:
         """Let a server listen on HOST:PORT and return the port.

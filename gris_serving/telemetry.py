@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from serving import tracing
-from serving.observing import Sight
-from serving.options import FOLDER_VARIABLE, Operating, OperatingError
+from gris_serving import tracing
+from gris_serving.instrumentation import Instrumentation
+from gris_serving.options import FOLDER_VARIABLE, OperatingError, OperatingOptions
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -24,20 +24,22 @@ METRICS_ADDRESS = "metrics_address"
 
 
 @dataclass(frozen=True)
-class Watched:
+class Telemetry:
     """A process that is watched.
 
     `registry` is where a service adds metrics of its own, None where nothing is counted; `addresses` is what the
     process says of its metrics when it is ready.
     """
 
-    sight: Sight = field(default_factory=Sight)
+    instrumentation: Instrumentation = field(default_factory=Instrumentation)
     registry: CollectorRegistry | None = None
     addresses: dict[str, str] = field(default_factory=dict)
 
 
 @contextmanager
-def watched(service: str, operating: Operating, *, trusted: bool = True) -> Iterator[Watched]:
+def start_telemetry(
+    service: str, operating: OperatingOptions, *, trusted: bool = True
+) -> Iterator[Telemetry]:
     """Watch this process as `operating` says while the block runs; raises OperatingError.
 
     `trusted` says whether the traces of its callers go on in it.
@@ -45,7 +47,7 @@ def watched(service: str, operating: Operating, *, trusted: bool = True) -> Iter
     with ExitStack() as stack:
         traces = stack.enter_context(tracing.exported(service, trusted=trusted))
         if operating.metrics_listen is None and FOLDER_VARIABLE not in os.environ:
-            yield Watched(Sight(traces=traces))
+            yield Telemetry(Instrumentation(traces=traces))
             return
         metrics = _metrics()
         # When each series began is known to whoever has its history, and doubles what is shown.
@@ -56,12 +58,12 @@ def watched(service: str, operating: Operating, *, trusted: bool = True) -> Iter
             addresses[METRICS_ADDRESS] = stack.enter_context(
                 metrics.exposed(registry, operating.metrics_listen)
             )
-        sight = Sight(metrics.CallMetrics(registry), metrics.Readiness(registry), traces)
-        yield Watched(sight, registry, addresses)
+        instrumentation = Instrumentation(metrics.CallMetrics(registry), metrics.Readiness(registry), traces)
+        yield Telemetry(instrumentation, registry, addresses)
 
 
 @contextmanager
-def watched_workers(operating: Operating) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+def start_worker_telemetry(operating: OperatingOptions) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
     """Show the sums of what workers count; gives the environment that they need, and what is said when all are ready.
 
     Raises OperatingError.
@@ -78,6 +80,6 @@ def watched_workers(operating: Operating) -> Iterator[tuple[dict[str, str], dict
 
 def _metrics() -> ModuleType:
     try:
-        return importlib.import_module("serving.metrics")
+        return importlib.import_module("gris_serving.metrics")
     except ModuleNotFoundError:
         raise OperatingError("metrics need `pip install prometheus-client`") from None

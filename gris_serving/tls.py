@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509 import load_pem_x509_certificates
 
-from serving.followed import Followed, SecurityError, read_bytes
+from gris_serving.reloading_files import ReloadingFiles, SecurityError, read_bytes
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
         SecurityError: a file cannot be used; the message names it.
     """
     paths = [files.certificate, files.key, *([files.client_ca] if files.client_ca else [])]
-    followed = Followed("TLS", paths, lambda: _configuration(files))
+    followed = ReloadingFiles("TLS", paths, lambda: _configuration(files))
     credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
         followed.value(), followed.value, require_client_authentication=files.client_ca is not None
     )

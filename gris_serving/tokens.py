@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from cryptography.x509 import load_pem_x509_certificate
 from pydantic import Field
 
-from serving.documents import Strict
-from serving.followed import Followed, SecurityError, read_bytes
+from gris_serving.documents import Strict
+from gris_serving.reloading_files import ReloadingFiles, SecurityError, read_bytes
 
 MAX_TOKEN_CHARACTERS = 8192
 MIN_RSA_BITS = 2048
@@ -64,7 +64,7 @@ class TokenVerifier:
     def __init__(self, settings: JwtSettings) -> None:
         path = Path(settings.key_file)
         self._settings = settings
-        self._keys = Followed("keys of tokens", [path], lambda: _read_keys(path))
+        self._keys = ReloadingFiles("keys of tokens", [path], lambda: _read_keys(path))
 
     def claims(self, token: str) -> Mapping[str, Any]:
         """Return what a token claims.

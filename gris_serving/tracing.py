@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import grpc
 
-from serving.observing import Ending
+from gris_serving.instrumentation import CallOutcome
 
 if TYPE_CHECKING:
     from opentelemetry import trace
@@ -75,12 +75,12 @@ class ServerTraces:
         self._context.attach(self._trace.set_span_in_context(span, nobody))
         return span
 
-    def end(self, span: Span, ending: Ending) -> None:
+    def end(self, span: Span, outcome: CallOutcome) -> None:
         """End the span of a call."""
-        if ending.code != _OK:
-            span.set_attribute("gris.reason", ending.reason)
+        if outcome.code != _OK:
+            span.set_attribute("gris.reason", outcome.reason)
             span.set_status(self._trace.StatusCode.ERROR)
-        span.set_attribute("rpc.grpc.status_code", grpc.StatusCode[ending.code].value[0])
+        span.set_attribute("rpc.grpc.status_code", grpc.StatusCode[outcome.code].value[0])
         span.end()
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
-from gris.dp.v1 import question_pb2
+from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.questions import Condition, Measure, Moment, sql_question, structured_question
 

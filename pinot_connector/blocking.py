@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from gris.dp.v1 import question_pb2
+from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.asking import Asking
 from pinot_connector.budgets import Cost, Level

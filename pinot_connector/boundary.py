@@ -13,7 +13,7 @@ import grpc
 from google.protobuf import any_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
-from gris.budget.v1 import budget_pb2
+from gris_api.budget.v1 import budget_pb2
 from grpc_status import rpc_status
 
 from pinot_connector.budgets import shortfall_of

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import grpc
 from google.protobuf import duration_pb2
 from google.protobuf.message import Message
-from gris.budget.v1 import budget_pb2, budget_pb2_grpc
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris_api.common.v1 import cost_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector import telemetry

@@ -9,9 +9,9 @@ from enum import Enum
 from fractions import Fraction
 
 from google.protobuf import timestamp_pb2
-from gris.app.v1 import app_pb2
-from gris.budget.v1 import budget_pb2
-from gris.common.v1 import cost_pb2
+from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.common.v1 import cost_pb2
 
 from pinot_connector.errors import IntegrityError, Shortfall
 

@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.errors import IntegrityError

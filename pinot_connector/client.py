@@ -7,7 +7,7 @@ import copy
 from collections.abc import Awaitable, Sequence
 from types import TracebackType
 
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.asking import Asking
 from pinot_connector.budget_calls import BudgetCalls

@@ -10,8 +10,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from gris.app.v1 import app_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.app.v1 import app_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Cost, cost_of
 from pinot_connector.errors import IntegrityError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 
-from gris.common.v1 import histogram_pb2
+from gris_api.common.v1 import histogram_pb2
 
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, EngineQuery, ExpectedColumn
 from pinot_connector.errors import IncompleteAnswer

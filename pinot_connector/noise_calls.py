@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import grpc
 from google.protobuf.message import Message
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from pinot_connector import telemetry
 from pinot_connector.boundary import Service, translated

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from google.protobuf import timestamp_pb2
-from gris.dp.v1 import question_pb2
+from gris_api.dp.v1 import question_pb2
 
 from pinot_connector.errors import InvalidQuestion
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gris.common.v1 import cost_pb2, histogram_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.common.v1 import cost_pb2, histogram_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import grpc
 from google.protobuf.message import Message
-from gris.app.v1 import app_pb2, app_pb2_grpc
-from gris.budget.v1 import budget_pb2
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.app.v1 import app_pb2, app_pb2_grpc
+from gris_api.budget.v1 import budget_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
 from pinot_connector.asking import Asking

@@ -8,8 +8,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
-from gris.budget.v1 import budget_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.boundary import Service
 from pinot_connector.budget_calls import BudgetCalls

@@ -9,8 +9,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
 
-from gris.common.v1 import histogram_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
 from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn

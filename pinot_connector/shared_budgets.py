@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gris.budget.v1 import budget_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.budgets import Cost, Level, Mode, level_of

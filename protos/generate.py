@@ -1,11 +1,13 @@
-"""Writes protos/generated and docs/api from protos/gris; with --check, tells whether they are up to date.
+"""Writes protos/generated and docs/api from protos/gris; with --check, reports whether they are up to date.
 
-Run it by `make protos`. Nothing under either is written by hand.
+Run it by `make protos`. Nothing under either is written by hand. The generated package is imported as `gris_api`:
+PyPI's `gris` is somebody else's and owns the folder `gris`. What is sent keeps the names in the protos.
 """
 
 from __future__ import annotations
 
 import filecmp
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,9 @@ from pages import write_pages
 ROOT = Path(__file__).resolve().parent
 GENERATED = ROOT / "generated"
 PAGES = ROOT.parent / "docs" / "api"
+PACKAGE = "gris_api"
+# Imports, and qualified names of modules in the type information; the names of protos and services have no `_pb2`.
+_IMPORTED = re.compile(r"\bgris(?=\.\w+\.v\d+( import\b|\.\w+_pb2))")
 PACKAGE_NOTE = '"""Generated from the protocol buffers of Gris by protos/generate.py."""\n'
 
 
@@ -31,13 +36,16 @@ def generate(target: Path) -> None:
         f"--mypy_grpc_out={target}",
     ]
     subprocess.run([*command, *sources], check=True, cwd=ROOT)  # noqa: S603 - a fixed command
-    for folder in [target / "gris", *(path for path in (target / "gris").rglob("*") if path.is_dir())]:
+    package = (target / "gris").rename(target / PACKAGE)
+    for path in (path for path in package.rglob("*") if path.is_file()):
+        path.write_text(_IMPORTED.sub(PACKAGE, path.read_text()))
+    for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
         (folder / "__init__.py").write_text(PACKAGE_NOTE)
-    (target / "gris" / "py.typed").touch()
+    (package / "py.typed").touch()
 
 
 def same(left: Path, right: Path) -> bool:
-    """Tell whether two folders hold the same files, caches aside."""
+    """Return whether two folders hold the same files, caches aside."""
     comparison = filecmp.dircmp(left, right, ignore=["__pycache__"])
     if comparison.left_only or comparison.right_only:
         return False
@@ -53,7 +61,7 @@ def main() -> int:
         generate(code)
         write_pages(pages)
         if "--check" in sys.argv[1:]:
-            fresh = same(code / "gris", GENERATED / "gris") and same(pages, PAGES)
+            fresh = same(code / PACKAGE, GENERATED / PACKAGE) and same(pages, PAGES)
             print("generated code and pages are up to date" if fresh else "out of date: run `make protos`")
             return 0 if fresh else 1
         for made, kept in ((code, GENERATED), (pages, PAGES)):

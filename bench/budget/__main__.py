@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from gris.budget.v1 import budget_pb2 as pb
-from gris.budget.v1 import budget_pb2_grpc
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2_grpc
+from gris_api.common.v1 import cost_pb2
 
 from bench.budget.fill import ROOT, TEMPLATE, account_of, fill
 from bench.budget.load import UNIT, Plan, Sample, Target

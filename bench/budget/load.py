@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 
 import grpc
 from google.protobuf.empty_pb2 import Empty
-from gris.budget.v1 import budget_pb2 as pb
-from gris.budget.v1 import budget_pb2_grpc
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2_grpc
+from gris_api.common.v1 import cost_pb2
 
 from bench.budget.fill import account_of
 from bench.budget.server import ECHO, ONE_ROW

@@ -28,8 +28,8 @@ from budget_service.hosting import new_server, serving, spare_the_collector
 from budget_service.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite_file import connect
-from serving.options import Operating
-from serving.watching import Watched, watched
+from gris_serving.options import OperatingOptions
+from gris_serving.telemetry import Telemetry, start_telemetry
 
 YARDSTICKS = "gris.bench.Yardsticks"
 ECHO, ONE_ROW = f"/{YARDSTICKS}/Echo", f"/{YARDSTICKS}/OneRow"
@@ -63,7 +63,7 @@ def _add_yardsticks(server: Any, one_row: Any) -> None:
     server.add_registered_method_handlers(YARDSTICKS, handlers)
 
 
-async def _run(options: argparse.Namespace, seen: Watched) -> None:
+async def _run(options: argparse.Namespace, seen: Telemetry) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     settings = LiveSettings(load_settings(options.config))
@@ -74,9 +74,14 @@ async def _run(options: argparse.Namespace, seen: Watched) -> None:
     spare_the_collector()
     server = new_server()
     with _rows(options.config.with_name("yardstick.db")) as one_row:
-        _add_yardsticks(seen.sight.before(server), one_row)
+        _add_yardsticks(seen.instrumentation.before(server), one_row)
         serving_ = serving(
-            store, settings, "127.0.0.1:0", server=server, sight=seen.sight, effects=metrics.effects()
+            store,
+            settings,
+            "127.0.0.1:0",
+            server=server,
+            instrumentation=seen.instrumentation,
+            recorders=metrics.recorders(),
         )
         async with serving_ as address:
             sys.stdout.write(json.dumps({"address": address}) + "\n")
@@ -99,7 +104,7 @@ def main() -> None:
         run = uvloop.run
     else:
         run = asyncio.run
-    with watched("budget_service", Operating(metrics_listen="127.0.0.1:0")) as seen:
+    with start_telemetry("budget_service", OperatingOptions(metrics_listen="127.0.0.1:0")) as seen:
         run(_run(options, seen))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gris.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.releases.identity import keyed_data_version
 from dp_service.releases.keys import NoiseKey

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gris.common.v1 import histogram_pb2
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.queries.intervals import ordinal
 from dp_service.queries.policy import Policy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gris.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.resolution import Resolution

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gris.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.accounting.checks import MAX_UNITS, require_probability
 from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantee, guarantees

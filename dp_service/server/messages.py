@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import assert_never
 
 from google.protobuf import timestamp_pb2
-from gris.common.v1 import cost_pb2, histogram_pb2
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.common.v1 import cost_pb2, histogram_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -26,14 +26,20 @@ from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import KeyFileError, read_key_files
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Outside
-from serving import health, logs
-from serving.authorisation import Methods, Role, methods_of
-from serving.draining import connection_options, drain_and_stop
-from serving.followed import SecurityError
-from serving.observing import Sight
-from serving.options import Operating, OperatingError, add_operating_options, address_option, operating_of
-from serving.security import Security, SecurityOptions, add_security_options
-from serving.watching import Watched, watched
+from gris_serving import health, logs
+from gris_serving.authorisation import Methods, Role, methods_of
+from gris_serving.draining import connection_options, drain_and_stop
+from gris_serving.instrumentation import Instrumentation
+from gris_serving.options import (
+    OperatingError,
+    OperatingOptions,
+    add_operating_options,
+    address_option,
+    operating_of,
+)
+from gris_serving.reloading_files import SecurityError
+from gris_serving.security import Security, SecurityOptions, add_security_options
+from gris_serving.telemetry import Telemetry, start_telemetry
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
@@ -66,7 +72,7 @@ class Options:
     listen: str
     reflection: bool
     validate: bool
-    operating: Operating
+    operating: OperatingOptions
     security: SecurityOptions
 
 
@@ -131,12 +137,12 @@ async def serve(
     served: ServedPolicy,
     watch: PolicyFileWatch,
     security: Security,
-    watched: Watched,
+    telemetry: Telemetry,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain and let calls in progress finish."""
     drain_seconds = options.operating.drain_seconds
     server = grpc.aio.server(
-        interceptors=security.interceptors(watched.sight),
+        interceptors=security.interceptors(telemetry.instrumentation),
         options=[
             ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
             ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
@@ -148,7 +154,7 @@ async def serve(
             *connection_options(drain_seconds),
         ],
     )
-    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, watched.sight.before(server))
+    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, telemetry.instrumentation.before(server))
     health_servicer = health.Health()
     health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
     if options.reflection:
@@ -161,18 +167,20 @@ async def serve(
     parts = (key_set_service(keys), policy_service(policy_id), POLICY_FILE_SERVICE)
     health_servicer.report((*parts, *names), serving=True)
     for component in ("server", "policy_file"):
-        watched.sight.report(component, serving=True)
-    watching = asyncio.create_task(_watch(watch, served, health_servicer, watched.sight))
-    _announce(options.listen, port, keys, policy_id, watched.addresses)
+        telemetry.instrumentation.report(component, serving=True)
+    watching = asyncio.create_task(_watch(watch, served, health_servicer, telemetry.instrumentation))
+    _announce(options.listen, port, keys, policy_id, telemetry.addresses)
     await _stop_signal()
-    watched.sight.report("server", serving=False)
+    telemetry.instrumentation.report("server", serving=False)
     await drain_and_stop(
         server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
     )
     watching.cancel()
 
 
-async def _watch(watch: PolicyFileWatch, served: ServedPolicy, told: health.Health, sight: Sight) -> None:
+async def _watch(
+    watch: PolicyFileWatch, served: ServedPolicy, told: health.Health, instrumentation: Instrumentation
+) -> None:
     """Look at the policy file for ever. What becomes of it never changes whether the service serves."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
@@ -187,7 +195,7 @@ async def _watch(watch: PolicyFileWatch, served: ServedPolicy, told: health.Heal
             told.report([policy_service(before)], serving=False)
             told.report([policy_service(served.content.policy_id)], serving=True)
             told.report([POLICY_FILE_SERVICE], serving=watch.is_served)
-            sight.report("policy_file", serving=watch.is_served)
+            instrumentation.report("policy_file", serving=watch.is_served)
 
 
 def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: Mapping[str, str]) -> None:
@@ -225,9 +233,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         security.demand_safe(options.listen)
         if not options.validate:
             watch = PolicyFileWatch(options.policy, served, content, keys.current)
-            with watched("dp_service", options.operating) as seen:
+            with start_telemetry("dp_service", options.operating) as seen:
                 serving = serve(
-                    options, servicer, keys=keys, served=served, watch=watch, security=security, watched=seen
+                    options,
+                    servicer,
+                    keys=keys,
+                    served=served,
+                    watch=watch,
+                    security=security,
+                    telemetry=seen,
                 )
                 asyncio.run(serving)
     except (PolicyError, KeyFileError, UnusableParametersError, OperatingError, SecurityError) as error:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import grpc
-from gris.common.v1 import histogram_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.releases.histogram import Histogram, HistogramError, Scalar, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 import grpc
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, required_feature

@@ -3,8 +3,8 @@
 import os
 
 import grpc
-from gris.common.v1 import histogram_pb2
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 # What the policy declares of the example data; a table without it has the version that its engine reads.
 VERSION = "sha256:9c2421aef2b1692b3c8692d6ccbd3fe8a5b237e0cc62dc5ed3e0d41d4eb81234"

@@ -3,7 +3,7 @@
 import os
 
 import grpc
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 service = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"]))
 question = question_pb2.Question(

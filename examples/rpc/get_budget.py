@@ -3,7 +3,7 @@
 import os
 
 import grpc
-from gris.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
 
 service = budget_pb2_grpc.BudgetServiceStub(grpc.insecure_channel(os.environ["GRIS_BUDGET"]))
 account = budget_pb2.Account(path=["demo", "ada"])

@@ -3,7 +3,7 @@
 import os
 
 import grpc
-from gris.budget.v1 import admin_pb2, admin_pb2_grpc
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 
 service = admin_pb2_grpc.BudgetAdminServiceStub(grpc.insecure_channel(os.environ["GRIS_ADMIN"]))
 status = service.GetStatus(admin_pb2.GetStatusRequest())

@@ -4,7 +4,7 @@ import os
 import uuid
 
 import grpc
-from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
 
 service = admin_pb2_grpc.BudgetAdminServiceStub(grpc.insecure_channel(os.environ["GRIS_ADMIN"]))
 request = admin_pb2.RefundChargeRequest(

@@ -4,9 +4,9 @@ import os
 import uuid
 
 import grpc
-from gris.budget.v1 import budget_pb2, budget_pb2_grpc
-from gris.common.v1 import cost_pb2
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris_api.common.v1 import cost_pb2
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 
 # The deployment's currency, as dp_service names it.
 catalog = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"])).GetCatalog(

@@ -82,7 +82,7 @@ def set_limit(
     as_json: JsonFlag = False,
 ) -> None:
     """Set the limit of one level in the ledger; it comes before the configuration's and holds at once."""
-    from gris.budget.v1 import admin_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_api.budget.v1 import admin_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415
     from gris_cli.budget.requests import limit_of, path_of  # noqa: PLC0415
@@ -208,7 +208,7 @@ def charges(
     as_json: JsonFlag = False,
 ) -> None:
     """List what an account, and every one below it, was charged."""
-    from gris.budget.v1 import admin_pb2, budget_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_api.budget.v1 import admin_pb2, budget_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415
     from gris_cli.budget.reports import charges_sheet  # noqa: PLC0415

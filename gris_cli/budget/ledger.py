@@ -12,7 +12,7 @@ import grpc
 import typer
 from google.protobuf import timestamp_pb2
 from google.rpc import error_details_pb2
-from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 from grpc_status import rpc_status
 
 from gris_cli.lines import line_to

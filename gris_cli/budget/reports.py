@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
-from gris.budget.v1 import admin_pb2
+from gris_api.budget.v1 import admin_pb2
 
 from gris_cli.budget.ledger import Budget, moment_text
 from gris_cli.plan.pictures import draw_usage

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 from google.protobuf import timestamp_pb2
-from gris.budget.v1 import admin_pb2, budget_pb2
+from gris_api.budget.v1 import admin_pb2, budget_pb2
 
 from pinot_connector.budgets import Level
 

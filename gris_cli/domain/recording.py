@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from gris.common.v1 import cost_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.common.v1 import cost_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost as TicketCost
 from dp_service.releases.ticket import charge_ticket

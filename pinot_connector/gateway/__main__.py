@@ -14,15 +14,15 @@ import signal
 import sys
 from pathlib import Path
 
+from gris_serving import logs
+from gris_serving.documents import read_document
+from gris_serving.options import OperatingError, add_operating_options, operating_of
+from gris_serving.reloading_files import SecurityError
+from gris_serving.telemetry import Telemetry, start_telemetry
 from pinot_connector.errors import GrisError
 from pinot_connector.gateway.configuration import GatewayConfiguration
 from pinot_connector.gateway.history import HistoryError
 from pinot_connector.gateway.hosting import Gateway
-from serving import logs
-from serving.documents import read_document
-from serving.followed import SecurityError
-from serving.options import OperatingError, add_operating_options, operating_of
-from serving.watching import Watched, watched
 
 EXIT_MISCONFIGURED = 2
 
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         gateway = Gateway(read_document(options.config, GatewayConfiguration))
         try:
             if not options.validate:
-                with watched("gateway", operating, trusted=False) as seen:
+                with start_telemetry("gateway", operating, trusted=False) as seen:
                     asyncio.run(_run(gateway, seen, operating.drain_seconds))
         finally:
             gateway.close()
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-async def _run(gateway: Gateway, seen: Watched, drain_seconds: float) -> None:
+async def _run(gateway: Gateway, seen: Telemetry, drain_seconds: float) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

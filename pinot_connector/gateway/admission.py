@@ -11,15 +11,15 @@ from typing import NoReturn
 
 import grpc
 
+from gris_serving.admission import Admission, Handler, Surrounding, refuse
+from gris_serving.identity import Context
+from gris_serving.instrumentation import Instrumentation
+from gris_serving.tokens import TokenError
 from pinot_connector.gateway.accounts import Caller
 from pinot_connector.gateway.callers import Callers, NoAccountError, UnknownCallerError, current_caller
 from pinot_connector.gateway.limits import Limiter, TooManyError
 from pinot_connector.gateway.statuses import DOMAIN, too_many
 from pinot_connector.gateway.waiting import PATIENCE_SECONDS, Room, UnreadError, UnsentError, patient
-from serving.admission import Admission, Handler, Surrounding, refuse
-from serving.identity import Context
-from serving.observing import Sight
-from serving.tokens import TokenError
 
 PUSHBACK = "grpc-retry-pushback-ms"
 
@@ -42,9 +42,13 @@ class GatewayAdmission(Admission):
     """
 
     def __init__(
-        self, callers: Callers, limiter: Limiter, sight: Sight, patience_seconds: float = PATIENCE_SECONDS
+        self,
+        callers: Callers,
+        limiter: Limiter,
+        instrumentation: Instrumentation,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        super().__init__(sight)
+        super().__init__(instrumentation)
         self._patience_seconds = patience_seconds
         self._callers = callers
         self._limiter = limiter
@@ -90,7 +94,7 @@ class GatewayAdmission(Admission):
 
     def _never_begun(self, method: str, error: BaseException, context: Context, began: float) -> None:
         """Look at a call that ended before its request was there: the method, which is looked at, never heard of it."""
-        self._sight.not_admitted(method, error, context, perf_counter() - began)
+        self._instrumentation.not_admitted(method, error, context, perf_counter() - began)
 
     async def _known(self, context: Context) -> Caller:
         try:

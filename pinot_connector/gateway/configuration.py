@@ -30,15 +30,15 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gris_serving.authorisation import CertificateName
+from gris_serving.documents import Strict
+from gris_serving.options import LARGEST_PORT, checked_address, is_port
+from gris_serving.reloading_files import SecurityError
+from gris_serving.tls import TlsFiles, is_loopback, require_usable
+from gris_serving.tokens import JwtSettings
 from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.gateway.accounts import AccountError, checked_segment
-from serving.authorisation import CertificateName
-from serving.documents import Strict
-from serving.followed import SecurityError
-from serving.options import LARGEST_PORT, checked_address, is_port
-from serving.tls import TlsFiles, is_loopback, require_usable
-from serving.tokens import JwtSettings
 
 MAX_SEGMENTS = 4
 

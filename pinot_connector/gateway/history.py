@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gris.app.v1 import app_pb2
+from gris_api.app.v1 import app_pb2
 
 MAX_ELEMENT_BYTES = 3 * 2**20
 MAX_PAGE_BYTES = 3 * 2**20

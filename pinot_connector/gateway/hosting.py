@@ -10,10 +10,15 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import grpc
-from gris.app.v1 import app_pb2_grpc
+from gris_api.app.v1 import app_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from gris_serving import health
+from gris_serving.draining import connection_options, drain_and_stop
+from gris_serving.reloading_files import SecurityError
+from gris_serving.telemetry import Telemetry
+from gris_serving.tls import server_credentials
 from pinot_connector import telemetry
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.client import AsyncPrivateClient
@@ -27,11 +32,6 @@ from pinot_connector.gateway.limits import Limiter
 from pinot_connector.gateway.parts import SERVICE_NAME, Parts
 from pinot_connector.gateway.server import PrivateQueryServicer
 from pinot_connector.gateway.waiting import PATIENCE_SECONDS, waited_for
-from serving import health
-from serving.draining import connection_options, drain_and_stop
-from serving.followed import SecurityError
-from serving.tls import server_credentials
-from serving.watching import Watched
 
 GRACE_SECONDS = 30.0
 # The client asks for one account unless it is told for whom; the gateway always tells.
@@ -98,8 +98,8 @@ class Gateway:
         self._engine.close()
 
     @asynccontextmanager
-    async def serving(self, watched: Watched, drain_seconds: float = 0.0) -> AsyncIterator[str]:
-        """Serve as the configuration says, and be looked at as `watched` says; give the address.
+    async def serving(self, process_telemetry: Telemetry, drain_seconds: float = 0.0) -> AsyncIterator[str]:
+        """Serve as the configuration says, and be looked at as `process_telemetry` says; give the address.
 
         On leaving, the gateway reports NOT_SERVING and goes on for `drain_seconds`; then no new calls are taken, and
         those that have begun get GRACE_SECONDS.
@@ -121,7 +121,7 @@ class Gateway:
         )
         servicer = PrivateQueryServicer(client, history)
         try:
-            async with self._served(servicer, watched, drain_seconds) as address:
+            async with self._served(servicer, process_telemetry, drain_seconds) as address:
                 yield address
         finally:
             await client.close()
@@ -130,29 +130,29 @@ class Gateway:
 
     @asynccontextmanager
     async def _served(
-        self, servicer: PrivateQueryServicer, watched: Watched, drain_seconds: float
+        self, servicer: PrivateQueryServicer, process_telemetry: Telemetry, drain_seconds: float
     ) -> AsyncIterator[str]:
-        sight, names = watched.sight, (SERVICE_NAME, health.OVERALL)
+        instrumentation, names = process_telemetry.instrumentation, (SERVICE_NAME, health.OVERALL)
         server = grpc.aio.server(
-            interceptors=(GatewayAdmission(self._callers, self._limiter, sight),),
+            interceptors=(GatewayAdmission(self._callers, self._limiter, instrumentation),),
             options=(*_OPTIONS, *connection_options(drain_seconds, grace_seconds=SLOWEST_CALL_SECONDS)),
         )
-        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, sight.before(server))
+        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, instrumentation.before(server))
         told = health.Health()
         health_pb2_grpc.add_HealthServicer_to_server(told, server)
         if self._configuration.reflection:
             reflected = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(reflected, server)
         address = self._bind(server)
-        with self._parts_counted(told, watched) as parts:
+        with self._parts_counted(told, process_telemetry) as parts:
             await server.start()
             told.report(names, serving=True)
-            sight.report("server", serving=True)
+            instrumentation.report("server", serving=True)
             watching = asyncio.create_task(parts.watch())
             try:
                 yield address
             finally:
-                sight.report("server", serving=False)
+                instrumentation.report("server", serving=False)
                 await drain_and_stop(
                     server, told, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
                 )
@@ -160,18 +160,18 @@ class Gateway:
                 await asyncio.gather(watching, return_exceptions=True)
 
     @contextmanager
-    def _parts_counted(self, told: health.Health, watched: Watched) -> Iterator[Parts]:
+    def _parts_counted(self, told: health.Health, process_telemetry: Telemetry) -> Iterator[Parts]:
         """Have questions and calls to the engine counted, and give what looks at the gateway's parts."""
         configuration = self._configuration
         dp, budget = configuration.dp.to_address(), configuration.budget.to_address()
-        parts = Parts(dp, budget, told, watched.sight)
+        parts = Parts(dp, budget, told, process_telemetry.instrumentation)
         with ExitStack() as stack:
             stack.enter_context(telemetry.counted_by(parts))
-            if watched.registry is not None:
+            if process_telemetry.registry is not None:
                 # Its library is loaded only where something is counted.
                 from pinot_connector.gateway.metrics import QuestionMetrics  # noqa: PLC0415
 
-                stack.enter_context(telemetry.counted_by(QuestionMetrics(watched.registry)))
+                stack.enter_context(telemetry.counted_by(QuestionMetrics(process_telemetry.registry)))
             yield parts
 
     def _bind(self, server: grpc.aio.Server) -> str:

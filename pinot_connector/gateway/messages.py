@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from gris.app.v1 import app_pb2
-from gris.budget.v1 import budget_pb2
-from gris.common.v1 import cost_pb2, histogram_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.common.v1 import cost_pb2, histogram_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.engines.base import ColumnType, ExpectedColumn

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from serving.metrics import SECONDS
+from gris_serving.metrics import SECONDS
 
 
 class QuestionMetrics:

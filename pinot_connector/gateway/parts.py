@@ -12,15 +12,15 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import grpc
-from gris.app.v1 import app_pb2
-from gris.budget.v1 import budget_pb2
+from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from gris_serving.health import OVERALL, Health
+from gris_serving.instrumentation import Instrumentation
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Address
 from pinot_connector.telemetry import ANSWERED
-from serving.health import OVERALL, Health
-from serving.observing import Sight
 
 LOOK_SECONDS = 2.0
 ANSWER_SECONDS = 1.0
@@ -40,10 +40,10 @@ class Parts:
     Belongs to one event loop; nothing is asked before `watch` runs.
     """
 
-    def __init__(self, dp: Address, budget: Address, told: Health, sight: Sight) -> None:
+    def __init__(self, dp: Address, budget: Address, told: Health, instrumentation: Instrumentation) -> None:
         self._services = {DP: (dp, OVERALL), BUDGET: (budget, _STORE)}
         self._told = told
-        self._sight = sight
+        self._instrumentation = instrumentation
         # Nothing speaks against an engine that was not asked yet.
         self._report(ENGINE, serving=True)
 
@@ -77,4 +77,4 @@ class Parts:
 
     def _report(self, part: str, *, serving: bool) -> None:
         self._told.report((f"{SERVICE_NAME}/{part}",), serving=serving)
-        self._sight.report(part, serving=serving)
+        self._instrumentation.report(part, serving=serving)

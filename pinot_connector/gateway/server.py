@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-from gris.app.v1 import app_pb2, app_pb2_grpc
-from gris.budget.v1 import budget_pb2
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.app.v1 import app_pb2, app_pb2_grpc
+from gris_api.budget.v1 import budget_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
+from gris_serving import logs
+from gris_serving.identity import Context
 from pinot_connector import telemetry
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.gateway import messages, statuses
@@ -23,8 +25,6 @@ from pinot_connector.gateway.places import Places
 from pinot_connector.gateway.statuses import RequestError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.results import PrivateResult
-from serving import logs
-from serving.identity import Context
 
 MAX_REQUEST_ID = 128
 DEFAULT_PAGE = 20

@@ -13,11 +13,11 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
-from gris.budget.v1 import budget_pb2
+from gris_api.budget.v1 import budget_pb2
 
+from gris_serving.admission import status_of
 from pinot_connector import errors
 from pinot_connector.gateway.limits import TooManyError
-from serving.admission import status_of
 
 DOMAIN = "gris.app"
 

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import grpc
 
-from serving.admission import Handler, Surrounding
-from serving.identity import Context
+from gris_serving.admission import Handler, Surrounding
+from gris_serving.identity import Context
 
 PATIENCE_SECONDS = 60.0
 """How long all of one call may wait for its caller."""

@@ -13,9 +13,9 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
 from google.rpc.status_pb2 import Status
-from gris.budget.v1 import budget_pb2 as pb
-from gris.budget.v1 import budget_pb2_grpc
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2_grpc
+from gris_api.common.v1 import cost_pb2
 
 from tests.budget.samples import UNIT
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from gris.budget.v1 import budget_pb2_grpc
+from gris_api.budget.v1 import budget_pb2_grpc
 
 from budget_service.configuration import Configuration
 from budget_service.hosting import serving

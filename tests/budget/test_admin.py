@@ -14,8 +14,8 @@ import grpc
 import pytest
 import pytest_asyncio
 from google.protobuf.timestamp_pb2 import Timestamp
-from gris.budget.v1 import admin_pb2 as pb
-from gris.budget.v1 import admin_pb2_grpc, budget_pb2
+from gris_api.budget.v1 import admin_pb2 as pb
+from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 from redis.asyncio import Redis
 
 from budget_service import audit

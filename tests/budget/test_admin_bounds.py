@@ -8,8 +8,8 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.budget.v1 import admin_pb2 as pb
-from gris.budget.v1 import admin_pb2_grpc, budget_pb2
+from gris_api.budget.v1 import admin_pb2 as pb
+from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 
 from budget_service.configuration import Configuration
 from budget_service.hosting import administering

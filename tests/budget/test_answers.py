@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gris.budget.v1 import budget_pb2 as pb
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.common.v1 import cost_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2 as pb
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.budget.client import account, charging, connected, cost, failure, new_id, reserving
@@ -18,7 +18,7 @@ from tests.budget.postgres_server import PostgresServer
 from tests.budget.redis_server import RedisServer, redis_server
 from tests.budget.test_process import ROOT, command, health, health_becomes, refused
 from tests.budget.test_workers import connections
-from tests.sight.world import scraped
+from tests.observability.world import scraped
 
 SERVING = 1
 STORE = "gris.budget.v1.BudgetService/store"

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import grpc
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2 as pb
 
 from tests.budget.client import account, charging, connected, cost, failure
 from tests.budget.postgres_server import PostgresServer

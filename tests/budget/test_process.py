@@ -16,8 +16,8 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.budget.v1 import admin_pb2, admin_pb2_grpc
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
+from gris_api.budget.v1 import budget_pb2 as pb
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.audit import Verification, verify
 from budget_service.configuration import Configuration

@@ -12,7 +12,7 @@ import grpc
 import pytest
 import pytest_asyncio
 from google.protobuf.timestamp_pb2 import Timestamp
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.configuration import AccountEntry
 from budget_service.hosting import ListenError, serving

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import grpc
 import pytest_asyncio
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.hosting import serving
 from budget_service.ledger.values import Cost

@@ -8,8 +8,8 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.budget.v1 import admin_pb2, admin_pb2_grpc
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
+from gris_api.budget.v1 import budget_pb2 as pb
 from msgspec.structs import replace
 
 from budget_service import sealing

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service import sealing, statements
 from budget_service.audit import Verification, verify

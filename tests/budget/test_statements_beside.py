@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service import server, statements
 from budget_service.ledger.state import JournalEntry

@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2 as pb
 
 from tests.budget.client import account, charging, connected, cost, stub_of
 from tests.budget.redis_server import RedisServer, redis_server

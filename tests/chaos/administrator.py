@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import grpc
-from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
 
 from tests.chaos.accounts import LOWERED, ROOTS
 from tests.chaos.history import Path

@@ -15,9 +15,9 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
-from gris.budget.v1 import budget_pb2 as pb
-from gris.budget.v1 import budget_pb2_grpc
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2_grpc
+from gris_api.common.v1 import cost_pb2
 
 from tests.chaos.accounts import Accounts
 from tests.chaos.history import NOTHING, Amount, Fate, History, Level, Path, Replay, Told

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from gris.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import Timeouts
 from pinot_connector.budget_calls import BudgetCalls

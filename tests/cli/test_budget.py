@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gris.budget.v1 import budget_pb2
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.common.v1 import cost_pb2
 
 from gris_cli.__main__ import main
 from tests.budget.client import connected

@@ -15,7 +15,7 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.dp.v1 import question_pb2
+from gris_api.dp.v1 import question_pb2
 
 from gris_cli.__main__ import main
 from pinot_connector import PrivateClient, PrivateResult

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
-from gris.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery

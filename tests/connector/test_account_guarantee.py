@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import grpc
 import pytest
-from gris.budget.v1 import budget_pb2
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.common.v1 import cost_pb2
 
 from dp_service.accounting.composition import PublishedDomain as Price
 from dp_service.accounting.composition import guarantee

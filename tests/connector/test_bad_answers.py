@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from gris.budget.v1 import budget_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import grpc
 import pytest
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, ServedPolicy, usable_policy

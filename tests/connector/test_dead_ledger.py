@@ -16,8 +16,8 @@ from typing import TypeVar
 
 import grpc
 import pytest
-from gris.budget.v1.budget_pb2 import Level
-from gris.common.v1 import cost_pb2
+from gris_api.budget.v1.budget_pb2 import Level
+from gris_api.common.v1 import cost_pb2
 
 from pinot_connector import PrivateClient, Timeouts
 from pinot_connector.budget_calls import BudgetCalls

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from gris.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import Mechanism, PrivateClient, PrivateResult, Timeouts
 from pinot_connector.embedded import EmbeddedServices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gris.budget.v1 import budget_pb2
+from gris_api.budget.v1 import budget_pb2
 
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery

@@ -8,8 +8,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from gris.budget.v1 import budget_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery

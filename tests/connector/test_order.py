@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from gris.dp.v1 import question_pb2
+from gris_api.dp.v1 import question_pb2
 
 from pinot_connector import AsyncPrivateClient, sql_question, structured_question
 from pinot_connector.engines.base import EngineAnswer, EngineQuery

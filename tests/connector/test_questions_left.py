@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 import pytest
-from gris.app.v1 import app_pb2
-from gris.budget.v1 import budget_pb2
+from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2
 
 from pinot_connector import AsyncPrivateClient, Cost, Level, Mode, Share
 from pinot_connector.budgets import questions_left, share_of

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from gris.budget.v1 import budget_pb2
+from gris_api.budget.v1 import budget_pb2
 
 from pinot_connector import telemetry
 from pinot_connector.errors import InvalidQuestion

@@ -9,8 +9,8 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.budget.v1 import budget_pb2 as pb
-from gris.budget.v1 import budget_pb2_grpc
+from gris_api.budget.v1 import budget_pb2 as pb
+from gris_api.budget.v1 import budget_pb2_grpc
 
 from pinot_connector.channels import open_channel
 

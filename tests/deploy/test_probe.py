@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2_grpc
 
 from budget_service.hosting import STORE as STORE_OF_THE_SERVICE
 from deploy.image.probe import STORE, main
-from serving.health import OVERALL, Health
+from gris_serving.health import OVERALL, Health
 
 
 @asynccontextmanager

@@ -17,9 +17,9 @@ from budget_service.configuration import load_configuration
 from budget_service.ledger.values import Account
 from deploy.kubernetes.validate import FOLDER, rendered, renderer
 from dp_service.queries.policy import read_policy
+from gris_serving.documents import read_document
 from pinot_connector.gateway.__main__ import main
 from pinot_connector.gateway.configuration import GatewayConfiguration
-from serving.documents import read_document
 from tests.serving.pki import Authority, Issuer
 
 PRODUCTION = FOLDER / "overlays" / "production"

@@ -18,9 +18,9 @@ from budget_service import __main__ as budget_service
 from budget_service.configuration import Configuration
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.server import process as dp_service
+from gris_serving.authorisation import Access
 from pinot_connector.gateway import __main__ as gateway
 from pinot_connector.gateway.configuration import GatewayConfiguration
-from serving.authorisation import Access
 from tests.documentation.pages import ROOT, quoted, rows, section
 
 EVERY = section("options.md", "## Options of every server")

@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import pytest
 from google.rpc import error_details_pb2
-from gris.common.v1 import histogram_pb2
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 from grpc_status import rpc_status
 
 from dp_service.releases.keys import NoiseKey

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from gris.dp.v1 import dp_pb2_grpc
+from gris_api.dp.v1 import dp_pb2_grpc
 
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import ServedPolicy, usable_policy

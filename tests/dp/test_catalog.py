@@ -9,8 +9,8 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.common.v1 import histogram_pb2
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import ServedPolicy, usable_policy

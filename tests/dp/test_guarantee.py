@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.accounting.composition import PublishedDomain, guarantee
 from tests.dp.asking import error_of

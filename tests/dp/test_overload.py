@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 from google.rpc import error_details_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2
 from grpc_status import rpc_status
 
 from dp_service.releases.keys import KeySet

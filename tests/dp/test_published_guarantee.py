@@ -11,8 +11,8 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.common.v1 import histogram_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from dp_service.accounting.composition import PublishedDomain, guarantee
 from dp_service.queries.publications import Publication, policy_statement, publications_in

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from google.rpc import error_details_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.dp.v1 import dp_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dp_service.queries.published import DomainFile, integrity_of, written

@@ -6,8 +6,8 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.common.v1 import histogram_pb2
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.common.v1 import histogram_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from tests.dp.asking import Clock, answer_of, error_of, header, parts, question, streamed, translated
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from gris.dp.v1 import dp_pb2, question_pb2
+from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.releases import identity, keys, releasing, translation

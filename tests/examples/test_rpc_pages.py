@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gris.budget.v1 import admin_pb2, budget_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.budget.v1 import admin_pb2, budget_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.embedded import EmbeddedServices
 from tests.budget.test_process import service

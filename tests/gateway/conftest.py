@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.app.v1 import app_pb2_grpc
+from gris_api.app.v1 import app_pb2_grpc
 
 from pinot_connector.channels import open_channel
 from pinot_connector.embedded import EmbeddedServices

@@ -9,9 +9,9 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.app.v1 import app_pb2
-from gris.budget.v1 import budget_pb2
-from gris.dp.v1 import question_pb2
+from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.dp.v1 import question_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector import AsyncGatewayClient, AsyncPrivateClient, Credentials, Endpoint, GatewayClient

@@ -12,9 +12,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
-from gris.app.v1 import app_pb2
-from gris.budget.v1 import budget_pb2
-from gris.dp.v1 import question_pb2
+from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2
+from gris_api.dp.v1 import question_pb2
 
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, gateway_address
 from pinot_connector.dbapi import connect_gateway

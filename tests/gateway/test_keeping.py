@@ -11,9 +11,10 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.app.v1 import app_pb2, app_pb2_grpc
-from gris.common.v1.cost_pb2 import Cost
+from gris_api.app.v1 import app_pb2, app_pb2_grpc
+from gris_api.common.v1.cost_pb2 import Cost
 
+from gris_serving.instrumentation import NOTHING
 from pinot_connector.budget_calls import BudgetCalls
 from pinot_connector.budgets import Charge
 from pinot_connector.client import AsyncPrivateClient
@@ -22,7 +23,6 @@ from pinot_connector.gateway.admission import GatewayAdmission
 from pinot_connector.gateway.history import History, Keeping
 from pinot_connector.gateway.limits import Limiter
 from pinot_connector.gateway.server import PrivateQueryServicer
-from serving.observing import NOTHING
 from tests.connector.world import COFACTS
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.gateway.test_asking import TOP, ended

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from gris.app.v1 import app_pb2
+from gris_api.app.v1 import app_pb2
 
 from tests.gateway.conftest import GatewayWorld
 from tests.serving.pki import uri

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from gris.app.v1 import app_pb2
-from gris.dp.v1 import dp_pb2
+from gris_api.app.v1 import app_pb2
+from gris_api.dp.v1 import dp_pb2
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.app.v1 import app_pb2
-from gris.budget.v1 import budget_pb2, budget_pb2_grpc
-from gris.common.v1 import cost_pb2
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+from gris_api.app.v1 import app_pb2
+from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris_api.common.v1 import cost_pb2
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 
 from pinot_connector import AsyncGatewayClient, AsyncPrivateClient, Endpoint
 from pinot_connector.channels import open_channel

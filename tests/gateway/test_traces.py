@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from gris.app.v1 import app_pb2
+from gris_api.app.v1 import app_pb2
 
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Endpoint

@@ -20,14 +20,14 @@ from google.protobuf.wrappers_pb2 import StringValue
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
+from gris_serving.instrumentation import NOTHING, Instrumentation
+from gris_serving.metrics import CallMetrics
 from pinot_connector.gateway.admission import MAX_OPEN_CALLS, GatewayAdmission
 from pinot_connector.gateway.callers import Callers
 from pinot_connector.gateway.configuration import IdentityRules
 from pinot_connector.gateway.hosting import MAX_CALLS_OF_A_CONNECTION, MAX_REQUEST_BYTES
 from pinot_connector.gateway.limits import Limiter
 from pinot_connector.gateway.waiting import waited_for
-from serving.metrics import CallMetrics
-from serving.observing import NOTHING, Sight
 from tests.connector.world import free_port, write_small
 from tests.serving.echo import SERVICE, EchoStub, add_echo
 from tests.serving.pki import ISSUER, Issuer
@@ -74,14 +74,14 @@ async def impatient(
     most: int,
     options: Sequence[tuple[str, int]] = (),
     patience_seconds: float = 0.3,
-    sight: Sight = NOTHING,
+    instrumentation: Instrumentation = NOTHING,
 ) -> AsyncIterator[Impatient]:
     """Serve an echo to callers with tokens, one call at a time for each and so many for all."""
     issuer = Issuer(folder)
     limiter = Limiter(per_second=100, burst=100, concurrent=1, clock=time.monotonic, most=most)
-    admission = GatewayAdmission(known_by_tokens(issuer), limiter, sight, patience_seconds)
+    admission = GatewayAdmission(known_by_tokens(issuer), limiter, instrumentation, patience_seconds)
     server = grpc.aio.server(interceptors=(admission,), options=options)
-    add_echo(sight.before(server))
+    add_echo(instrumentation.before(server))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
@@ -129,8 +129,8 @@ async def test_callers_who_leave_before_their_request_is_there_are_counted(tmp_p
                 line.reset(stream)
             time.sleep(0.5)
 
-    sight = Sight(CallMetrics(registry))
-    async with impatient(tmp_path, most=100, patience_seconds=30, sight=sight) as server:
+    instrumentation = Instrumentation(CallMetrics(registry))
+    async with impatient(tmp_path, most=100, patience_seconds=30, instrumentation=instrumentation) as server:
         await server.lets_in("ana")
         await asyncio.to_thread(leave, [server.metadata(f"leaver-{number}") for number in range(20)])
         async with asyncio.timeout(20):

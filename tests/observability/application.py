@@ -1,6 +1,6 @@
 """An application that asks private questions with OpenTelemetry set up, as one in production has it.
 
-python -m tests.sight.application DP BUDGET FOLDER
+python -m tests.observability.application DP BUDGET FOLDER
 
 Spans go where the environment says; at the end it prints, in one line of JSON, what its meters counted.
 """
@@ -25,7 +25,7 @@ from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError, IncompleteAnswer
 from pinot_connector.telemetry import request_id
-from tests.sight.world import ACCOUNT, ELEMENT, LITERAL, POOR, REQUEST_ID
+from tests.observability.world import ACCOUNT, ELEMENT, LITERAL, POOR, REQUEST_ID
 
 
 class Incomplete(DuckDBEngine):

@@ -16,9 +16,9 @@ from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from budget_service.metrics import LedgerMetrics
+from gris_serving.instrumentation import CallOutcome
+from gris_serving.metrics import CallMetrics, Readiness
 from pinot_connector.telemetry import Meters
-from serving.metrics import CallMetrics, Readiness
-from serving.observing import Ending
 
 ROOT = Path(__file__).parents[2]
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
@@ -33,9 +33,9 @@ _MATCHED = re.compile(r"(\w+)(?:=~|!=|!~|=)\"")
 def existing() -> dict[str, set[str]]:
     """The labels of every series that services and connector make, as Prometheus sees them."""
     registry = CollectorRegistry()
-    CallMetrics(registry).of("s", "m").failed(Ending("c", "r", 1))
+    CallMetrics(registry).of("s", "m").failed(CallOutcome("c", "r", 1))
     Readiness(registry).report("c", serving=True)
-    LedgerMetrics(registry).effects()
+    LedgerMetrics(registry).recorders()
     reader = PrometheusMetricReader()
     provider = MeterProvider(metric_readers=[reader], shutdown_on_exit=False)
     meters = Meters(provider)

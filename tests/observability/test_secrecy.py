@@ -7,7 +7,7 @@ import json
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.sight.world import MEMBERS, REQUEST_ID, SECRETS, Seen, look
+from tests.observability.world import MEMBERS, REQUEST_ID, SECRETS, Seen, look
 
 LABELS = {
     "gris_rpc_duration_seconds": {"grpc_service", "grpc_method", "le"},

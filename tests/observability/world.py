@@ -105,7 +105,7 @@ def look(folder: Path) -> Seen:
         addresses = [each[1] for each in processes]
         arguments = [addresses[0]["address"], addresses[1]["address"], str(folder)]
         done = subprocess.run(
-            [sys.executable, "-m", "tests.sight.application", *arguments],
+            [sys.executable, "-m", "tests.observability.application", *arguments],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gris.dp.v1 import question_pb2
+from gris_api.dp.v1 import question_pb2
 
 from deploy.pinot.cluster import PinotCluster, Ports
 from examples.load import TABLES, load

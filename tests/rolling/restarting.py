@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
-from gris.budget.v1 import budget_pb2, budget_pb2_grpc
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 
 from pinot_connector import AsyncPrivateClient, structured_question
 from pinot_connector.channels import Timeouts, open_channel

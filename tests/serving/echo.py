@@ -13,7 +13,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
-from serving.observing import Sight
+from gris_serving.instrumentation import Instrumentation
 
 SERVICE = "gris.test.Echo"
 SECRET = "secret-of-a-caller"  # noqa: S105 - a marker that must not turn up
@@ -80,10 +80,10 @@ class EchoStub:
 
 
 @asynccontextmanager
-async def observed_echo(sight: Sight) -> AsyncIterator[EchoStub]:
+async def observed_echo(instrumentation: Instrumentation) -> AsyncIterator[EchoStub]:
     """Serve it on a free port and give a stub."""
     server = grpc.aio.server()
-    add_echo(sight.before(server))
+    add_echo(instrumentation.before(server))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:

@@ -11,9 +11,9 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from serving.draining import connection_options, drain_and_stop
-from serving.health import Health
-from serving.observing import NOTHING
+from gris_serving.draining import connection_options, drain_and_stop
+from gris_serving.health import Health
+from gris_serving.instrumentation import NOTHING
 
 from .echo import SERVICE, EchoStub, add_echo
 from .rawcalls import raw_line

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from serving.observing import Sight
-from serving.tracing import exported
+from gris_serving.instrumentation import Instrumentation
+from gris_serving.tracing import exported
 
 from .collector import ENDPOINT, collecting
 from .echo import SERVICE, observed_echo
@@ -16,7 +16,7 @@ async def test_spans_reach_the_collector_under_the_service_s_name(monkeypatch: p
     with collecting() as collector:
         monkeypatch.setenv(ENDPOINT, collector.address)
         with exported("some_service") as traces:
-            async with observed_echo(Sight(traces=traces)) as echo:
+            async with observed_echo(Instrumentation(traces=traces)) as echo:
                 await echo.one("a")
     assert [f"{SERVICE}/One"] == [span.name for span in collector.spans("some_service")]
 
@@ -25,5 +25,5 @@ async def test_a_dead_collector_changes_no_call(monkeypatch: pytest.MonkeyPatch)
     """The service answers, and ends."""
     monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")
     with exported("some_service") as traces:
-        async with observed_echo(Sight(traces=traces)) as echo:
+        async with observed_echo(Instrumentation(traces=traces)) as echo:
             assert await echo.one("a") == "a"

@@ -12,10 +12,10 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from prometheus_client import CollectorRegistry
 
-from serving.logs import configure
-from serving.metrics import CallMetrics
-from serving.observing import Ending, ObservedServer, Sight
-from serving.options import LogFormat, LogLevel
+from gris_serving.instrumentation import CallOutcome, Instrumentation, InstrumentedServer
+from gris_serving.logs import configure
+from gris_serving.metrics import CallMetrics
+from gris_serving.options import LogFormat, LogLevel
 
 from .echo import SECRET, SERVICE, EchoStub, add_echo, observed_echo
 
@@ -31,9 +31,9 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-def sight(registry: CollectorRegistry) -> Sight:
+def instrumentation(registry: CollectorRegistry) -> Instrumentation:
     """A sight that counts."""
-    return Sight(CallMetrics(registry))
+    return Instrumentation(CallMetrics(registry))
 
 
 @pytest.fixture
@@ -87,10 +87,10 @@ async def logged_line(capfd: pytest.CaptureFixture[str]) -> Any:
 
 
 async def test_every_way_to_end_is_counted_and_none_is_changed(
-    sight: Sight, registry: CollectorRegistry
+    instrumentation: Instrumentation, registry: CollectorRegistry
 ) -> None:
     """An answer, a refusal with its reason, a fault, and a caller who left."""
-    async with observed_echo(sight) as echo:
+    async with observed_echo(instrumentation) as echo:
         assert await echo.one("a") == "a"
         assert await code_of(echo.one("refuse")) is grpc.StatusCode.FAILED_PRECONDITION
         assert await code_of(echo.one("fail")) is grpc.StatusCode.UNKNOWN
@@ -101,9 +101,9 @@ async def test_every_way_to_end_is_counted_and_none_is_changed(
     assert failed(registry, "One", "CANCELLED") == 1
 
 
-async def test_a_stream_is_one_call(sight: Sight, registry: CollectorRegistry) -> None:
+async def test_a_stream_is_one_call(instrumentation: Instrumentation, registry: CollectorRegistry) -> None:
     """However many messages it has; and one that is refused in the middle is one refusal."""
-    async with observed_echo(sight) as echo:
+    async with observed_echo(instrumentation) as echo:
         assert await echo.many("a", "b", "c") == ["a", "b", "c"]
         assert await code_of(echo.many("a", "refuse")) is grpc.StatusCode.FAILED_PRECONDITION
         await wait_until(lambda: ended(registry, "Many") == 2)
@@ -111,10 +111,10 @@ async def test_a_stream_is_one_call(sight: Sight, registry: CollectorRegistry) -
 
 
 async def test_what_cannot_be_decoded_is_the_callers_fault(
-    sight: Sight, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
+    instrumentation: Instrumentation, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is refused and counted as that, it is no fault of the service, and the log says nothing of it."""
-    async with observed_echo(sight) as echo:
+    async with observed_echo(instrumentation) as echo:
         for call in (echo.raw_one(UNDECODABLE), echo.raw_many(ECHOED, UNDECODABLE)):
             assert await code_of(call) is grpc.StatusCode.INVALID_ARGUMENT
         await wait_until(lambda: ended(registry, "One") + ended(registry, "Many") == 2)
@@ -139,7 +139,7 @@ class Blind:
 async def test_a_fault_of_the_sight_changes_no_call(caplog: pytest.LogCaptureFixture) -> None:
     """What was answered stays answered, what was refused stays refused, and the log says no more than the kind."""
     server = grpc.aio.server()
-    add_echo(ObservedServer(server, Sight(), {"One": Blind()}))
+    add_echo(InstrumentedServer(server, Instrumentation(), {"One": Blind()}))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -170,7 +170,7 @@ async def test_a_line_has_the_id_of_its_request_if_it_is_one(
 ) -> None:
     """1 to 128 printable letters; anything else is left out, and the call is served all the same."""
     configure(LogFormat.JSON, LogLevel.INFO)
-    async with observed_echo(Sight()) as echo:
+    async with observed_echo(Instrumentation()) as echo:
         await code_of(echo.one("refuse", metadata=given))
         line = await logged_line(capfd)
     assert line.get("request_id") == logged
@@ -191,7 +191,7 @@ async def test_the_log_repeats_no_exception(
         raise ValueError(SECRET)
 
     configure(log_format, LogLevel.DEBUG)
-    async with observed_echo(Sight()) as echo:
+    async with observed_echo(Instrumentation()) as echo:
         await code_of(echo.one("fail"))
         await code_of(echo.one("refuse"))
         task = asyncio.create_task(lost())
@@ -208,7 +208,7 @@ async def test_answers_are_logged_only_if_wanted(capfd: pytest.CaptureFixture[st
     lines = {}
     for level in LogLevel:
         configure(LogFormat.TEXT, level)
-        async with observed_echo(Sight()) as echo:
+        async with observed_echo(Instrumentation()) as echo:
             await echo.one("a")
             await code_of(echo.one("refuse"))
             await code_of(echo.one("fail"))
@@ -225,7 +225,7 @@ async def test_answers_are_logged_only_if_wanted(capfd: pytest.CaptureFixture[st
 def test_a_line_of_text_is_one_line(capfd: pytest.CaptureFixture[str], plain_logs: None) -> None:
     """Whatever is in a message."""
     configure(LogFormat.TEXT, LogLevel.INFO)
-    logging.getLogger("serving").info("one\ntwo")
+    logging.getLogger("gris_serving").info("one\ntwo")
     said = capfd.readouterr().err
     assert said.endswith(" INFO serving one\\ntwo\n")
     assert said.count("\n") == 1
@@ -233,5 +233,5 @@ def test_a_line_of_text_is_one_line(capfd: pytest.CaptureFixture[str], plain_log
 
 def test_an_ending_without_its_reason_is_counted(registry: CollectorRegistry) -> None:
     """gRPC's own refusals have none."""
-    CallMetrics(registry).of(SERVICE, "One").failed(Ending("UNAVAILABLE", "", 0.5))
+    CallMetrics(registry).of(SERVICE, "One").failed(CallOutcome("UNAVAILABLE", "", 0.5))
     assert failed(registry, "One", "UNAVAILABLE") == 1

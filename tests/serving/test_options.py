@@ -8,19 +8,19 @@ import socket
 import pytest
 from prometheus_client import CollectorRegistry
 
-from serving.draining import connection_options
-from serving.metrics import exposed
-from serving.options import (
+from gris_serving.draining import connection_options
+from gris_serving.metrics import exposed
+from gris_serving.options import (
     LogFormat,
     LogLevel,
-    Operating,
     OperatingError,
+    OperatingOptions,
     add_operating_options,
     operating_of,
 )
 
 
-def parsed(*arguments: str) -> Operating:
+def parsed(*arguments: str) -> OperatingOptions:
     """Read a command line."""
     parser = argparse.ArgumentParser("test")
     add_operating_options(parser)
@@ -29,14 +29,14 @@ def parsed(*arguments: str) -> Operating:
 
 def test_by_default_nothing_is_counted_or_drained() -> None:
     """The log is text."""
-    assert parsed() == Operating(None, LogFormat.TEXT, LogLevel.INFO, 0)
+    assert parsed() == OperatingOptions(None, LogFormat.TEXT, LogLevel.INFO, 0)
 
 
 def test_a_worker_is_told_the_same_but_for_the_address() -> None:
     """Only one process can listen on it."""
     told = parsed("--metrics-listen=h:1", "--log-format=json", "--log-level=debug", "--drain-seconds=2.5")
-    assert told == Operating("h:1", LogFormat.JSON, LogLevel.DEBUG, 2.5)
-    assert parsed(*told.arguments()) == Operating(None, LogFormat.JSON, LogLevel.DEBUG, 2.5)
+    assert told == OperatingOptions("h:1", LogFormat.JSON, LogLevel.DEBUG, 2.5)
+    assert parsed(*told.arguments()) == OperatingOptions(None, LogFormat.JSON, LogLevel.DEBUG, 2.5)
 
 
 @pytest.mark.parametrize(

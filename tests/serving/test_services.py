@@ -10,8 +10,8 @@ from typing import Any
 
 import grpc
 import pytest
-from gris.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
-from gris.dp.v1 import dp_pb2, dp_pb2_grpc
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
+from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
@@ -19,13 +19,13 @@ from budget_service.__main__ import main as budget_main
 from budget_service.hosting import METHODS as BUDGET_METHODS
 from dp_service.server.process import METHODS as DP_METHODS
 from dp_service.server.process import main as dp_main
+from gris_serving.instrumentation import NOTHING, Instrumentation
+from gris_serving.metrics import CallMetrics
+from gris_serving.security import Security, SecurityOptions
 from pinot_connector import AsyncPrivateClient, Credentials, Endpoint
 from pinot_connector.channels import open_channel
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused
-from serving.metrics import CallMetrics
-from serving.observing import NOTHING, Sight
-from serving.security import Security, SecurityOptions
 from tests.connector.world import COFACTS, POLICY, new_account
 from tests.dp.serving import servicer_of
 from tests.serving.pki import ISSUER, Authority, Issuer, dns, email, uri
@@ -209,7 +209,7 @@ async def test_a_token_gives_the_roles_that_it_lists(
 
 @asynccontextmanager
 async def open_to_tokens(
-    folder: Path, authority: Authority, issuer: Issuer, sight: Sight
+    folder: Path, authority: Authority, issuer: Issuer, instrumentation: Instrumentation
 ) -> AsyncIterator[str]:
     """Serve with TLS of the server's side only, to whom a token gives the role."""
     certificate, key = authority.server()
@@ -219,8 +219,8 @@ async def open_to_tokens(
     )
     options = SecurityOptions(tls_certificate=certificate, tls_key=key, access=access)
     security = Security(options, DP_METHODS)
-    server = grpc.aio.server(interceptors=security.interceptors(sight))
-    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer_of(POLICY), sight.before(server))
+    server = grpc.aio.server(interceptors=security.interceptors(instrumentation))
+    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer_of(POLICY), instrumentation.before(server))
     address = f"127.0.0.1:{security.bind(server, '127.0.0.1:0')}"
     await server.start()
     try:
@@ -249,8 +249,8 @@ async def test_callers_who_are_not_let_in_are_counted_by_method_and_reason(tmp_p
     authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
     reader = Credentials(authority.ca_file, token_file=issuer.token_file(AUDIENCE, gris_roles=["read"]))
     registry = CollectorRegistry()
-    sight = Sight(metrics=CallMetrics(registry))
-    async with open_to_tokens(tmp_path, authority, issuer, sight) as address:
+    instrumentation = Instrumentation(metrics=CallMetrics(registry))
+    async with open_to_tokens(tmp_path, authority, issuer, instrumentation) as address:
         await outcome(address, Credentials(authority.ca_file), "/gris.dp.v1.DpService/GetCatalog")
         await outcome(address, reader, "/gris.dp.v1.DpService/AddNoise")
         await outcome(address, reader, "/gris.dp.v1.DpService/AddNoise")
@@ -377,9 +377,9 @@ def test_a_wrong_access_file_is_named(
 
 async def test_bytes_that_are_no_message_are_no_fault_of_a_service(caplog: pytest.LogCaptureFixture) -> None:
     """Alone, or in a stream that a service reads by itself: refused, and nothing is logged as failed."""
-    sight = Sight(metrics=CallMetrics(registry := CollectorRegistry()))
+    instrumentation = Instrumentation(metrics=CallMetrics(registry := CollectorRegistry()))
     server = grpc.aio.server()
-    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer_of(POLICY), sight.before(server))
+    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer_of(POLICY), instrumentation.before(server))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     undecodable = b"\x0a\x7f"

@@ -15,11 +15,11 @@ import grpc
 import pytest
 from cryptography.x509 import SubjectAlternativeName, UnrecognizedExtension
 
+from gris_serving.identity import certificate_names
+from gris_serving.reloading_files import SecurityError
+from gris_serving.tls import TlsFiles, is_loopback, server_credentials
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint
-from serving.followed import SecurityError
-from serving.identity import certificate_names
-from serving.tls import TlsFiles, is_loopback, server_credentials
 from tests.serving.pki import Authority, dns, email, uri
 
 

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from serving.followed import SecurityError
-from serving.tokens import JwtSettings, TokenError, TokenVerifier
+from gris_serving.reloading_files import SecurityError
+from gris_serving.tokens import JwtSettings, TokenError, TokenVerifier
 from tests.serving.pki import ISSUER, Issuer
 
 AUDIENCE = "gris"

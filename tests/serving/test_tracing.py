@@ -15,8 +15,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 from opentelemetry.trace import SpanKind, StatusCode
 
-from serving.observing import Sight
-from serving.tracing import ServerTraces, exported, is_wanted
+from gris_serving.instrumentation import Instrumentation
+from gris_serving.tracing import ServerTraces, exported, is_wanted
 
 from .collector import ENDPOINT
 from .echo import SECRET, SERVICE, EchoStub, observed_echo
@@ -33,17 +33,19 @@ def exporter() -> InMemorySpanExporter:
 
 
 @pytest.fixture
-def sight(exporter: InMemorySpanExporter) -> Iterator[Sight]:
+def instrumentation(exporter: InMemorySpanExporter) -> Iterator[Instrumentation]:
     """A sight that traces."""
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    yield Sight(traces=ServerTraces(provider))
+    yield Instrumentation(traces=ServerTraces(provider))
     provider.shutdown()
 
 
-async def span_of(sight: Sight, exporter: InMemorySpanExporter, text: str, **metadata: str) -> ReadableSpan:
+async def span_of(
+    instrumentation: Instrumentation, exporter: InMemorySpanExporter, text: str, **metadata: str
+) -> ReadableSpan:
     """Return the span of one call."""
-    async with observed_echo(sight) as echo:
+    async with observed_echo(instrumentation) as echo:
         await _called(echo, text, metadata)
     (span,) = exporter.get_finished_spans()
     return span
@@ -56,9 +58,11 @@ async def _called(echo: EchoStub, text: str, metadata: dict[str, str]) -> None:
         assert text in ("refuse", "fail")
 
 
-async def test_a_span_belongs_to_its_caller(sight: Sight, exporter: InMemorySpanExporter) -> None:
+async def test_a_span_belongs_to_its_caller(
+    instrumentation: Instrumentation, exporter: InMemorySpanExporter
+) -> None:
     """By W3C's traceparent; its kind is SERVER."""
-    span = await span_of(sight, exporter, "a", traceparent=TRACEPARENT)
+    span = await span_of(instrumentation, exporter, "a", traceparent=TRACEPARENT)
     assert span.parent is not None
     assert (f"{span.parent.trace_id:032x}", f"{span.parent.span_id:016x}") == (TRACE_ID, SPAN_ID)
     assert (span.name, span.kind, span.status.status_code) == (
@@ -72,8 +76,8 @@ async def test_a_caller_who_is_not_trusted_chooses_no_trace(exporter: InMemorySp
     """The span begins a trace of its own; what the caller said of theirs is a link, without its state."""
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    sight = Sight(traces=ServerTraces(provider, trusted=False))
-    span = await span_of(sight, exporter, "a", traceparent=TRACEPARENT, tracestate=f"v={SECRET}")
+    instrumentation = Instrumentation(traces=ServerTraces(provider, trusted=False))
+    span = await span_of(instrumentation, exporter, "a", traceparent=TRACEPARENT, tracestate=f"v={SECRET}")
     provider.shutdown()
     assert span.context is not None
     assert (span.parent, f"{span.context.trace_id:032x}" != TRACE_ID) == (None, True)
@@ -89,27 +93,29 @@ async def test_a_caller_who_is_not_trusted_has_nothing_recorded(
     """Where no trace is sampled, the flag of a trusted caller alone counts."""
     provider = TracerProvider(sampler=ParentBased(ALWAYS_OFF))
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    async with observed_echo(Sight(traces=ServerTraces(provider, trusted=trusted))) as echo:
+    async with observed_echo(Instrumentation(traces=ServerTraces(provider, trusted=trusted))) as echo:
         await echo.one("a", metadata=(("traceparent", TRACEPARENT),))
     assert recorded == len(exporter.get_finished_spans())
     provider.shutdown()
 
 
 @pytest.mark.parametrize("wrong", ["", "00-0-0-01", "x" * 4000, "00-" + "0" * 32 + "-" + "0" * 16 + "-01"])
-async def test_a_wrong_parent_is_none(sight: Sight, exporter: InMemorySpanExporter, wrong: str) -> None:
+async def test_a_wrong_parent_is_none(
+    instrumentation: Instrumentation, exporter: InMemorySpanExporter, wrong: str
+) -> None:
     """The call is served, under a trace of its own."""
-    assert (await span_of(sight, exporter, "a", traceparent=wrong)).parent is None
+    assert (await span_of(instrumentation, exporter, "a", traceparent=wrong)).parent is None
 
 
 @pytest.mark.parametrize(
     ("text", "code", "reason"), [("refuse", "FAILED_PRECONDITION", "NOT_TODAY"), ("fail", "UNKNOWN", "")]
 )
 async def test_a_span_tells_code_and_reason_and_nothing_that_was_said(
-    sight: Sight, exporter: InMemorySpanExporter, text: str, code: str, reason: str
+    instrumentation: Instrumentation, exporter: InMemorySpanExporter, text: str, code: str, reason: str
 ) -> None:
     """No text of an error, no exception, no state that the caller sent along, no request."""
     carried = {"traceparent": TRACEPARENT, "tracestate": f"v={SECRET}", "baggage": f"who={SECRET}"}
-    span = await span_of(sight, exporter, text, **carried)
+    span = await span_of(instrumentation, exporter, text, **carried)
     assert dict(span.attributes or {}) == {
         "rpc.system": "grpc",
         "rpc.service": SERVICE,
@@ -141,8 +147,8 @@ def test_without_an_endpoint_nothing_is_imported() -> None:
     """Neither OpenTelemetry nor Prometheus, by a service that is to do neither."""
     program = (
         "import sys, budget_service.__main__, dp_service.server.process\n"
-        "from serving.options import Operating\n"
-        "from serving.watching import watched\n"
+        "from gris_serving.options import Operating\n"
+        "from gris_serving.telemetry import watched\n"
         "with watched('s', Operating()): pass\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus'))])\n"
     )

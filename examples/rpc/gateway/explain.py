@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import grpc
-from gris.app.v1 import app_pb2, app_pb2_grpc
-from gris.dp.v1 import question_pb2
+from gris_api.app.v1 import app_pb2, app_pb2_grpc
+from gris_api.dp.v1 import question_pb2
 
 ca, key, certificate = (
     Path(os.environ[f"GRIS_{name}_FILE"]).read_bytes() for name in ("CA", "KEY", "CERTIFICATE")

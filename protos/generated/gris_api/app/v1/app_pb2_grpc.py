@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from gris.app.v1 import app_pb2 as gris_dot_app_dot_v1_dot_app__pb2
+from gris_api.app.v1 import app_pb2 as gris_dot_app_dot_v1_dot_app__pb2
 
 GRPC_GENERATED_VERSION = '1.73.1'
 GRPC_VERSION = grpc.__version__

@@ -5,7 +5,7 @@ isort:skip_file
 
 import abc
 import collections.abc
-import gris.app.v1.app_pb2
+import gris_api.app.v1.app_pb2
 import grpc
 import grpc.aio
 import typing
@@ -35,44 +35,44 @@ class PrivateQueryServiceStub:
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     Ask: grpc.UnaryStreamMultiCallable[
-        gris.app.v1.app_pb2.AskRequest,
-        gris.app.v1.app_pb2.AskResponse,
+        gris_api.app.v1.app_pb2.AskRequest,
+        gris_api.app.v1.app_pb2.AskResponse,
     ]
     """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing of it is sent before
     it is paid for.
     """
 
     Explain: grpc.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.ExplainRequest,
-        gris.app.v1.app_pb2.ExplainResponse,
+        gris_api.app.v1.app_pb2.ExplainRequest,
+        gris_api.app.v1.app_pb2.ExplainResponse,
     ]
     """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
     paying.
     """
 
     GetRemaining: grpc.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.GetRemainingRequest,
-        gris.app.v1.app_pb2.GetRemainingResponse,
+        gris_api.app.v1.app_pb2.GetRemainingRequest,
+        gris_api.app.v1.app_pb2.GetRemainingResponse,
     ]
     """Tells what is left of a budget."""
 
     GetGuarantee: grpc.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.GetGuaranteeRequest,
-        gris.app.v1.app_pb2.GetGuaranteeResponse,
+        gris_api.app.v1.app_pb2.GetGuaranteeRequest,
+        gris_api.app.v1.app_pb2.GetGuaranteeResponse,
     ]
     """Tells how private all is that an account is shown."""
 
     GetCatalog: grpc.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.GetCatalogRequest,
-        gris.app.v1.app_pb2.GetCatalogResponse,
+        gris_api.app.v1.app_pb2.GetCatalogRequest,
+        gris_api.app.v1.app_pb2.GetCatalogResponse,
     ]
     """Tells what may be asked, page by page. If the policy changes between two pages the next one is FAILED_PRECONDITION
     with reason CATALOG_CHANGED: begin again.
     """
 
     ListReleases: grpc.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.ListReleasesRequest,
-        gris.app.v1.app_pb2.ListReleasesResponse,
+        gris_api.app.v1.app_pb2.ListReleasesRequest,
+        gris_api.app.v1.app_pb2.ListReleasesResponse,
     ]
     """Lists results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
@@ -93,44 +93,44 @@ class PrivateQueryServiceAsyncStub:
     """
 
     Ask: grpc.aio.UnaryStreamMultiCallable[
-        gris.app.v1.app_pb2.AskRequest,
-        gris.app.v1.app_pb2.AskResponse,
+        gris_api.app.v1.app_pb2.AskRequest,
+        gris_api.app.v1.app_pb2.AskResponse,
     ]
     """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing of it is sent before
     it is paid for.
     """
 
     Explain: grpc.aio.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.ExplainRequest,
-        gris.app.v1.app_pb2.ExplainResponse,
+        gris_api.app.v1.app_pb2.ExplainRequest,
+        gris_api.app.v1.app_pb2.ExplainResponse,
     ]
     """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
     paying.
     """
 
     GetRemaining: grpc.aio.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.GetRemainingRequest,
-        gris.app.v1.app_pb2.GetRemainingResponse,
+        gris_api.app.v1.app_pb2.GetRemainingRequest,
+        gris_api.app.v1.app_pb2.GetRemainingResponse,
     ]
     """Tells what is left of a budget."""
 
     GetGuarantee: grpc.aio.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.GetGuaranteeRequest,
-        gris.app.v1.app_pb2.GetGuaranteeResponse,
+        gris_api.app.v1.app_pb2.GetGuaranteeRequest,
+        gris_api.app.v1.app_pb2.GetGuaranteeResponse,
     ]
     """Tells how private all is that an account is shown."""
 
     GetCatalog: grpc.aio.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.GetCatalogRequest,
-        gris.app.v1.app_pb2.GetCatalogResponse,
+        gris_api.app.v1.app_pb2.GetCatalogRequest,
+        gris_api.app.v1.app_pb2.GetCatalogResponse,
     ]
     """Tells what may be asked, page by page. If the policy changes between two pages the next one is FAILED_PRECONDITION
     with reason CATALOG_CHANGED: begin again.
     """
 
     ListReleases: grpc.aio.UnaryUnaryMultiCallable[
-        gris.app.v1.app_pb2.ListReleasesRequest,
-        gris.app.v1.app_pb2.ListReleasesResponse,
+        gris_api.app.v1.app_pb2.ListReleasesRequest,
+        gris_api.app.v1.app_pb2.ListReleasesResponse,
     ]
     """Lists results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
@@ -153,9 +153,9 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def Ask(
         self,
-        request: gris.app.v1.app_pb2.AskRequest,
+        request: gris_api.app.v1.app_pb2.AskRequest,
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[gris.app.v1.app_pb2.AskResponse], collections.abc.AsyncIterator[gris.app.v1.app_pb2.AskResponse]]:
+    ) -> typing.Union[collections.abc.Iterator[gris_api.app.v1.app_pb2.AskResponse], collections.abc.AsyncIterator[gris_api.app.v1.app_pb2.AskResponse]]:
         """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing of it is sent before
         it is paid for.
         """
@@ -163,9 +163,9 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def Explain(
         self,
-        request: gris.app.v1.app_pb2.ExplainRequest,
+        request: gris_api.app.v1.app_pb2.ExplainRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.app.v1.app_pb2.ExplainResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.ExplainResponse]]:
+    ) -> typing.Union[gris_api.app.v1.app_pb2.ExplainResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.ExplainResponse]]:
         """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
         paying.
         """
@@ -173,25 +173,25 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def GetRemaining(
         self,
-        request: gris.app.v1.app_pb2.GetRemainingRequest,
+        request: gris_api.app.v1.app_pb2.GetRemainingRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.app.v1.app_pb2.GetRemainingResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.GetRemainingResponse]]:
+    ) -> typing.Union[gris_api.app.v1.app_pb2.GetRemainingResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.GetRemainingResponse]]:
         """Tells what is left of a budget."""
 
     @abc.abstractmethod
     def GetGuarantee(
         self,
-        request: gris.app.v1.app_pb2.GetGuaranteeRequest,
+        request: gris_api.app.v1.app_pb2.GetGuaranteeRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.app.v1.app_pb2.GetGuaranteeResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.GetGuaranteeResponse]]:
+    ) -> typing.Union[gris_api.app.v1.app_pb2.GetGuaranteeResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.GetGuaranteeResponse]]:
         """Tells how private all is that an account is shown."""
 
     @abc.abstractmethod
     def GetCatalog(
         self,
-        request: gris.app.v1.app_pb2.GetCatalogRequest,
+        request: gris_api.app.v1.app_pb2.GetCatalogRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.app.v1.app_pb2.GetCatalogResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.GetCatalogResponse]]:
+    ) -> typing.Union[gris_api.app.v1.app_pb2.GetCatalogResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.GetCatalogResponse]]:
         """Tells what may be asked, page by page. If the policy changes between two pages the next one is FAILED_PRECONDITION
         with reason CATALOG_CHANGED: begin again.
         """
@@ -199,9 +199,9 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def ListReleases(
         self,
-        request: gris.app.v1.app_pb2.ListReleasesRequest,
+        request: gris_api.app.v1.app_pb2.ListReleasesRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.app.v1.app_pb2.ListReleasesResponse, collections.abc.Awaitable[gris.app.v1.app_pb2.ListReleasesResponse]]:
+    ) -> typing.Union[gris_api.app.v1.app_pb2.ListReleasesResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.ListReleasesResponse]]:
         """Lists results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
 def add_PrivateQueryServiceServicer_to_server(servicer: PrivateQueryServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -5,7 +5,7 @@ isort:skip_file
 
 import abc
 import collections.abc
-import gris.budget.v1.admin_pb2
+import gris_api.budget.v1.admin_pb2
 import grpc
 import grpc.aio
 import typing
@@ -28,8 +28,8 @@ class BudgetAdminServiceStub:
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     SetLimits: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.SetLimitsRequest,
-        gris.budget.v1.admin_pb2.SetLimitsResponse,
+        gris_api.budget.v1.admin_pb2.SetLimitsRequest,
+        gris_api.budget.v1.admin_pb2.SetLimitsResponse,
     ]
     """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
     process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
@@ -38,34 +38,34 @@ class BudgetAdminServiceStub:
     """
 
     ListCharges: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.ListChargesRequest,
-        gris.budget.v1.admin_pb2.ListChargesResponse,
+        gris_api.budget.v1.admin_pb2.ListChargesRequest,
+        gris_api.budget.v1.admin_pb2.ListChargesResponse,
     ]
     """Lists charges from the journal, oldest first."""
 
     GetUsageReport: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.GetUsageReportRequest,
-        gris.budget.v1.admin_pb2.GetUsageReportResponse,
+        gris_api.budget.v1.admin_pb2.GetUsageReportRequest,
+        gris_api.budget.v1.admin_pb2.GetUsageReportResponse,
     ]
     """Tells, for limits that might be set, how many accounts would have exhausted them by each day."""
 
     VerifyLedger: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.VerifyLedgerRequest,
-        gris.budget.v1.admin_pb2.VerifyLedgerResponse,
+        gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
+        gris_api.budget.v1.admin_pb2.VerifyLedgerResponse,
     ]
     """Adds up the journal anew and compares every balance with it."""
 
     SealJournal: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.SealJournalRequest,
-        gris.budget.v1.admin_pb2.SealJournalResponse,
+        gris_api.budget.v1.admin_pb2.SealJournalRequest,
+        gris_api.budget.v1.admin_pb2.SealJournalResponse,
     ]
     """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
     verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
     """
 
     BeginCurrency: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.BeginCurrencyRequest,
-        gris.budget.v1.admin_pb2.BeginCurrencyResponse,
+        gris_api.budget.v1.admin_pb2.BeginCurrencyRequest,
+        gris_api.budget.v1.admin_pb2.BeginCurrencyResponse,
     ]
     """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
     then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
@@ -73,14 +73,14 @@ class BudgetAdminServiceStub:
     """
 
     WithdrawCurrency: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.WithdrawCurrencyRequest,
-        gris.budget.v1.admin_pb2.WithdrawCurrencyResponse,
+        gris_api.budget.v1.admin_pb2.WithdrawCurrencyRequest,
+        gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse,
     ]
     """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
 
     ResumeClock: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.ResumeClockRequest,
-        gris.budget.v1.admin_pb2.ResumeClockResponse,
+        gris_api.budget.v1.admin_pb2.ResumeClockRequest,
+        gris_api.budget.v1.admin_pb2.ResumeClockResponse,
     ]
     """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
     time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
@@ -88,8 +88,8 @@ class BudgetAdminServiceStub:
     """
 
     RefundCharge: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.RefundChargeRequest,
-        gris.budget.v1.admin_pb2.RefundChargeResponse,
+        gris_api.budget.v1.admin_pb2.RefundChargeRequest,
+        gris_api.budget.v1.admin_pb2.RefundChargeResponse,
     ]
     """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
     reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
@@ -97,8 +97,8 @@ class BudgetAdminServiceStub:
     """
 
     GetStatus: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.GetStatusRequest,
-        gris.budget.v1.admin_pb2.GetStatusResponse,
+        gris_api.budget.v1.admin_pb2.GetStatusRequest,
+        gris_api.budget.v1.admin_pb2.GetStatusResponse,
     ]
     """Tells which configuration is in force, and why a newer one is not."""
 
@@ -112,8 +112,8 @@ class BudgetAdminServiceAsyncStub:
     """
 
     SetLimits: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.SetLimitsRequest,
-        gris.budget.v1.admin_pb2.SetLimitsResponse,
+        gris_api.budget.v1.admin_pb2.SetLimitsRequest,
+        gris_api.budget.v1.admin_pb2.SetLimitsResponse,
     ]
     """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
     process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
@@ -122,34 +122,34 @@ class BudgetAdminServiceAsyncStub:
     """
 
     ListCharges: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.ListChargesRequest,
-        gris.budget.v1.admin_pb2.ListChargesResponse,
+        gris_api.budget.v1.admin_pb2.ListChargesRequest,
+        gris_api.budget.v1.admin_pb2.ListChargesResponse,
     ]
     """Lists charges from the journal, oldest first."""
 
     GetUsageReport: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.GetUsageReportRequest,
-        gris.budget.v1.admin_pb2.GetUsageReportResponse,
+        gris_api.budget.v1.admin_pb2.GetUsageReportRequest,
+        gris_api.budget.v1.admin_pb2.GetUsageReportResponse,
     ]
     """Tells, for limits that might be set, how many accounts would have exhausted them by each day."""
 
     VerifyLedger: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.VerifyLedgerRequest,
-        gris.budget.v1.admin_pb2.VerifyLedgerResponse,
+        gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
+        gris_api.budget.v1.admin_pb2.VerifyLedgerResponse,
     ]
     """Adds up the journal anew and compares every balance with it."""
 
     SealJournal: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.SealJournalRequest,
-        gris.budget.v1.admin_pb2.SealJournalResponse,
+        gris_api.budget.v1.admin_pb2.SealJournalRequest,
+        gris_api.budget.v1.admin_pb2.SealJournalResponse,
     ]
     """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
     verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
     """
 
     BeginCurrency: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.BeginCurrencyRequest,
-        gris.budget.v1.admin_pb2.BeginCurrencyResponse,
+        gris_api.budget.v1.admin_pb2.BeginCurrencyRequest,
+        gris_api.budget.v1.admin_pb2.BeginCurrencyResponse,
     ]
     """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
     then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
@@ -157,14 +157,14 @@ class BudgetAdminServiceAsyncStub:
     """
 
     WithdrawCurrency: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.WithdrawCurrencyRequest,
-        gris.budget.v1.admin_pb2.WithdrawCurrencyResponse,
+        gris_api.budget.v1.admin_pb2.WithdrawCurrencyRequest,
+        gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse,
     ]
     """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
 
     ResumeClock: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.ResumeClockRequest,
-        gris.budget.v1.admin_pb2.ResumeClockResponse,
+        gris_api.budget.v1.admin_pb2.ResumeClockRequest,
+        gris_api.budget.v1.admin_pb2.ResumeClockResponse,
     ]
     """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
     time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
@@ -172,8 +172,8 @@ class BudgetAdminServiceAsyncStub:
     """
 
     RefundCharge: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.RefundChargeRequest,
-        gris.budget.v1.admin_pb2.RefundChargeResponse,
+        gris_api.budget.v1.admin_pb2.RefundChargeRequest,
+        gris_api.budget.v1.admin_pb2.RefundChargeResponse,
     ]
     """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
     reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
@@ -181,8 +181,8 @@ class BudgetAdminServiceAsyncStub:
     """
 
     GetStatus: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.admin_pb2.GetStatusRequest,
-        gris.budget.v1.admin_pb2.GetStatusResponse,
+        gris_api.budget.v1.admin_pb2.GetStatusRequest,
+        gris_api.budget.v1.admin_pb2.GetStatusResponse,
     ]
     """Tells which configuration is in force, and why a newer one is not."""
 
@@ -198,9 +198,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def SetLimits(
         self,
-        request: gris.budget.v1.admin_pb2.SetLimitsRequest,
+        request: gris_api.budget.v1.admin_pb2.SetLimitsRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.SetLimitsResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.SetLimitsResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.SetLimitsResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.SetLimitsResponse]]:
         """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
         process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
         reason ACCOUNTS_WITHOUT_END: accounts that the configuration makes at first use would have no enforced limit above
@@ -210,33 +210,33 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def ListCharges(
         self,
-        request: gris.budget.v1.admin_pb2.ListChargesRequest,
+        request: gris_api.budget.v1.admin_pb2.ListChargesRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.ListChargesResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.ListChargesResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.ListChargesResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ListChargesResponse]]:
         """Lists charges from the journal, oldest first."""
 
     @abc.abstractmethod
     def GetUsageReport(
         self,
-        request: gris.budget.v1.admin_pb2.GetUsageReportRequest,
+        request: gris_api.budget.v1.admin_pb2.GetUsageReportRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.GetUsageReportResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.GetUsageReportResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.GetUsageReportResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.GetUsageReportResponse]]:
         """Tells, for limits that might be set, how many accounts would have exhausted them by each day."""
 
     @abc.abstractmethod
     def VerifyLedger(
         self,
-        request: gris.budget.v1.admin_pb2.VerifyLedgerRequest,
+        request: gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.VerifyLedgerResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.VerifyLedgerResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse]]:
         """Adds up the journal anew and compares every balance with it."""
 
     @abc.abstractmethod
     def SealJournal(
         self,
-        request: gris.budget.v1.admin_pb2.SealJournalRequest,
+        request: gris_api.budget.v1.admin_pb2.SealJournalRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.SealJournalResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.SealJournalResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.SealJournalResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.SealJournalResponse]]:
         """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
         verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
         """
@@ -244,9 +244,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def BeginCurrency(
         self,
-        request: gris.budget.v1.admin_pb2.BeginCurrencyRequest,
+        request: gris_api.budget.v1.admin_pb2.BeginCurrencyRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.BeginCurrencyResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.BeginCurrencyResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.BeginCurrencyResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.BeginCurrencyResponse]]:
         """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
         then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
         FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is planned already.
@@ -255,17 +255,17 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def WithdrawCurrency(
         self,
-        request: gris.budget.v1.admin_pb2.WithdrawCurrencyRequest,
+        request: gris_api.budget.v1.admin_pb2.WithdrawCurrencyRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.WithdrawCurrencyResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.WithdrawCurrencyResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse]]:
         """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
 
     @abc.abstractmethod
     def ResumeClock(
         self,
-        request: gris.budget.v1.admin_pb2.ResumeClockRequest,
+        request: gris_api.budget.v1.admin_pb2.ResumeClockRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.ResumeClockResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.ResumeClockResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.ResumeClockResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ResumeClockResponse]]:
         """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
         time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
         more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
@@ -274,9 +274,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def RefundCharge(
         self,
-        request: gris.budget.v1.admin_pb2.RefundChargeRequest,
+        request: gris_api.budget.v1.admin_pb2.RefundChargeRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.RefundChargeResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.RefundChargeResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.RefundChargeResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.RefundChargeResponse]]:
         """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
         reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
         with reason NOT_PAID if the account has not paid for it in a window that counts, or was given it back.
@@ -285,9 +285,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def GetStatus(
         self,
-        request: gris.budget.v1.admin_pb2.GetStatusRequest,
+        request: gris_api.budget.v1.admin_pb2.GetStatusRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.admin_pb2.GetStatusResponse, collections.abc.Awaitable[gris.budget.v1.admin_pb2.GetStatusResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.GetStatusResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.GetStatusResponse]]:
         """Tells which configuration is in force, and why a newer one is not."""
 
 def add_BudgetAdminServiceServicer_to_server(servicer: BudgetAdminServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from gris.budget.v1 import budget_pb2 as gris_dot_budget_dot_v1_dot_budget__pb2
+from gris_api.budget.v1 import budget_pb2 as gris_dot_budget_dot_v1_dot_budget__pb2
 
 GRPC_GENERATED_VERSION = '1.73.1'
 GRPC_VERSION = grpc.__version__

@@ -5,7 +5,7 @@ isort:skip_file
 
 import abc
 import collections.abc
-import gris.budget.v1.budget_pb2
+import gris_api.budget.v1.budget_pb2
 import grpc
 import grpc.aio
 import typing
@@ -34,32 +34,32 @@ class BudgetServiceStub:
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     CheckBudget: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.CheckBudgetRequest,
-        gris.budget.v1.budget_pb2.CheckBudgetResponse,
+        gris_api.budget.v1.budget_pb2.CheckBudgetRequest,
+        gris_api.budget.v1.budget_pb2.CheckBudgetResponse,
     ]
     """Would this cost be allowed now? Reads only; "no" is an answer, not an error."""
 
     ReserveBudget: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.ReserveBudgetRequest,
-        gris.budget.v1.budget_pb2.ReserveBudgetResponse,
+        gris_api.budget.v1.budget_pb2.ReserveBudgetRequest,
+        gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
     """Holds the worst case of a question before it runs."""
 
     UpdateBudget: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.UpdateBudgetRequest,
-        gris.budget.v1.budget_pb2.UpdateBudgetResponse,
+        gris_api.budget.v1.budget_pb2.UpdateBudgetRequest,
+        gris_api.budget.v1.budget_pb2.UpdateBudgetResponse,
     ]
     """Charges what a release cost: settles a reservation, or deducts directly a cost that was fixed beforehand."""
 
     ReleaseReservation: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.ReleaseReservationRequest,
-        gris.budget.v1.budget_pb2.ReleaseReservationResponse,
+        gris_api.budget.v1.budget_pb2.ReleaseReservationRequest,
+        gris_api.budget.v1.budget_pb2.ReleaseReservationResponse,
     ]
     """Gives a reservation back: nothing was released."""
 
     GetBudget: grpc.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.GetBudgetRequest,
-        gris.budget.v1.budget_pb2.GetBudgetResponse,
+        gris_api.budget.v1.budget_pb2.GetBudgetRequest,
+        gris_api.budget.v1.budget_pb2.GetBudgetResponse,
     ]
     """Tells limits, what is spent, held and left."""
 
@@ -79,32 +79,32 @@ class BudgetServiceAsyncStub:
     """
 
     CheckBudget: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.CheckBudgetRequest,
-        gris.budget.v1.budget_pb2.CheckBudgetResponse,
+        gris_api.budget.v1.budget_pb2.CheckBudgetRequest,
+        gris_api.budget.v1.budget_pb2.CheckBudgetResponse,
     ]
     """Would this cost be allowed now? Reads only; "no" is an answer, not an error."""
 
     ReserveBudget: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.ReserveBudgetRequest,
-        gris.budget.v1.budget_pb2.ReserveBudgetResponse,
+        gris_api.budget.v1.budget_pb2.ReserveBudgetRequest,
+        gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
     """Holds the worst case of a question before it runs."""
 
     UpdateBudget: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.UpdateBudgetRequest,
-        gris.budget.v1.budget_pb2.UpdateBudgetResponse,
+        gris_api.budget.v1.budget_pb2.UpdateBudgetRequest,
+        gris_api.budget.v1.budget_pb2.UpdateBudgetResponse,
     ]
     """Charges what a release cost: settles a reservation, or deducts directly a cost that was fixed beforehand."""
 
     ReleaseReservation: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.ReleaseReservationRequest,
-        gris.budget.v1.budget_pb2.ReleaseReservationResponse,
+        gris_api.budget.v1.budget_pb2.ReleaseReservationRequest,
+        gris_api.budget.v1.budget_pb2.ReleaseReservationResponse,
     ]
     """Gives a reservation back: nothing was released."""
 
     GetBudget: grpc.aio.UnaryUnaryMultiCallable[
-        gris.budget.v1.budget_pb2.GetBudgetRequest,
-        gris.budget.v1.budget_pb2.GetBudgetResponse,
+        gris_api.budget.v1.budget_pb2.GetBudgetRequest,
+        gris_api.budget.v1.budget_pb2.GetBudgetResponse,
     ]
     """Tells limits, what is spent, held and left."""
 
@@ -126,41 +126,41 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def CheckBudget(
         self,
-        request: gris.budget.v1.budget_pb2.CheckBudgetRequest,
+        request: gris_api.budget.v1.budget_pb2.CheckBudgetRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.budget_pb2.CheckBudgetResponse, collections.abc.Awaitable[gris.budget.v1.budget_pb2.CheckBudgetResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.budget_pb2.CheckBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.CheckBudgetResponse]]:
         """Would this cost be allowed now? Reads only; "no" is an answer, not an error."""
 
     @abc.abstractmethod
     def ReserveBudget(
         self,
-        request: gris.budget.v1.budget_pb2.ReserveBudgetRequest,
+        request: gris_api.budget.v1.budget_pb2.ReserveBudgetRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.budget_pb2.ReserveBudgetResponse, collections.abc.Awaitable[gris.budget.v1.budget_pb2.ReserveBudgetResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse]]:
         """Holds the worst case of a question before it runs."""
 
     @abc.abstractmethod
     def UpdateBudget(
         self,
-        request: gris.budget.v1.budget_pb2.UpdateBudgetRequest,
+        request: gris_api.budget.v1.budget_pb2.UpdateBudgetRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.budget_pb2.UpdateBudgetResponse, collections.abc.Awaitable[gris.budget.v1.budget_pb2.UpdateBudgetResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.budget_pb2.UpdateBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.UpdateBudgetResponse]]:
         """Charges what a release cost: settles a reservation, or deducts directly a cost that was fixed beforehand."""
 
     @abc.abstractmethod
     def ReleaseReservation(
         self,
-        request: gris.budget.v1.budget_pb2.ReleaseReservationRequest,
+        request: gris_api.budget.v1.budget_pb2.ReleaseReservationRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.budget_pb2.ReleaseReservationResponse, collections.abc.Awaitable[gris.budget.v1.budget_pb2.ReleaseReservationResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.budget_pb2.ReleaseReservationResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.ReleaseReservationResponse]]:
         """Gives a reservation back: nothing was released."""
 
     @abc.abstractmethod
     def GetBudget(
         self,
-        request: gris.budget.v1.budget_pb2.GetBudgetRequest,
+        request: gris_api.budget.v1.budget_pb2.GetBudgetRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.budget.v1.budget_pb2.GetBudgetResponse, collections.abc.Awaitable[gris.budget.v1.budget_pb2.GetBudgetResponse]]:
+    ) -> typing.Union[gris_api.budget.v1.budget_pb2.GetBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.GetBudgetResponse]]:
         """Tells limits, what is spent, held and left."""
 
 def add_BudgetServiceServicer_to_server(servicer: BudgetServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

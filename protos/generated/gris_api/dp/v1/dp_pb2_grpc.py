@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from gris.dp.v1 import dp_pb2 as gris_dot_dp_dot_v1_dot_dp__pb2
+from gris_api.dp.v1 import dp_pb2 as gris_dot_dp_dot_v1_dot_dp__pb2
 
 GRPC_GENERATED_VERSION = '1.73.1'
 GRPC_VERSION = grpc.__version__

@@ -5,7 +5,7 @@ isort:skip_file
 
 import abc
 import collections.abc
-import gris.dp.v1.dp_pb2
+import gris_api.dp.v1.dp_pb2
 import grpc
 import grpc.aio
 import typing
@@ -29,52 +29,52 @@ class DpServiceStub:
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     TranslateQuery: grpc.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.TranslateQueryRequest,
-        gris.dp.v1.dp_pb2.TranslateQueryResponse,
+        gris_api.dp.v1.dp_pb2.TranslateQueryRequest,
+        gris_api.dp.v1.dp_pb2.TranslateQueryResponse,
     ]
     """Turns a question into a query for an engine and the plan that AddNoise will honour."""
 
     EstimateCost: grpc.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.EstimateCostRequest,
-        gris.dp.v1.dp_pb2.EstimateCostResponse,
+        gris_api.dp.v1.dp_pb2.EstimateCostRequest,
+        gris_api.dp.v1.dp_pb2.EstimateCostResponse,
     ]
     """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
 
     AddNoise: grpc.StreamStreamMultiCallable[
-        gris.dp.v1.dp_pb2.AddNoiseRequest,
-        gris.dp.v1.dp_pb2.AddNoiseResponse,
+        gris_api.dp.v1.dp_pb2.AddNoiseRequest,
+        gris_api.dp.v1.dp_pb2.AddNoiseResponse,
     ]
     """Releases a histogram privately: header, chunks of at most 1 MiB and an end, both ways."""
 
     AddNoiseUnary: grpc.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.AddNoiseUnaryRequest,
-        gris.dp.v1.dp_pb2.AddNoiseUnaryResponse,
+        gris_api.dp.v1.dp_pb2.AddNoiseUnaryRequest,
+        gris_api.dp.v1.dp_pb2.AddNoiseUnaryResponse,
     ]
     """Releases a small histogram (at most 3 MiB) privately in one message."""
 
     ComputeCost: grpc.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.ComputeCostRequest,
-        gris.dp.v1.dp_pb2.ComputeCostResponse,
+        gris_api.dp.v1.dp_pb2.ComputeCostRequest,
+        gris_api.dp.v1.dp_pb2.ComputeCostResponse,
     ]
     """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says."""
 
     DescribeGuarantee: grpc.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.DescribeGuaranteeRequest,
-        gris.dp.v1.dp_pb2.DescribeGuaranteeResponse,
+        gris_api.dp.v1.dp_pb2.DescribeGuaranteeRequest,
+        gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse,
     ]
     """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
     this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
     """
 
     SolveParameters: grpc.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.SolveParametersRequest,
-        gris.dp.v1.dp_pb2.SolveParametersResponse,
+        gris_api.dp.v1.dp_pb2.SolveParametersRequest,
+        gris_api.dp.v1.dp_pb2.SolveParametersResponse,
     ]
     """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
 
     GetCatalog: grpc.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.GetCatalogRequest,
-        gris.dp.v1.dp_pb2.GetCatalogResponse,
+        gris_api.dp.v1.dp_pb2.GetCatalogRequest,
+        gris_api.dp.v1.dp_pb2.GetCatalogResponse,
     ]
     """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
     pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
@@ -91,52 +91,52 @@ class DpServiceAsyncStub:
     """
 
     TranslateQuery: grpc.aio.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.TranslateQueryRequest,
-        gris.dp.v1.dp_pb2.TranslateQueryResponse,
+        gris_api.dp.v1.dp_pb2.TranslateQueryRequest,
+        gris_api.dp.v1.dp_pb2.TranslateQueryResponse,
     ]
     """Turns a question into a query for an engine and the plan that AddNoise will honour."""
 
     EstimateCost: grpc.aio.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.EstimateCostRequest,
-        gris.dp.v1.dp_pb2.EstimateCostResponse,
+        gris_api.dp.v1.dp_pb2.EstimateCostRequest,
+        gris_api.dp.v1.dp_pb2.EstimateCostResponse,
     ]
     """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
 
     AddNoise: grpc.aio.StreamStreamMultiCallable[
-        gris.dp.v1.dp_pb2.AddNoiseRequest,
-        gris.dp.v1.dp_pb2.AddNoiseResponse,
+        gris_api.dp.v1.dp_pb2.AddNoiseRequest,
+        gris_api.dp.v1.dp_pb2.AddNoiseResponse,
     ]
     """Releases a histogram privately: header, chunks of at most 1 MiB and an end, both ways."""
 
     AddNoiseUnary: grpc.aio.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.AddNoiseUnaryRequest,
-        gris.dp.v1.dp_pb2.AddNoiseUnaryResponse,
+        gris_api.dp.v1.dp_pb2.AddNoiseUnaryRequest,
+        gris_api.dp.v1.dp_pb2.AddNoiseUnaryResponse,
     ]
     """Releases a small histogram (at most 3 MiB) privately in one message."""
 
     ComputeCost: grpc.aio.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.ComputeCostRequest,
-        gris.dp.v1.dp_pb2.ComputeCostResponse,
+        gris_api.dp.v1.dp_pb2.ComputeCostRequest,
+        gris_api.dp.v1.dp_pb2.ComputeCostResponse,
     ]
     """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says."""
 
     DescribeGuarantee: grpc.aio.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.DescribeGuaranteeRequest,
-        gris.dp.v1.dp_pb2.DescribeGuaranteeResponse,
+        gris_api.dp.v1.dp_pb2.DescribeGuaranteeRequest,
+        gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse,
     ]
     """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
     this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
     """
 
     SolveParameters: grpc.aio.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.SolveParametersRequest,
-        gris.dp.v1.dp_pb2.SolveParametersResponse,
+        gris_api.dp.v1.dp_pb2.SolveParametersRequest,
+        gris_api.dp.v1.dp_pb2.SolveParametersResponse,
     ]
     """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
 
     GetCatalog: grpc.aio.UnaryUnaryMultiCallable[
-        gris.dp.v1.dp_pb2.GetCatalogRequest,
-        gris.dp.v1.dp_pb2.GetCatalogResponse,
+        gris_api.dp.v1.dp_pb2.GetCatalogRequest,
+        gris_api.dp.v1.dp_pb2.GetCatalogResponse,
     ]
     """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
     pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
@@ -155,49 +155,49 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def TranslateQuery(
         self,
-        request: gris.dp.v1.dp_pb2.TranslateQueryRequest,
+        request: gris_api.dp.v1.dp_pb2.TranslateQueryRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.dp.v1.dp_pb2.TranslateQueryResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.TranslateQueryResponse]]:
+    ) -> typing.Union[gris_api.dp.v1.dp_pb2.TranslateQueryResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.TranslateQueryResponse]]:
         """Turns a question into a query for an engine and the plan that AddNoise will honour."""
 
     @abc.abstractmethod
     def EstimateCost(
         self,
-        request: gris.dp.v1.dp_pb2.EstimateCostRequest,
+        request: gris_api.dp.v1.dp_pb2.EstimateCostRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.dp.v1.dp_pb2.EstimateCostResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.EstimateCostResponse]]:
+    ) -> typing.Union[gris_api.dp.v1.dp_pb2.EstimateCostResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.EstimateCostResponse]]:
         """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
 
     @abc.abstractmethod
     def AddNoise(
         self,
-        request_iterator: _MaybeAsyncIterator[gris.dp.v1.dp_pb2.AddNoiseRequest],
+        request_iterator: _MaybeAsyncIterator[gris_api.dp.v1.dp_pb2.AddNoiseRequest],
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[gris.dp.v1.dp_pb2.AddNoiseResponse], collections.abc.AsyncIterator[gris.dp.v1.dp_pb2.AddNoiseResponse]]:
+    ) -> typing.Union[collections.abc.Iterator[gris_api.dp.v1.dp_pb2.AddNoiseResponse], collections.abc.AsyncIterator[gris_api.dp.v1.dp_pb2.AddNoiseResponse]]:
         """Releases a histogram privately: header, chunks of at most 1 MiB and an end, both ways."""
 
     @abc.abstractmethod
     def AddNoiseUnary(
         self,
-        request: gris.dp.v1.dp_pb2.AddNoiseUnaryRequest,
+        request: gris_api.dp.v1.dp_pb2.AddNoiseUnaryRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.dp.v1.dp_pb2.AddNoiseUnaryResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.AddNoiseUnaryResponse]]:
+    ) -> typing.Union[gris_api.dp.v1.dp_pb2.AddNoiseUnaryResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.AddNoiseUnaryResponse]]:
         """Releases a small histogram (at most 3 MiB) privately in one message."""
 
     @abc.abstractmethod
     def ComputeCost(
         self,
-        request: gris.dp.v1.dp_pb2.ComputeCostRequest,
+        request: gris_api.dp.v1.dp_pb2.ComputeCostRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.dp.v1.dp_pb2.ComputeCostResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.ComputeCostResponse]]:
+    ) -> typing.Union[gris_api.dp.v1.dp_pb2.ComputeCostResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.ComputeCostResponse]]:
         """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says."""
 
     @abc.abstractmethod
     def DescribeGuarantee(
         self,
-        request: gris.dp.v1.dp_pb2.DescribeGuaranteeRequest,
+        request: gris_api.dp.v1.dp_pb2.DescribeGuaranteeRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.dp.v1.dp_pb2.DescribeGuaranteeResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.DescribeGuaranteeResponse]]:
+    ) -> typing.Union[gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse]]:
         """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
         this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
         """
@@ -205,17 +205,17 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def SolveParameters(
         self,
-        request: gris.dp.v1.dp_pb2.SolveParametersRequest,
+        request: gris_api.dp.v1.dp_pb2.SolveParametersRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.dp.v1.dp_pb2.SolveParametersResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.SolveParametersResponse]]:
+    ) -> typing.Union[gris_api.dp.v1.dp_pb2.SolveParametersResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.SolveParametersResponse]]:
         """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
 
     @abc.abstractmethod
     def GetCatalog(
         self,
-        request: gris.dp.v1.dp_pb2.GetCatalogRequest,
+        request: gris_api.dp.v1.dp_pb2.GetCatalogRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris.dp.v1.dp_pb2.GetCatalogResponse, collections.abc.Awaitable[gris.dp.v1.dp_pb2.GetCatalogResponse]]:
+    ) -> typing.Union[gris_api.dp.v1.dp_pb2.GetCatalogResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.GetCatalogResponse]]:
         """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
         pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
         """
