@@ -227,7 +227,7 @@ def test_a_line_of_text_is_one_line(capfd: pytest.CaptureFixture[str], plain_log
     configure(LogFormat.TEXT, LogLevel.INFO)
     logging.getLogger("gris_serving").info("one\ntwo")
     said = capfd.readouterr().err
-    assert said.endswith(" INFO serving one\\ntwo\n")
+    assert said.endswith(" INFO gris_serving one\\ntwo\n")
     assert said.count("\n") == 1
 
 

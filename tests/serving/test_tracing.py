@@ -147,9 +147,9 @@ def test_without_an_endpoint_nothing_is_imported() -> None:
     """Neither OpenTelemetry nor Prometheus, by a service that is to do neither."""
     program = (
         "import sys, budget_service.__main__, dp_service.server.process\n"
-        "from gris_serving.options import Operating\n"
-        "from gris_serving.telemetry import watched\n"
-        "with watched('s', Operating()): pass\n"
+        "from gris_serving.options import OperatingOptions\n"
+        "from gris_serving.telemetry import start_telemetry\n"
+        "with start_telemetry('s', OperatingOptions()): pass\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus'))])\n"
     )
     done = subprocess.run(
