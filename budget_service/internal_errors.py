@@ -8,14 +8,14 @@ import traceback
 log = logging.getLogger(__name__)
 
 
-def described(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return what may be told of a fault."""
     return f"a fault of the service: {type(error).__name__} at {_place(error)}"
 
 
-def log_fault(error: Exception) -> None:
+def log_internal_error(error: Exception) -> None:
     """Log a fault."""
-    log.error("%s", described(error))
+    log.error("%s", describe_error(error))
 
 
 def _place(error: Exception) -> str:

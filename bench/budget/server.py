@@ -23,9 +23,9 @@ from typing import Any
 import grpc
 from google.protobuf.empty_pb2 import Empty
 
-from budget_service.__main__ import ledger_metrics
-from budget_service.hosting import new_server, serving, spare_the_collector
-from budget_service.settings import LiveSettings, load_settings
+from budget_service.server.hosting import new_server, serving, spare_the_collector
+from budget_service.server.process import ledger_metrics
+from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite_file import connect
 from gris_serving.options import OperatingOptions

@@ -32,8 +32,8 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from budget_service.bounded import unbounded
-from budget_service.faults import Fault, PlainError, RuleError, faults_of
+from budget_service.configuration.errors import Fault, PlainError, RuleError, faults_of
+from budget_service.configuration.unbounded_accounts import unbounded
 from budget_service.ledger.values import (
     ANY,
     MAX_AMOUNT,

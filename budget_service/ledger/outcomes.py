@@ -94,7 +94,7 @@ class Charged(Struct, frozen=True, gc=False):
     levels: tuple[LevelStatus, ...]
 
 
-class Released(Struct, frozen=True, gc=False):
+class Cancelled(Struct, frozen=True, gc=False):
     """A reservation that was given back, or a charge that was refunded."""
 
     returned: Cost
@@ -134,7 +134,7 @@ class ClockResumed(Struct, frozen=True, gc=False):
 
 
 RootOutcome: TypeAlias = LimitsSet | CurrencyChanged | ClockResumed
-Outcome: TypeAlias = Reserved | Charged | Released | RootOutcome | Exhausted | Refused
+Outcome: TypeAlias = Reserved | Charged | Cancelled | RootOutcome | Exhausted | Refused
 
 
 class Answer(Struct, frozen=True, gc=False):

@@ -67,7 +67,7 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
         return _fingerprint(self.account, ("charge", *_cost_parts(self.cost, self.unit_id), *ids, *stated))
 
 
-class Release(Struct, frozen=True, gc=False, kw_only=True):
+class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
     """Give a reservation back."""
 
     account: Account
@@ -167,7 +167,7 @@ class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
         return _fingerprint(self.account, ("resume clock",))
 
 
-BudgetRequest: TypeAlias = Reserve | Charge | Release | WriteOff | Refund
+BudgetRequest: TypeAlias = Reserve | Charge | CancelReservation | WriteOff | Refund
 # What an administrator asks of a root account.
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
 Request: TypeAlias = BudgetRequest | RootRequest

@@ -19,22 +19,22 @@ from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
+    Cancelled,
     Charged,
     Exhausted,
     LevelStatus,
     Outcome,
     Reason,
     Refused,
-    Released,
     Reserved,
     Shortfall,
 )
 from budget_service.ledger.requests import (
     BudgetRequest,
+    CancelReservation,
     ChangeCurrency,
     Charge,
     Refund,
-    Release,
     Request,
     Reserve,
     ResumeClock,
@@ -85,8 +85,8 @@ def _recall(remembered: Remembered, request: Request) -> Answer:
 
 
 def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest) -> Outcome:
-    if isinstance(request, Release):
-        return _release(snapshot, draft, request)
+    if isinstance(request, CancelReservation):
+        return _cancel(snapshot, draft, request)
     if isinstance(request, WriteOff):
         return _write_off(draft, request)
     if isinstance(request, Refund):
@@ -169,12 +169,12 @@ def _mismatch(snapshot: Snapshot, draft: Draft, request: Charge, reservation: Re
     return Reason.RELEASE_MISMATCH if any(_contradicts(request, each) for each in recorded) else None
 
 
-def _release(snapshot: Snapshot, draft: Draft, request: Release) -> Outcome:
+def _cancel(snapshot: Snapshot, draft: Draft, request: CancelReservation) -> Outcome:
     reservation = _open_reservation(snapshot, draft)
     if reservation is None:
         return Refused(Reason.RESERVATION_OVER)
     draft.end(reservation)
-    return Released(reservation.held, reservation.unit_id)
+    return Cancelled(reservation.held, reservation.unit_id)
 
 
 def _write_off(draft: Draft, request: WriteOff) -> Outcome:
@@ -222,7 +222,7 @@ def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
     draft.unpaid.append(("release", request.release_id))
     if _recorded_release(snapshot, draft) == request.release_id:
         draft.unpaid.append(("query", request.query_id))
-    return Released(request.cost, request.unit_id)
+    return Cancelled(request.cost, request.unit_id)
 
 
 def _admission(draft: Draft, cost: Cost) -> Exhausted | Refused | None:

@@ -69,7 +69,7 @@ class Rebuilt:
         rebuilt.spent.update({level: dict(spans) for level, spans in checkpoint.spent.items()})
         return rebuilt
 
-    def sealed(self, position: str) -> Checkpoint:
+    def checkpointed(self, position: str) -> Checkpoint:
         """Return the checkpoint at the last entry, without spans that no longer count at any compared balance."""
         spent = {
             level: {start: cost for start, cost in spans.items() if start >= self.oldest.get(level, 0)}

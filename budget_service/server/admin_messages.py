@@ -11,7 +11,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
-from budget_service.answers import cost_message, timestamp
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE
 from budget_service.ledger.requests import ChangeCurrency, Refund, ResumeClock, SetLimits
@@ -28,9 +27,10 @@ from budget_service.ledger.windows import (
     WindowRule,
     zones,
 )
-from budget_service.messages import parse_account, parse_id, parse_unit_id
-from budget_service.refunds import unfounded
-from budget_service.settings import LiveSettings
+from budget_service.server.messages import parse_account, parse_id, parse_unit_id
+from budget_service.server.refunds import unfounded
+from budget_service.server.responses import cost_message, timestamp
+from budget_service.server.settings import LiveSettings
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100

@@ -9,18 +9,18 @@ from pathlib import Path
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
-from budget_service import admin_messages as messages
-from budget_service import audit, sealing, statuses
-from budget_service.answers import cost_message, duration, timestamp
-from budget_service.calls import Calls, Context
-from budget_service.ledger.outcomes import ClockResumed, CurrencyChanged, LimitsSet, Released
+from budget_service.ledger.outcomes import Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import Unit
-from budget_service.limit_book import LimitBook
-from budget_service.messages import parse_account
-from budget_service.refunds import founded
-from budget_service.server import success
-from budget_service.settings import LiveSettings
+from budget_service.server import admin_messages as messages
+from budget_service.server import audit, checkpoints, rpc_errors
+from budget_service.server.limit_cache import LimitCache
+from budget_service.server.messages import parse_account
+from budget_service.server.refunds import founded
+from budget_service.server.request_runner import Context, RequestRunner
+from budget_service.server.responses import cost_message, duration, timestamp
+from budget_service.server.service import success
+from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
@@ -30,15 +30,20 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetAdminService`; what they promise is written in the proto."""
 
     def __init__(
-        self, store: Store, settings: LiveSettings, changes: Calls, readings: Calls, archive: Path | None
+        self,
+        store: Store,
+        settings: LiveSettings,
+        changes: RequestRunner,
+        readings: RequestRunner,
+        archive: Path | None,
     ) -> None:
         self._store = store
         self._settings = settings
-        self._limits = LimitBook(store, settings)
+        self._limits = LimitCache(store, settings)
         self._changes = changes
         self._readings = readings
         self._archive = archive
-        self._sealing = asyncio.Lock()
+        self._checkpointing = asyncio.Lock()
 
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
         """Set or remove limits."""
@@ -62,7 +67,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
         """Seal a journal."""
-        return await self._changes.finish_and_answer(self._seal(request), context)
+        return await self._changes.finish_and_answer(self._checkpoint(request), context)
 
     async def BeginCurrency(
         self, request: pb.BeginCurrencyRequest, context: Context
@@ -108,7 +113,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             stored |= {} if limit is None else {level: limit}
         opened = [each for each in configuration.patterns_without_end(stored) if each not in before]
         if opened:
-            raise statuses.RefusalError(statuses.accounts_without_end(opened[0]))
+            raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened[0]))
 
     async def _begin_currency(self, message: pb.BeginCurrencyRequest) -> pb.BeginCurrencyResponse:
         request = messages.parse_begin_currency(message)
@@ -131,7 +136,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def _refund(self, message: pb.RefundChargeRequest) -> pb.RefundChargeResponse:
         request = await founded(self._store, messages.parse_refund(message))
         answer = await self._limits.apply(request)
-        outcome = success(answer, Released, request)
+        outcome = success(answer, Cancelled, request)
         refunded = cost_message(outcome.returned, outcome.unit_id)
         return pb.RefundChargeResponse(refunded=refunded, replayed=answer.replayed)
 
@@ -173,17 +178,17 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             differences=[messages.difference_message(each) for each in found.differences],
         )
 
-    async def _seal(self, message: pb.SealJournalRequest) -> pb.SealJournalResponse:
+    async def _checkpoint(self, message: pb.SealJournalRequest) -> pb.SealJournalResponse:
         root = messages.parse_root(message.account).root
         if message.archive and self._archive is None:
-            raise statuses.RefusalError(statuses.no_archive())
-        async with self._sealing:
+            raise rpc_errors.RefusalError(rpc_errors.no_archive())
+        async with self._checkpointing:
             try:
-                checkpoint = await sealing.seal(self._store, root)
-            except sealing.LedgerDiffersError:
-                raise statuses.RefusalError(statuses.ledger_differs()) from None
+                checkpoint = await checkpoints.make_checkpoint(self._store, root)
+            except checkpoints.LedgerDiffersError:
+                raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
             path = None
             if message.archive and self._archive is not None:
-                path = await sealing.archive(self._store, root, self._archive)
+                path = await checkpoints.archive(self._store, root, self._archive)
         name = "" if path is None else path.name
         return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)

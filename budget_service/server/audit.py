@@ -61,7 +61,7 @@ async def verify(store: Store, root: str, found: Verification) -> Checkpoint:
         found.note(difference)
     found.entries += rebuilt.entries
     found.balances += len(seen)
-    return rebuilt.sealed(position)
+    return rebuilt.checkpointed(position)
 
 
 async def measure(store: Store, account: Account, usage: Usage) -> None:

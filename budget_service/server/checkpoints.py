@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from budget_service import audit
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.verification import Checkpoint
+from budget_service.server import audit
 from budget_service.stores.interface import Store
 
 DROPPED_AT_ONCE = 1000
@@ -23,13 +23,13 @@ class LedgerDiffersError(Exception):
     """A balance is not what the journal says, so that the journal is not sealed."""
 
 
-async def seal(store: Store, root: str) -> Checkpoint:
+async def make_checkpoint(store: Store, root: str) -> Checkpoint:
     """Verify a root and seal its journal as far as it has come. Raises LedgerDiffersError and StoreError."""
     found = audit.Verification()
     checkpoint = await audit.verify(store, root, found)
     if found.different:
         raise LedgerDiffersError
-    await store.seal(root, checkpoint)
+    await store.write_checkpoint(root, checkpoint)
     return checkpoint
 
 
@@ -54,7 +54,7 @@ async def archive(store: Store, root: str, folder: Path) -> Path | None:
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
-    while await store.drop_sealed(root, DROPPED_AT_ONCE):
+    while await store.drop_checkpointed(root, DROPPED_AT_ONCE):
         pass
     return path
 

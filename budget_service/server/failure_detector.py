@@ -26,10 +26,10 @@ from budget_service.stores.interface import Store, StoreError, StoreUnavailableE
 # The store is asked for a sign of life when calls have waited for a tick or two without any answer.
 TICK_SECONDS = 0.02
 # Then the sign is waited for in steps. One that ends so much too late shows that this process was held up.
-SIGN_STEPS = 3
+HEARTBEAT_STEPS = 3
 STEP_SECONDS = 0.015
 LATE_SECONDS = 0.01
-PATIENCE_SECONDS = 0.5
+SILENCE_SECONDS = 0.5
 CHECK_EVERY_SECONDS = 1.0
 CHECK_SECONDS = 2.0
 
@@ -42,7 +42,7 @@ class State(Enum):
     AWAY = auto()
 
 
-class Pulse:
+class FailureDetector:
     """Follows one store; `watch` and `check_again_and_again` do the work until they are cancelled.
 
     `changed` is set whenever `answers` or `is_serving` may have changed.
@@ -58,7 +58,7 @@ class Pulse:
         self._waiting = 0
         self._answers = 0
         self._doubt = asyncio.Event()
-        self._sign: asyncio.Task[None] | None = None
+        self._heartbeat: asyncio.Task[None] | None = None
 
     @property
     def answers(self) -> bool:
@@ -103,9 +103,9 @@ class Pulse:
                 await self._ask_until_it_answers()
         finally:
             # More than once: redis-py loses a cancellation that comes while it takes a connection from its pool.
-            while self._sign is not None and not self._sign.done():
-                self._sign.cancel()
-                await asyncio.wait((self._sign,), timeout=TICK_SECONDS)
+            while self._heartbeat is not None and not self._heartbeat.done():
+                self._heartbeat.cancel()
+                await asyncio.wait((self._heartbeat,), timeout=TICK_SECONDS)
 
     async def check_again_and_again(self) -> None:
         """Check all that the store promises, once a second."""
@@ -130,28 +130,28 @@ class Pulse:
         self._doubt.clear()
 
     async def _ask_until_it_answers(self) -> None:
-        patience = PATIENCE_SECONDS
-        while not (sign := await self._sign_or_refusal()):
-            patience -= SIGN_STEPS * STEP_SECONDS + TICK_SECONDS
-            is_away = sign is False or patience <= 0 or self._state is State.AWAY
+        silence_left = SILENCE_SECONDS
+        while not (heartbeat := await self._heartbeat_or_refusal()):
+            silence_left -= HEARTBEAT_STEPS * STEP_SECONDS + TICK_SECONDS
+            is_away = heartbeat is False or silence_left <= 0 or self._state is State.AWAY
             self._turn(State.AWAY if is_away else State.SILENT)
             await asyncio.sleep(TICK_SECONDS)
         self._turn(State.ANSWERING)
 
-    async def _sign_or_refusal(self) -> bool | None:
-        signed = await self._signed()
+    async def _heartbeat_or_refusal(self) -> bool | None:
+        signed = await self._heard_heartbeat()
         # A connection may break while the store lives; the next one tells.
-        return await self._signed() if signed is False else signed
+        return await self._heard_heartbeat() if signed is False else signed
 
-    async def _signed(self) -> bool | None:
+    async def _heard_heartbeat(self) -> bool | None:
         """Return whether the store can be reached; None: it says nothing."""
         # A sign that is overdue is waited for again: it comes when a store that was held up goes on.
-        self._sign = self._sign or asyncio.create_task(self._store.ping())
-        await _wait_fairly(self._sign, SIGN_STEPS)
-        if not self._sign.done():
+        self._heartbeat = self._heartbeat or asyncio.create_task(self._store.ping())
+        await _wait_fairly(self._heartbeat, HEARTBEAT_STEPS)
+        if not self._heartbeat.done():
             return None
-        sign, self._sign = self._sign, None
-        return not sign.cancelled() and sign.exception() is None
+        heartbeat, self._heartbeat = self._heartbeat, None
+        return not heartbeat.cancelled() and heartbeat.exception() is None
 
     async def _found_fault(self) -> StoreError | None:
         try:

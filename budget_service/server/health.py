@@ -5,21 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from budget_service.pulse import Pulse
+from budget_service.server.failure_detector import FailureDetector
 
 log = logging.getLogger(__name__)
 
 
-async def watch(pulse: Pulse, report: Callable[[bool, bool], None]) -> None:
+async def watch(detector: FailureDetector, report: Callable[[bool, bool], None]) -> None:
     """Report whether the store answers, and whether the service can serve, whenever that changes.
 
     Runs until it is cancelled.
     """
     reported: tuple[bool, bool] | None = None
     while True:
-        await pulse.changed.wait()
-        pulse.changed.clear()
-        found = pulse.answers, pulse.is_serving
+        await detector.changed.wait()
+        detector.changed.clear()
+        found = detector.answers, detector.is_serving
         if found != reported:
             reported = found
             answers, is_serving = found

@@ -14,14 +14,14 @@ from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from budget_service.admin import SERVICE_NAME as ADMIN_SERVICE_NAME
-from budget_service.admin import BudgetAdminService
-from budget_service.calls import Calls
-from budget_service.health import watch
-from budget_service.pulse import Pulse
-from budget_service.server import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
-from budget_service.settings import LiveSettings
-from budget_service.statuses import DOMAIN
+from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
+from budget_service.server.admin_service import BudgetAdminService
+from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.health import watch
+from budget_service.server.request_runner import RequestRunner
+from budget_service.server.rpc_errors import DOMAIN
+from budget_service.server.service import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
+from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
 from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
@@ -119,19 +119,19 @@ async def serving(
     instrumentation: Instrumentation = NOTHING,
     recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
     drain_seconds: float = 0.0,
-    pulse: Pulse | None = None,
+    detector: FailureDetector | None = None,
 ) -> AsyncIterator[str]:
     """Serve `store` on `listen` (HOST:PORT, port 0: any free one) and give the address; raises ListenError.
 
     `server` is one that has not been started, by default a `new_server`; `security` says over what line it listens.
-    A `pulse` of the store that others look at, too, is followed here.
+    A `detector` of the store that others look at, too, is followed here.
 
     On leaving, the service reports NOT_SERVING and goes on for `drain_seconds` (which the server must know, too); then
     no new calls are taken, those that have begun get GRACE_SECONDS, and every commit is finished. The store stays open.
     """
     server = server or new_server()
-    pulse = pulse or Pulse(store)
-    calls = Calls(pulse)
+    detector = detector or FailureDetector(store)
+    calls = RequestRunner(detector)
     service = BudgetService(store, settings, calls)
     health_service = health.Health()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumentation.before(server, recorders))
@@ -153,7 +153,7 @@ async def serving(
     health_service.report((ALIVE,), serving=True)
     await server.start()
     instrumentation.report("server", serving=True)
-    followers = (pulse.watch(), pulse.check_again_and_again(), watch(pulse, report))
+    followers = (detector.watch(), detector.check_again_and_again(), watch(detector, report))
     following = [asyncio.create_task(each) for each in followers]
     try:
         yield address
@@ -178,15 +178,15 @@ async def administering(
     server: grpc.aio.Server | None = None,
     security: Security = OPEN,
     instrumentation: Instrumentation = NOTHING,
-    pulse: Pulse,
+    detector: FailureDetector,
 ) -> AsyncIterator[str]:
     """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
 
-    Sealed journals may be moved to the folder `archive`. What changes the ledger is refused while its `pulse`, which
+    Sealed journals may be moved to the folder `archive`. What changes the ledger is refused while its `detector`, which
     `serving` follows, says that it must not be used; what only reads is not: whoever mends it has to look at it.
     """
     server = server or new_server()
-    changes, readings = Calls(pulse), Calls(None)
+    changes, readings = RequestRunner(detector), RequestRunner(None)
     service = BudgetAdminService(store, settings, changes, readings, archive)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, instrumentation.before(server))
     address = _bind(server, listen, security)

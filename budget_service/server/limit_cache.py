@@ -12,21 +12,21 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from budget_service.configuration import AccountUnknownError
+from budget_service.configuration.budget_file import AccountUnknownError
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
-from budget_service.ledger.requests import ChangeCurrency, Charge, Refund, Release, Reserve
+from budget_service.ledger.requests import CancelReservation, ChangeCurrency, Charge, Refund, Reserve
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
-from budget_service.settings import LiveSettings
+from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store, StoreUnavailableError
 
 KNOWN_ACCOUNTS = 50_000
 # Each change of a root's limits makes a request of it look them up again, once.
 MAX_ATTEMPTS = 5
 
-BudgetRequestT = TypeVar("BudgetRequestT", Reserve, Charge, Release, Refund)
+BudgetRequestT = TypeVar("BudgetRequestT", Reserve, Charge, CancelReservation, Refund)
 
 
 class Found(Struct, frozen=True, gc=False):
@@ -42,7 +42,7 @@ NO_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
 NO_VERSION = -1
 
 
-class LimitBook:
+class LimitCache:
     """Applies requests, and reads, with the limits that are in force."""
 
     def __init__(self, store: Store, settings: LiveSettings) -> None:
@@ -51,7 +51,7 @@ class LimitBook:
         self._configuration = settings.current.configuration
         self._found: OrderedDict[Account, Found] = OrderedDict()
 
-    def at_hand(self, account: Account) -> Found:
+    def cached(self, account: Account) -> Found:
         """Return the limits of an account as they were found last; UNKNOWN if only the ledger can tell."""
         return self._kept(account) or UNKNOWN
 
@@ -60,7 +60,7 @@ class LimitBook:
         self._found.clear()
 
     async def apply(self, request: BudgetRequestT) -> Answer:
-        """Apply a request that was made with the limits `at_hand`; see `Store.apply`.
+        """Apply a request that was made with the limits `cached`; see `Store.apply`.
 
         Raises AccountUnknownError if there is no such account, unless the request was answered when there was.
         """

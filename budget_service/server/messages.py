@@ -11,10 +11,10 @@ from google.protobuf.duration_pb2 import Duration
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
-from budget_service.ledger.requests import Charge, Release, Reserve
+from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost, InvalidFieldError
 from budget_service.ledger.windows import SECOND, Microseconds
-from budget_service.limit_book import Found
+from budget_service.server.limit_cache import Found
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
 SHORTEST_TTL: Microseconds = SECOND
@@ -73,9 +73,9 @@ def parse_charge(
     )
 
 
-def parse_release(message: pb.ReleaseReservationRequest, account: Account, limits: Found) -> Release:
+def parse_cancel(message: pb.ReleaseReservationRequest, account: Account, limits: Found) -> CancelReservation:
     """Return what is asked of an account with these limits, or raise InvalidFieldError."""
-    return Release(
+    return CancelReservation(
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=parse_id(message.reservation_id, "reservation_id"),
         account=account,

@@ -56,21 +56,21 @@ async def said_of(store: Store, account: Account, levels: tuple[LevelStatus, ...
     checkpoint = await store.checkpoint(account.root)
     while True:
         window = _Window(account, levels)
-        sealed = await _read(store, window, checkpoint)
+        checkpointed = await _read(store, window, checkpoint)
         last, checkpoint = checkpoint, await store.checkpoint(account.root)
-        if sealed is None:
+        if checkpointed is None:
             return window.said()
         # What was sealed while the journal was read may have been archived before it was reached.
         if last.position == checkpoint.position:
             break
-    if sealed < checkpoint.entries and window.reaches(checkpoint):
+    if checkpointed < checkpoint.entries and window.reaches(checkpoint):
         raise ArchivedStatementsError
     return window.said()
 
 
 async def _read(store: Store, window: _Window, checkpoint: Checkpoint) -> int | None:
     """Take the entries into a window; return how many sealed ones there were if it was not left."""
-    sealed, before, is_last = 0, "", False
+    checkpointed, before, is_last = 0, "", False
     while not is_last:
         began = perf_counter()
         page = await store.alike(window.account, before, checkpoint.position, PAGE)
@@ -78,10 +78,10 @@ async def _read(store: Store, window: _Window, checkpoint: Checkpoint) -> int | 
             window.add(entry)
         if any(map(window.is_before, page.entries)):
             return None
-        sealed += page.sealed
+        checkpointed += page.checkpointed
         before, is_last = page.before, not page.before
         await asyncio.sleep(min(perf_counter() - began, LONGEST_PAUSE_SECONDS))
-    return sealed
+    return checkpointed
 
 
 class _Window:

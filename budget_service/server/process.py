@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 
 import grpc
 
-from budget_service.configuration import Configuration, ConfigurationError
-from budget_service.hosting import (
+from budget_service.configuration.budget_file import Configuration, ConfigurationError
+from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.hosting import (
     METHODS,
     ListenError,
     administering,
@@ -33,8 +34,9 @@ from budget_service.hosting import (
     serving,
     spare_the_collector,
 )
-from budget_service.pulse import Pulse
-from budget_service.settings import LiveSettings, load_settings
+from budget_service.server.settings import LiveSettings, load_settings
+from budget_service.server.tickets import TicketKeyError
+from budget_service.server.workers import stop_with_supervisor, supervise
 from budget_service.stores.interface import (
     StoreError,
     StoreUnavailableError,
@@ -42,8 +44,6 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.opening import confirm_restored, demand_readable, open_store
-from budget_service.tickets import TicketKeyError
-from budget_service.workers import stop_with_supervisor, supervise
 from gris_serving import logs
 from gris_serving.options import OperatingError, add_operating_options, address_option, operating_of
 from gris_serving.reloading_files import SecurityError
@@ -53,7 +53,7 @@ from gris_serving.telemetry import Telemetry, start_telemetry, start_worker_tele
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from budget_service.metrics import LedgerMetrics
+    from budget_service.server.metrics import LedgerMetrics
 
 EXIT_UNREACHABLE = 1
 EXIT_MISCONFIGURED = 2
@@ -141,7 +141,7 @@ async def _run(
     metrics = ledger_metrics(seen.registry)
     committed = uncounted if metrics is None else metrics.committed
     store = await open_store(address, allow_volatile=allow_volatile, mark=options.mark, committed=committed)
-    pulse = Pulse(store)
+    detector = FailureDetector(store)
     spare_the_collector()
     following = [asyncio.create_task(settings.follow(options.config))]
     if metrics is not None:
@@ -158,7 +158,7 @@ async def _run(
                     server=server(),
                     security=security,
                     instrumentation=seen.instrumentation,
-                    pulse=pulse,
+                    detector=detector,
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(
@@ -171,7 +171,7 @@ async def _run(
                 instrumentation=seen.instrumentation,
                 recorders={} if metrics is None else metrics.recorders(),
                 drain_seconds=drain_seconds,
-                pulse=pulse,
+                detector=detector,
             )
             started["address"] = await servers.enter_async_context(serving_)
             _say_ready(started)
@@ -190,7 +190,7 @@ def ledger_metrics(registry: CollectorRegistry | None) -> LedgerMetrics | None:
     """Return the ledger's own metrics where anything is counted; only then is their library needed."""
     if registry is None:
         return None
-    from budget_service.metrics import LedgerMetrics  # noqa: PLC0415 - see above
+    from budget_service.server.metrics import LedgerMetrics  # noqa: PLC0415 - see above
 
     return LedgerMetrics(registry)
 
@@ -292,7 +292,3 @@ def _positive(text: str) -> int:
     if not (text.isdecimal() and 1 <= int(text) <= MAX_WORKERS):
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_WORKERS}")
     return int(text)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

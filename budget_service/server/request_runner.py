@@ -15,12 +15,12 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 import grpc
 from google.rpc.status_pb2 import Status
 
-from budget_service import statuses
-from budget_service.configuration import AccountUnknownError
+from budget_service.configuration.budget_file import AccountUnknownError
+from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.values import InvalidFieldError
-from budget_service.pulse import Pulse
+from budget_service.server import rpc_errors
+from budget_service.server.failure_detector import FailureDetector
 from budget_service.stores.interface import OutcomeUnknownError, StoreError
-from budget_service.unforeseen import log_fault
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Result = TypeVar("Result")
@@ -31,11 +31,11 @@ MAX_RUNNING = 10_000
 log = logging.getLogger(__name__)
 
 
-class Calls:
-    """The calls that a server has begun. Where there is a `pulse`, none is begun while the store does not answer."""
+class RequestRunner:
+    """The calls that a server has begun. Where there is a `detector`, none is begun while the store does not answer."""
 
-    def __init__(self, pulse: Pulse | None) -> None:
-        self._pulse = pulse
+    def __init__(self, detector: FailureDetector | None) -> None:
+        self._detector = detector
         self._answering = 0
         self._running: set[asyncio.Task[Any]] = set()
 
@@ -48,7 +48,7 @@ class Calls:
             await _refuse(work, context)
         self._answering += 1
         try:
-            return await self._followed(work)
+            return await self._watched_by_detector(work)
         except Exception as error:
             await _abort(context, _status_of(error))
         finally:
@@ -58,7 +58,7 @@ class Calls:
         """Return the result of `work` as `answer` does, but finish it even if the caller leaves."""
         if len(self._running) >= MAX_RUNNING:
             await _refuse(work, context)
-        task = asyncio.create_task(self._followed(work))
+        task = asyncio.create_task(self._watched_by_detector(work))
         self._running.add(task)
         task.add_done_callback(self._forget)
         try:
@@ -70,28 +70,28 @@ class Calls:
         """Wait for the tasks that have begun; call it before the store is closed, which finishes its own work."""
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _followed(self, work: Coroutine[Any, Any, Result]) -> Result:
-        pulse = self._pulse
-        if pulse is None:
+    async def _watched_by_detector(self, work: Coroutine[Any, Any, Result]) -> Result:
+        detector = self._detector
+        if detector is None:
             return await work
         try:
-            await pulse.admit()
+            await detector.admit()
         except BaseException:
             work.close()
             raise
-        pulse.began()
+        detector.began()
         try:
             result = await work
         except (StoreError, asyncio.CancelledError):
             # Whoever leaves without an answer may have waited for a store that hangs.
-            pulse.doubted()
+            detector.doubted()
             raise
-        except statuses.RefusalError:
-            pulse.heard()
+        except rpc_errors.RefusalError:
+            detector.heard()
             raise
         finally:
-            pulse.ended()
-        pulse.heard()
+            detector.ended()
+        detector.heard()
         return result
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
@@ -103,25 +103,25 @@ class Calls:
 
 def _status_of(error: Exception) -> Status:
     match error:
-        case statuses.RefusalError():
+        case rpc_errors.RefusalError():
             return error.status
         case InvalidFieldError():
-            return statuses.invalid_field(error)
+            return rpc_errors.invalid_field(error)
         case AccountUnknownError():
-            return statuses.account_unknown()
+            return rpc_errors.account_unknown()
         case OutcomeUnknownError():
             log.error("the store gave no outcome: %s", error)
-            return statuses.outcome_unknown()
+            return rpc_errors.outcome_unknown()
         case StoreError():
             log.error("the store is unavailable: %s", error)
-            return statuses.store_unavailable()
-    log_fault(error)
-    return statuses.internal()
+            return rpc_errors.store_unavailable()
+    log_internal_error(error)
+    return rpc_errors.internal()
 
 
 async def _refuse(work: Coroutine[Any, Any, Any], context: Context) -> NoReturn:
     work.close()
-    await _abort(context, statuses.overloaded())
+    await _abort(context, rpc_errors.overloaded())
 
 
 async def _abort(context: Context, status: Status) -> NoReturn:

@@ -13,11 +13,10 @@ from typing import TypeVar
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
 
-from budget_service import answers, messages, statuses
-from budget_service.calls import Calls, Context
-from budget_service.configuration import Expired
+from budget_service.configuration.budget_file import Expired
 from budget_service.ledger.outcomes import (
     Answer,
+    Cancelled,
     Charged,
     ClockResumed,
     CurrencyChanged,
@@ -25,22 +24,23 @@ from budget_service.ledger.outcomes import (
     LimitsSet,
     Reason,
     Refused,
-    Released,
     Reserved,
 )
 from budget_service.ledger.reading import Statement, check
 from budget_service.ledger.requests import Charge, Request
 from budget_service.ledger.values import Account
-from budget_service.limit_book import LimitBook
-from budget_service.settings import LiveSettings
-from budget_service.statements import (
+from budget_service.server import messages, responses, rpc_errors
+from budget_service.server.limit_cache import LimitCache
+from budget_service.server.policy_statements import (
     MAX_STATEMENTS,
     ArchivedStatementsError,
     TooManyStatementsError,
     said_of,
 )
+from budget_service.server.request_runner import Context, RequestRunner
+from budget_service.server.settings import LiveSettings
+from budget_service.server.tickets import Release, TicketVerifier
 from budget_service.stores.interface import Store
-from budget_service.tickets import Release, TicketVerifier
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
 # Of those who ask for policy statements, whose journal may be long, so many are served at a time.
@@ -48,7 +48,7 @@ MAX_READS = 2
 READ_WAIT_SECONDS = 5.0
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
-Success = TypeVar("Success", Reserved, Charged, Released, LimitsSet, CurrencyChanged, ClockResumed)
+Success = TypeVar("Success", Reserved, Charged, Cancelled, LimitsSet, CurrencyChanged, ClockResumed)
 
 log = logging.getLogger(__name__)
 
@@ -56,13 +56,13 @@ log = logging.getLogger(__name__)
 class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetService`; what they promise is written in the proto."""
 
-    def __init__(self, store: Store, settings: LiveSettings, calls: Calls) -> None:
+    def __init__(self, store: Store, settings: LiveSettings, calls: RequestRunner) -> None:
         self._store = store
         self._settings = settings
-        self._limits = LimitBook(store, settings)
-        self._calls = calls
+        self._limits = LimitCache(store, settings)
+        self._runner = calls
         self._reads = asyncio.Semaphore(MAX_READS)
-        self._charged_forms = answers.ChargedForms()
+        self._charged_forms = responses.ChargedForms()
 
     def forget_limits(self) -> None:
         """Look up the limits of every account anew; call it when the store may be another one than before."""
@@ -70,29 +70,29 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
         """Tell whether a cost fits now."""
-        return await self._calls.answer(self._check(request), context)
+        return await self._runner.answer(self._check(request), context)
 
     async def ReserveBudget(
         self, request: pb.ReserveBudgetRequest, context: Context
     ) -> pb.ReserveBudgetResponse:
         """Hold a worst case."""
-        return await self._calls.answer(self._reserve(request), context)
+        return await self._runner.answer(self._reserve(request), context)
 
     async def UpdateBudget(
         self, request: pb.UpdateBudgetRequest, context: Context
     ) -> pb.UpdateBudgetResponse:
         """Charge what a release cost."""
-        return await self._calls.answer(self._update(request), context)
+        return await self._runner.answer(self._update(request), context)
 
     async def ReleaseReservation(
         self, request: pb.ReleaseReservationRequest, context: Context
     ) -> pb.ReleaseReservationResponse:
         """Give a reservation back."""
-        return await self._calls.answer(self._release(request), context)
+        return await self._runner.answer(self._cancel(request), context)
 
     async def GetBudget(self, request: pb.GetBudgetRequest, context: Context) -> pb.GetBudgetResponse:
         """Tell the state of a budget."""
-        return await self._calls.answer(self._get(request), context)
+        return await self._runner.answer(self._get(request), context)
 
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
         account = messages.parse_account(request.account)
@@ -100,22 +100,22 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         unit_id = messages.parse_unit_id(request.cost.unit_id, "cost.unit_id")
         missing = check(await self._limits.read(account), cost, unit_id)
         if isinstance(missing, Refused):
-            raise statuses.RefusalError(statuses.refused(missing))
-        shortfalls = [answers.shortfall_message(each, account) for each in missing]
+            raise rpc_errors.RefusalError(rpc_errors.refused(missing))
+        shortfalls = [responses.shortfall_message(each, account) for each in missing]
         return pb.CheckBudgetResponse(allowed=not shortfalls, shortfalls=shortfalls)
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         # An id that nobody can guess: whoever names a reservation has been told of it.
         forfeits = self._settings.current.configuration.expired is Expired.FORFEIT
         account = messages.parse_account(message.account)
-        limits = self._limits.at_hand(account)
+        limits = self._limits.cached(account)
         request = messages.parse_reserve(message, account, limits, secrets.token_hex(16), forfeits=forfeits)
         answer = await self._limits.apply(request)
         outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
             reservation_id=outcome.reservation_id,
-            held=answers.cost_message(outcome.held, request.unit_id),
-            expires_at=answers.timestamp(outcome.expires_at),
+            held=responses.cost_message(outcome.held, request.unit_id),
+            expires_at=responses.timestamp(outcome.expires_at),
             already_paid=outcome.already_paid,
             replayed=answer.replayed,
         )
@@ -123,24 +123,24 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
         account = messages.parse_account(message.account)
         worst = self._settings.current.configuration.counts_worst_cases
-        limits = self._limits.at_hand(account)
+        limits = self._limits.cached(account)
         request = messages.parse_charge(message, account, limits, worst_case_above=worst)
         answer = await self._charged(request)
         outcome = success(answer, Charged, request)
         return self._charged_forms.filled(outcome, account, request.unit_id, replayed=answer.replayed)
 
-    async def _release(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
+    async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)
-        request = messages.parse_release(message, account, self._limits.at_hand(account))
+        request = messages.parse_cancel(message, account, self._limits.cached(account))
         answer = await self._limits.apply(request)
-        outcome = success(answer, Released, request)
-        returned = answers.cost_message(outcome.returned, outcome.unit_id)
+        outcome = success(answer, Cancelled, request)
+        returned = responses.cost_message(outcome.returned, outcome.unit_id)
         return pb.ReleaseReservationResponse(returned=returned, replayed=answer.replayed)
 
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
         found = await self._limits.read(account)
-        message = answers.budget_message(found, account)
+        message = responses.budget_message(found, account)
         if request.with_policy_statements:
             await self._tell_statements(message, account, found)
         return message
@@ -152,9 +152,9 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             async with self._turn_to_read():
                 said = await said_of(self._store, account, found.levels)
         except TooManyStatementsError:
-            raise statuses.RefusalError(statuses.too_many_statements(MAX_STATEMENTS)) from None
+            raise rpc_errors.RefusalError(rpc_errors.too_many_statements(MAX_STATEMENTS)) from None
         except ArchivedStatementsError:
-            raise statuses.RefusalError(statuses.statements_archived()) from None
+            raise rpc_errors.RefusalError(rpc_errors.statements_archived()) from None
         counts_worst = self._settings.current.configuration.counts_worst_cases
         for level in message.levels:
             depth = len(level.path)
@@ -168,7 +168,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             async with asyncio.timeout(READ_WAIT_SECONDS):
                 await self._reads.acquire()
         except TimeoutError:
-            raise statuses.RefusalError(statuses.overloaded()) from None
+            raise rpc_errors.RefusalError(rpc_errors.overloaded()) from None
         try:
             yield
         finally:
@@ -178,7 +178,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         if (tickets := self._settings.current.tickets) is not None:
             try:
                 await self._demand_ticket(tickets, charge)
-            except statuses.RefusalError:
+            except rpc_errors.RefusalError:
                 # Its key may have been dropped since this very charge, ticket included, was answered.
                 if (answer := await self._limits.recalled(charge)) is not None:
                     return answer
@@ -196,7 +196,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         said = (charge.cost, charge.unit_id, charge.policy_statement)
         release = Release(charge.release_id, query_id, *said)
         if not tickets.is_authentic(charge.charge_ticket, release):
-            raise statuses.RefusalError(statuses.ticket_not_authentic())
+            raise rpc_errors.RefusalError(rpc_errors.ticket_not_authentic())
 
 
 def success(answer: Answer, kind: type[Success], request: Request) -> Success:
@@ -205,9 +205,9 @@ def success(answer: Answer, kind: type[Success], request: Request) -> Success:
     if isinstance(outcome, kind):
         return outcome
     if isinstance(outcome, Exhausted):
-        raise statuses.RefusalError(statuses.exhausted(outcome, request.account))
+        raise rpc_errors.RefusalError(rpc_errors.exhausted(outcome, request.account))
     if not isinstance(outcome, Refused):
         raise TypeError("the store answered another request")
     if outcome.reason is Reason.RELEASE_MISMATCH:
         log.error("integrity alarm: a question that was paid for came back with another release")
-    raise statuses.RefusalError(statuses.refused(outcome))
+    raise rpc_errors.RefusalError(rpc_errors.refused(outcome))

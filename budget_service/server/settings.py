@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from budget_service.configuration import Configuration, ConfigurationError, load_configuration
-from budget_service.faults import Fault
-from budget_service.tickets import TicketKeyError, TicketVerifier
+from budget_service.configuration.budget_file import Configuration, ConfigurationError, load_configuration
+from budget_service.configuration.errors import Fault
+from budget_service.server.tickets import TicketKeyError, TicketVerifier
 
 INTERVAL_SECONDS = 1.0
 

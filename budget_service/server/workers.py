@@ -15,7 +15,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 
-from budget_service.hosting import ListenError, split_address
+from budget_service.server.hosting import ListenError, split_address
 
 DIED = 1
 

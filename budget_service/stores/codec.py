@@ -15,6 +15,7 @@ from msgspec.json import Decoder
 from budget_service.ledger.balances import Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
+    Cancelled,
     Charged,
     ClockResumed,
     CurrencyChanged,
@@ -24,7 +25,6 @@ from budget_service.ledger.outcomes import (
     Outcome,
     Reason,
     Refused,
-    Released,
     Reserved,
     RootOutcome,
     Shortfall,
@@ -58,7 +58,7 @@ def decode_outcome(text: str | bytes) -> Outcome:
         )
     if kind == "released":
         information, calls, unit_id = parts
-        return Released(_cost(information, calls), unit_id)
+        return Cancelled(_cost(information, calls), unit_id)
     if kind == "exhausted":
         decided_at, missing = parts
         return Exhausted(int(decided_at), tuple(_shortfall(*each) for each in missing))
@@ -133,7 +133,7 @@ def _limit_text(depth: int, maximum: Cost, is_tracked: bool, window: Window) -> 
 
 
 def _outcome_parts(
-    outcome: Reserved | Released | RootOutcome | Exhausted | Refused,
+    outcome: Reserved | Cancelled | RootOutcome | Exhausted | Refused,
 ) -> list[Any]:
     match outcome:
         case Reserved():
@@ -145,7 +145,7 @@ def _outcome_parts(
                 str(outcome.expires_at),
                 paid,
             ]
-        case Released():
+        case Cancelled():
             return ["released", *_amounts(outcome.returned), outcome.unit_id]
         case Exhausted():
             missing = [_shortfall_parts(each) for each in outcome.shortfalls]

@@ -24,7 +24,7 @@ MORE = 0.5
 FEWEST = 4
 
 
-class Gathering:
+class GroupCommit:
     """Decides when those who wait are enough.
 
     A request of a commit that is larger than `large` costs hardly less. `used` gives the seconds of CPU that the event

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import StoredLimits
@@ -17,7 +18,6 @@ from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.unforeseen import log_fault
 
 Clock: TypeAlias = Callable[[], Microseconds]
 # Told of every commit: how many requests it had, and how many seconds it took.
@@ -66,12 +66,12 @@ class Alike:
     """Some of the newest entries of a root, those that say the same of an account's levels taken together.
 
     Entries are alike that have one kind, spans and statement, are below the same of those levels and as deep, and count
-    alike above; `entries` has the oldest of them. `sealed` is how many single ones stand at or before a position that
-    was asked for; `before` leads to the next page, and is empty after the last one.
+    alike above; `entries` has the oldest of them. `checkpointed` is how many single ones stand at or before a position
+    that was asked for; `before` leads to the next page, and is empty after the last one.
     """
 
     entries: tuple[JournalEntry, ...]
-    sealed: int
+    checkpointed: int
     before: str
 
 
@@ -110,10 +110,10 @@ class Store(Protocol):
         An empty position is the end; fewer than `most` means that there are no more. Raises StoreUnavailableError.
         """
 
-    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
         """Return the newest `most` entries of an account's root before a position, like ones together; see `latest`.
 
-        How many of them are sealed is counted up to and with the position `sealed`. Raises StoreUnavailableError.
+        How many of them are sealed is counted up to and with the position `checkpointed`. Raises StoreUnavailableError.
         """
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
@@ -122,10 +122,10 @@ class Store(Protocol):
     async def checkpoint(self, root: str) -> Checkpoint:
         """Return how far a root's journal is sealed, an empty one if it is not. Raises StoreUnavailableError."""
 
-    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Put a checkpoint in the place of the last one, if it has no fewer entries. Raises StoreUnavailableError."""
 
-    async def drop_sealed(self, root: str, most: int) -> int:
+    async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest sealed entries of a journal and return how many. Raises StoreUnavailableError."""
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
@@ -147,12 +147,12 @@ class Store(Protocol):
         """Finish what was begun and let go of the store."""
 
 
-def all_alike(page: list[tuple[str, JournalEntry]], sealed: str, most: int) -> Alike:
+def all_alike(page: list[tuple[str, JournalEntry]], checkpointed: str, most: int) -> Alike:
     """Return a page of `latest` where a store takes nothing together."""
-    last = position_numbers(sealed or "0")
+    last = position_numbers(checkpointed or "0")
     return Alike(
         entries=tuple(entry for _, entry in page),
-        sealed=sum(position_numbers(position) <= last for position, _ in page),
+        checkpointed=sum(position_numbers(position) <= last for position, _ in page),
         before=page[-1][0] if len(page) == most else "",
     )
 
@@ -183,4 +183,4 @@ def count(committed: Committed, requests: int, seconds: float) -> None:
     try:
         committed(requests, seconds)
     except Exception as error:
-        log_fault(error)
+        log_internal_error(error)

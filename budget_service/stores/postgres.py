@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from psycopg import sql
 
+from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
@@ -26,8 +27,8 @@ from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import postgres_audit as audit
-from budget_service.stores import postgres_text as text
-from budget_service.stores.gathering import Gathering
+from budget_service.stores import postgres_encoding as text
+from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
     UNTOLD,
@@ -52,8 +53,7 @@ from budget_service.stores.postgres_connections import (
     TooLongError,
 )
 from budget_service.stores.postgres_schema import RULES, demand_promises, install
-from budget_service.stores.remote_mark import Count, Keeper
-from budget_service.unforeseen import log_fault
+from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
 
 # Two is what a window that ends between guess and decision takes.
 MAX_GUESSES = 4
@@ -100,9 +100,9 @@ class PostgresStore:
     ) -> None:
         self._committed = committed
         self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS)
-        self._sign = Connections(parse_address(address), self._prove, 1)
+        self._heartbeat = Connections(parse_address(address), self._prove, 1)
         self._allow_volatile = allow_volatile
-        self._keeper: Keeper | None = None
+        self._guard: RollbackGuard | None = None
         self._clock = clock
         # By root account, in the order in which they came.
         self._waiting: dict[str, dict[asyncio.Future[tuple[str, str]], str]] = {}
@@ -136,9 +136,9 @@ class PostgresStore:
                 await install(session)
             await store.ping()
             if mark is not None:
-                keeper = Keeper(mark, store._count)
-                await keeper.begin()
-                store._keeper = keeper
+                guard = RollbackGuard(mark, store._count)
+                await guard.begin()
+                store._guard = guard
         except BaseException:
             await store.close()
             raise
@@ -146,8 +146,8 @@ class PostgresStore:
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request and write the change in one transaction; see `Store`."""
-        if self._keeper is not None:
-            self._keeper.charged()
+        if self._guard is not None:
+            self._guard.charged()
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
             told = text.argument(request, guess, self._told_clock())
@@ -192,9 +192,9 @@ class PostgresStore:
         found = await self._reading(audit.LATEST, root, int(before) if before else audit.LAST, most)
         return [(str(number), audit.read_entry(entry)) for number, entry in found]
 
-    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
         """Return the newest entries of a root one by one; see `Store`."""
-        return all_alike(await self.latest(account.root, before, most), sealed, most)
+        return all_alike(await self.latest(account.root, before, most), checkpointed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
@@ -206,14 +206,14 @@ class PostgresStore:
         async with self._session() as session:
             return await audit.load_checkpoint(session, root)
 
-    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Put a checkpoint in the place of the last one; see `Store`."""
         async with self._session() as session:
             await audit.write_checkpoint(session, root, checkpoint)
 
-    async def drop_sealed(self, root: str, most: int) -> int:
+    async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest sealed entries; see `Store`."""
-        ((dropped,),) = await self._reading(audit.DROP_SEALED, root, root, root, most)
+        ((dropped,),) = await self._reading(audit.DROP_CHECKPOINTED, root, root, root, most)
         return int(dropped)
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
@@ -234,7 +234,7 @@ class PostgresStore:
 
     async def confirm(self, mark: Path) -> None:
         """Begin the mark of a restored ledger anew. Raises StoreError."""
-        await Keeper(mark, self._count).confirm()
+        await RollbackGuard(mark, self._count).confirm()
 
     async def _count(self, step: int) -> Count:
         ((ledger_id, count),) = await self._reading(_COUNT_ON, step) if step else await self._reading(_COUNT)
@@ -242,14 +242,14 @@ class PostgresStore:
 
     async def ping(self) -> None:
         """Return as soon as PostgreSQL answers, on a connection that nothing else waits for; see `Store`."""
-        async with self._sign.session() as session:
+        async with self._heartbeat.session() as session:
             await session.rows(_PING)
 
     async def close(self) -> None:
         """Finish what was begun and close every connection."""
         await asyncio.gather(*self._begun, return_exceptions=True)
         await self._connections.close()
-        await self._sign.close()
+        await self._heartbeat.close()
 
     async def _checked(self) -> None:
         try:
@@ -259,8 +259,8 @@ class PostgresStore:
             await self.ping()
         except OutcomeUnknownError as error:
             raise StoreUnavailableError(str(error)) from None
-        if self._keeper is not None:
-            await self._keeper.look()
+        if self._guard is not None:
+            await self._guard.look()
 
     async def _in_turn(self, root: str, told: str) -> tuple[str, str]:
         answered: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
@@ -277,10 +277,10 @@ class PostgresStore:
 
     async def _serve(self, root: str, waiting: dict[asyncio.Future[tuple[str, str]], str]) -> None:
         """Answer what waits for this root account, until nothing does."""
-        gathering, together = Gathering(waiting, LARGE), list[Waiting]()
+        group_commit, together = GroupCommit(waiting, LARGE), list[Waiting]()
         try:
             while waiting:
-                await gathering.gather(len(together))
+                await group_commit.gather(len(together))
                 together = list(islice(waiting.items(), MAX_TOGETHER))
                 for answered, _ in together:
                     del waiting[answered]
@@ -288,7 +288,7 @@ class PostgresStore:
                     # They were not sent, and whoever waited for each attempt in turn would hear of none in time.
                     _refuse(waiting, "PostgreSQL gave no good answer to those before")
         except Exception as error:
-            log_fault(error)
+            log_internal_error(error)
         finally:
             del self._waiting[root]
             # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.

@@ -17,7 +17,7 @@ from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores import postgres_text as text
+from budget_service.stores import postgres_encoding as text
 from budget_service.stores.codec import decode_currency, encode_currency
 from budget_service.stores.interface import BalancePage, StoreUnavailableError
 from budget_service.stores.postgres_connections import Session
@@ -47,7 +47,7 @@ BALANCES = sql.SQL(
       (SELECT coalesce(json_agg(each), '[]') FROM gris.reservations AS each WHERE root = %s)
     """
 )
-DROP_SEALED = sql.SQL(
+DROP_CHECKPOINTED = sql.SQL(
     """
     WITH dropped AS (
       DELETE FROM gris.journal WHERE root = %s AND entry IN (

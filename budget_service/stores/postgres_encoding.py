@@ -15,10 +15,10 @@ from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_
 from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
 from budget_service.ledger.requests import (
     BudgetRequest,
+    CancelReservation,
     ChangeCurrency,
     Charge,
     Refund,
-    Release,
     Request,
     Reserve,
     ResumeClock,
@@ -148,7 +148,7 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
             return {"operation": "write off"}
         case Refund():
             return _refund_fields(request)
-        case Release():
+        case CancelReservation():
             return {"operation": "release"}
 
 

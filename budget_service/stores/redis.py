@@ -29,7 +29,7 @@ from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores import redis_text as text
+from budget_service.stores import redis_encoding as text
 from budget_service.stores.interface import (
     Alike,
     BalancePage,
@@ -42,20 +42,20 @@ from budget_service.stores.interface import (
     system_clock,
     uncounted,
 )
-from budget_service.stores.redis_line import Line
+from budget_service.stores.redis_pipeline import PipelinedConnection
 from budget_service.stores.redis_schema import SCHEMA, SCHEMA_KEY, bring_up, demand_schema
 from budget_service.stores.redis_scripts import (
     ALL_LIMITS,
     BALANCES,
     CHANGES,
     COUNT,
-    DROP_SEALED,
+    DROP_CHECKPOINTED,
     READ,
-    SEAL,
     STORED_LIMITS,
+    WRITE_CHECKPOINT,
     Script,
 )
-from budget_service.stores.remote_mark import Count, Keeper
+from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
 
 # One for the requests, the others for checks and listings.
 MAX_CONNECTIONS = 4
@@ -101,16 +101,16 @@ class RedisStore:
     ) -> None:
         self._client = Redis(connection_pool=_pool(address, MAX_CONNECTIONS))
         # A connection that nothing else waits for.
-        self._sign = Redis(connection_pool=_pool(address, 1))
-        self._line_pool = _pool(address, 1, answer_seconds=None)
-        self._line = Line(
-            self._line_pool,
+        self._heartbeat = Redis(connection_pool=_pool(address, 1))
+        self._pipeline_pool = _pool(address, 1, answer_seconds=None)
+        self._pipeline = PipelinedConnection(
+            self._pipeline_pool,
             committed,
             connect_seconds=CONNECT_TIMEOUT_SECONDS,
             answer_seconds=ANSWER_TIMEOUT_SECONDS,
         )
         self._allow_volatile = allow_volatile
-        self._keeper: Keeper | None = None
+        self._guard: RollbackGuard | None = None
         self._clock = clock
         # How far the time of a root was ahead of our clock when a guess of it was wrong.
         self._ahead: dict[str, Microseconds] = {}
@@ -139,9 +139,9 @@ class RedisStore:
             await bring_up(store._client)
             await store._warn_of_losses()
             if mark is not None:
-                keeper = Keeper(mark, store._count)
-                await keeper.begin()
-                store._keeper = keeper
+                guard = RollbackGuard(mark, store._count)
+                await guard.begin()
+                store._guard = guard
         except BaseException:
             await store.close()
             raise
@@ -149,8 +149,8 @@ class RedisStore:
 
     async def apply(self, request: Request) -> Answer:
         """Decide a request and write the change in one script; see `Store`."""
-        if self._keeper is not None:
-            self._keeper.charged()
+        if self._guard is not None:
+            self._guard.charged()
         script, keys = CHANGES[type(request)], text.request_keys(request)
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
@@ -205,12 +205,12 @@ class RedisStore:
         self, command: str, root: str, first: str, last: str, most: int
     ) -> list[tuple[str, JournalEntry]]:
         bounds = (text.journal_key(root), first, last)
-        found = await self._reading(self._line.ask(command, *bounds, "COUNT", str(most)))
+        found = await self._reading(self._pipeline.ask(command, *bounds, "COUNT", str(most)))
         return [(position, text.parse_entry(fields)) for position, fields in found]
 
-    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
         """Return the newest entries of a root one by one; see `Store`."""
-        return all_alike(await self.latest(account.root, before, most), sealed, most)
+        return all_alike(await self.latest(account.root, before, most), checkpointed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
@@ -219,28 +219,28 @@ class RedisStore:
 
     async def checkpoint(self, root: str) -> Checkpoint:
         """Return how far a root's journal is sealed; see `Store`."""
-        kept = await self._reading(self._line.ask("HGETALL", text.checkpoint_key(root)))
+        kept = await self._reading(self._pipeline.ask("HGETALL", text.checkpoint_key(root)))
         return text.parse_checkpoint(kept)
 
-    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Put a checkpoint in the place of the last one; see `Store`."""
         # Another process may be sealing too; what is left of an interrupted one goes by itself.
         written = text.new_checkpoint_key(root, secrets.token_hex(8))
         for fields in text.checkpoint_fields(checkpoint):
-            await self._reading(self._line.ask("HSET", written, *fields))
-            await self._reading(self._line.ask("EXPIRE", written, str(WRITING_SECONDS)))
+            await self._reading(self._pipeline.ask("HSET", written, *fields))
+            await self._reading(self._pipeline.ask("EXPIRE", written, str(WRITING_SECONDS)))
         keys = [text.checkpoint_key(root), written]
-        await self._reading(self._change(SEAL, keys, str(checkpoint.entries)))
+        await self._reading(self._change(WRITE_CHECKPOINT, keys, str(checkpoint.entries)))
 
-    async def drop_sealed(self, root: str, most: int) -> int:
+    async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest sealed entries; see `Store`."""
         keys = [text.checkpoint_key(root), text.journal_key(root)]
-        return int(await self._reading(self._change(DROP_SEALED, keys, str(most))))
+        return int(await self._reading(self._change(DROP_CHECKPOINTED, keys, str(most))))
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
         key = text.reading_keys(account.root)[2]
-        kept = await self._reading(self._line.ask("HGET", key, reservation_id))
+        kept = await self._reading(self._pipeline.ask("HGET", key, reservation_id))
         if kept is None:
             return None
         reservation = text.parse_reservation(reservation_id, kept)
@@ -249,7 +249,8 @@ class RedisStore:
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Return how many reservations are open; see `Store`."""
         asked = [
-            self._line.ask("ZCOUNT", text.ends_key(root), f"({self._guess(root)}", "+inf") for root in roots
+            self._pipeline.ask("ZCOUNT", text.ends_key(root), f"({self._guess(root)}", "+inf")
+            for root in roots
         ]
         return sum(map(int, await self._reading(_all(asked))))
 
@@ -257,26 +258,26 @@ class RedisStore:
         """Return if Redis answers, takes writes and keeps what it is given, by what it says of itself."""
         await self._demand_promises()
         await demand_schema(self._client)
-        if self._keeper is not None:
-            await self._keeper.look()
+        if self._guard is not None:
+            await self._guard.look()
         # Keeps the connection for signs of life open: to open one takes longer than a sign may.
         await self.ping()
 
     async def confirm(self, mark: Path) -> None:
         """Begin the mark of a restored ledger anew. Raises StoreError."""
-        await Keeper(mark, self._count).confirm()
+        await RollbackGuard(mark, self._count).confirm()
 
     async def ping(self) -> None:
         """Return as soon as Redis answers, on a connection that nothing else waits for; see `Store`."""
         try:
-            await self._sign.ping()
+            await self._heartbeat.ping()
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
 
     async def close(self) -> None:
         """Finish what was sent and close every connection."""
-        await self._line.close()
-        for pool in (self._line_pool, self._sign.connection_pool, self._client.connection_pool):
+        await self._pipeline.close()
+        for pool in (self._pipeline_pool, self._heartbeat.connection_pool, self._client.connection_pool):
             await pool.disconnect()
 
     async def _count(self, step: int) -> Count:
@@ -326,10 +327,10 @@ class RedisStore:
         told = (str(len(keys)), *keys, *arguments)
         try:
             try:
-                return await self._line.ask("EVALSHA", script.digest, *told)
+                return await self._pipeline.ask("EVALSHA", script.digest, *told)
             except NoScriptError:
                 # Redis was restarted, or never saw the script; it has run nothing.
-                return await self._line.ask("EVAL", script.source, *told)
+                return await self._pipeline.ask("EVAL", script.source, *told)
         except ResponseError as error:
             # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
             raise StoreUnavailableError(_told(error)) from error

@@ -37,10 +37,10 @@ from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_
 from budget_service.ledger.outcomes import Answer, Reason, Refused
 from budget_service.ledger.requests import (
     BudgetRequest,
+    CancelReservation,
     ChangeCurrency,
     Charge,
     Refund,
-    Release,
     Request,
     Reserve,
     ResumeClock,
@@ -358,7 +358,7 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
             return own | _cost_fields(request.cost, request.unit_id)
         case Refund():
             return _refund_fields(request)
-        case Release() | WriteOff():
+        case CancelReservation() | WriteOff():
             return {}
 
 

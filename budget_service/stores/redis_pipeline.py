@@ -17,7 +17,8 @@ from hiredis import pack_command
 from redis.asyncio import BlockingConnectionPool
 from redis.exceptions import RedisError, ResponseError
 
-from budget_service.stores.gathering import Gathering
+from budget_service.internal_errors import describe_error, log_internal_error
+from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
     UNTOLD,
@@ -27,7 +28,6 @@ from budget_service.stores.interface import (
     StoreUnavailableError,
     count,
 )
-from budget_service.unforeseen import described, log_fault
 
 # Few enough that the next ones are read and written while Redis works on these.
 MAX_SENT_AT_ONCE = 32
@@ -37,7 +37,7 @@ LARGE = 20
 Asked: TypeAlias = tuple["asyncio.Future[Any]", bytes]
 
 
-class Line:
+class PipelinedConnection:
     """Sends commands over connections of a pool; nothing is tried twice.
 
     The pool itself sets no time for an answer: what travels together has `answer_seconds` together.
@@ -56,7 +56,7 @@ class Line:
         self._answer_seconds = answer_seconds
         # In the order in which they came.
         self._waiting: dict[asyncio.Future[Any], bytes] = {}
-        self._gathering = Gathering(self._waiting, LARGE)
+        self._group_commit = GroupCommit(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
         self._committed = committed
 
@@ -86,14 +86,14 @@ class Line:
         batch: list[Asked] = []
         try:
             while self._waiting:
-                await self._gathering.gather(len(batch))
+                await self._group_commit.gather(len(batch))
                 batch = list(islice(self._waiting.items(), MAX_SENT_AT_ONCE))
                 for answer, _ in batch:
                     del self._waiting[answer]
                 if batch:
                     await self._exchange(batch)
         except Exception as error:
-            log_fault(error)
+            log_internal_error(error)
         finally:
             self._worker = None
             # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
@@ -128,7 +128,7 @@ class Line:
         try:
             await connection.disconnect()
         except Exception as error:
-            log_fault(error)
+            log_internal_error(error)
             # Nor is one used again that cannot be closed.
             self._pool.reset()  # type: ignore[no-untyped-call]
         else:
@@ -152,7 +152,7 @@ def _reason(error: Exception) -> str:
             return "Redis did not answer in time"
         case RedisError() | OSError():
             return str(error)
-    return described(error)
+    return describe_error(error)
 
 
 def _fail(batch: list[Asked], kind: type[StoreError], message: str) -> None:

@@ -6,10 +6,10 @@ import hashlib
 from pathlib import Path
 
 from budget_service.ledger.requests import (
+    CancelReservation,
     ChangeCurrency,
     Charge,
     Refund,
-    Release,
     Request,
     Reserve,
     ResumeClock,
@@ -30,15 +30,15 @@ class Script:
 
 READ = Script("read.lua")
 BALANCES = Script("balances.lua")
-SEAL = Script("schema.lua", "seal.lua")
+WRITE_CHECKPOINT = Script("schema.lua", "seal.lua")
 COUNT = Script("count.lua")
-DROP_SEALED = Script("schema.lua", "drop_sealed.lua")
+DROP_CHECKPOINTED = Script("schema.lua", "drop_sealed.lua")
 STORED_LIMITS = Script("stored_limits.lua")
 ALL_LIMITS = Script("all_limits.lua")
 CHANGES: dict[type[Request], Script] = {
     Reserve: Script("schema.lua", "ledger.lua", "reserve.lua"),
     Charge: Script("schema.lua", "ledger.lua", "charge.lua"),
-    Release: Script("schema.lua", "ledger.lua", "release.lua"),
+    CancelReservation: Script("schema.lua", "ledger.lua", "release.lua"),
     WriteOff: Script("schema.lua", "ledger.lua", "write_off.lua"),
     Refund: Script("schema.lua", "ledger.lua", "refund.lua"),
     SetLimits: Script("schema.lua", "ledger.lua", "limits.lua"),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.sqlite_mark import WHAT_TO_DO, write_whole
+from budget_service.stores.sqlite_rollback_guard import WHAT_TO_DO, write_whole
 
 # A confirmed ledger counts on from beyond every mark that any service may have.
 CONFIRMED_STEP = 10**9
@@ -34,7 +34,7 @@ class Count:
 Counter: TypeAlias = Callable[[int], Awaitable[Count]]
 
 
-class Keeper:
+class RollbackGuard:
     """Keeps the mark of one ledger at `path`."""
 
     def __init__(self, path: Path, counter: Counter) -> None:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Charged
-from budget_service.ledger.requests import Release, WriteOff
+from budget_service.ledger.requests import CancelReservation, WriteOff
 from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit
 from budget_service.stores.interface import Store
@@ -57,7 +57,7 @@ async def _end_reservations(
         levels = _levels(held, stored, limit_of)
         # Where nothing is limited any more, nothing can be spent twice.
         if levels:
-            request = Release(
+            request = CancelReservation(
                 account=held.account,
                 levels=levels,
                 request_id=f"restored-{name}-{held.reservation_id}",

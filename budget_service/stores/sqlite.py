@@ -20,6 +20,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TypeAlias, TypeVar
 
+from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
@@ -29,7 +30,7 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.stores import sqlite_audit as audit
-from budget_service.stores.gathering import Gathering
+from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
     UNTOLD,
@@ -47,10 +48,9 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.sqlite_disk import HANGS, Disk
 from budget_service.stores.sqlite_file import check_settings, connect, secure
-from budget_service.stores.sqlite_mark import Mark, check_mark, mark_anew, save, state_of
 from budget_service.stores.sqlite_purge import Purge
+from budget_service.stores.sqlite_rollback_guard import HighWaterMark, check_mark, mark_anew, save, state_of
 from budget_service.stores.sqlite_view import View
-from budget_service.unforeseen import log_fault
 
 VOLATILE = Path(":memory:")
 # Deciding so many takes about 20 ms, during which the event loop does nothing else.
@@ -74,7 +74,7 @@ class SqliteStore:
         self._connection = connection
         self._committed = committed
         self._path = path
-        self._mark: Mark | None = None
+        self._mark: HighWaterMark | None = None
         self._clock = clock
         self._view = View(connection)
         self._purge = Purge(connection)
@@ -83,7 +83,7 @@ class SqliteStore:
         self._turn = asyncio.Lock()
         # In the order in which they came.
         self._waiting: dict[asyncio.Future[Answer], Request] = {}
-        self._gathering = Gathering(self._waiting, LARGE)
+        self._group_commit = GroupCommit(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
         self._committing: list[Waiting] = []
         self._disk = Disk(self._give_up)
@@ -151,9 +151,11 @@ class SqliteStore:
         """Return the newest entries of a root; see `Store`."""
         return await self._reading(lambda: audit.load_latest(self._connection, root, before, most))
 
-    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
         """Return the newest entries of a root, like ones together; see `Store`."""
-        return await self._reading(lambda: audit.load_alike(self._connection, account, before, sealed, most))
+        return await self._reading(
+            lambda: audit.load_alike(self._connection, account, before, checkpointed, most)
+        )
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
@@ -163,13 +165,13 @@ class SqliteStore:
         """Return how far a root's journal is sealed; see `Store`."""
         return await self._reading(lambda: audit.load_checkpoint(self._connection, root))
 
-    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Put a checkpoint in the place of the last one; see `Store`."""
         await self._apart(lambda: audit.write_checkpoint(self._connection, root, checkpoint))
 
-    async def drop_sealed(self, root: str, most: int) -> int:
+    async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest sealed entries; see `Store`."""
-        return await self._apart(lambda: audit.drop_sealed(self._connection, root, most))
+        return await self._apart(lambda: audit.drop_checkpointed(self._connection, root, most))
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
@@ -207,7 +209,7 @@ class SqliteStore:
 
     async def ping(self) -> None:
         """Return at once, for the store is this process, or when a disk that is too slow has answered; see `Store`."""
-        await self._disk.sign()
+        await self._disk.heartbeat()
 
     async def close(self) -> None:
         """Finish what was begun and free the file."""
@@ -241,13 +243,13 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise _translated(error) from error
 
-    def _state(self) -> Mark | None:
+    def _state(self) -> HighWaterMark | None:
         if self._path is None:
             return None
         check_settings(self._connection, self._path)
         return state_of(self._connection)
 
-    async def _save_mark(self, state: Mark | None) -> None:
+    async def _save_mark(self, state: HighWaterMark | None) -> None:
         if self._path is None or state is None or state == self._mark:
             return
         try:
@@ -265,13 +267,13 @@ class SqliteStore:
         batch: list[Waiting] = []
         try:
             while self._waiting:
-                await self._gathering.gather(len(batch))
+                await self._group_commit.gather(len(batch))
                 async with self._turn:
                     batch = self._take()
                     if batch:
                         await self._serve(batch)
         except Exception as error:
-            log_fault(error)
+            log_internal_error(error)
         finally:
             self._worker = None
             # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.

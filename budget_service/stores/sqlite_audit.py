@@ -55,7 +55,7 @@ def load_latest(
 
 
 def load_alike(
-    connection: sqlite3.Connection, account: Account, before: str, sealed: str, most: int
+    connection: sqlite3.Connection, account: Account, before: str, checkpointed: str, most: int
 ) -> Alike:
     """Return the newest entries of an account's root before a position, like ones together.
 
@@ -63,12 +63,12 @@ def load_alike(
     """
     first = int(before) if before else 2**63 - 1
     levels = [account.level(min(depth, account.depth)).text + "/" for depth in range(1, MAX_SEGMENTS + 1)]
-    told = (int(sealed or 0), account.root, first, most, *(each for each in levels for _ in range(2)))
+    told = (int(checkpointed or 0), account.root, first, most, *(each for each in levels for _ in range(2)))
     found = connection.execute(ALIKE, told).fetchall()
     count = sum(each[0] for each in found)
     return Alike(
         entries=tuple(rows.read_entry(*fields) for _, _, _, *fields in found),
-        sealed=sum(each[1] for each in found),
+        checkpointed=sum(each[1] for each in found),
         before=str(min(each[2] for each in found)) if count == most else "",
     )
 
@@ -122,14 +122,14 @@ def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Chec
             connection.executemany("INSERT INTO checkpoint_sums VALUES (?, ?, ?, ?, ?)", sums)
 
 
-def drop_sealed(connection: sqlite3.Connection, root: str, most: int) -> int:
+def drop_checkpointed(connection: sqlite3.Connection, root: str, most: int) -> int:
     """Remove the oldest sealed entries of a root and return how many."""
-    sealed = (
+    checkpointed = (
         f"SELECT entry FROM journal WHERE {OF_ROOT} AND entry <= "  # noqa: S608 - constants
         "(SELECT position FROM checkpoints WHERE root = ?) ORDER BY entry LIMIT ?"
     )
     with _transaction(connection):
-        delete = f"DELETE FROM journal WHERE entry IN ({sealed})"  # noqa: S608 - constants
+        delete = f"DELETE FROM journal WHERE entry IN ({checkpointed})"  # noqa: S608 - constants
         return connection.execute(delete, (root, root, most)).rowcount
 
 

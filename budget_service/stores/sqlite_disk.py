@@ -48,7 +48,7 @@ class Disk:
         if self._hangs:
             raise StoreUnavailableError(HANGS)
 
-    async def sign(self) -> None:
+    async def heartbeat(self) -> None:
         """Return at once, or if the commit is slow when it is over."""
         if self._commit is not None and asyncio.get_running_loop().time() >= self._slow_from:
             await asyncio.shield(self._commit)

@@ -24,7 +24,7 @@ WHAT_TO_DO = (
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class HighWaterMark:
     """A ledger's name, and the last number that the mark knows of: one for each entry and for each change of limits."""
 
     ledger_id: str
@@ -36,12 +36,12 @@ def mark_path(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + SUFFIX)
 
 
-def state_of(connection: sqlite3.Connection) -> Mark | None:
+def state_of(connection: sqlite3.Connection) -> HighWaterMark | None:
     """Return what the mark of a ledger should say; None if the ledger has no name yet."""
     row = connection.execute("SELECT ledger_id FROM ledger").fetchone()
     # SQLite keeps the last number, also of an entry that was archived.
     last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
-    return Mark(row[0], last[0] if last else 0) if row else None
+    return HighWaterMark(row[0], last[0] if last else 0) if row else None
 
 
 def check_mark(connection: sqlite3.Connection, ledger: Path) -> None:
@@ -81,7 +81,7 @@ def mark_anew(connection: sqlite3.Connection, ledger: Path) -> None:
     write_mark(connection, ledger)
 
 
-def save(ledger: Path, mark: Mark) -> None:
+def save(ledger: Path, mark: HighWaterMark) -> None:
     """Replace the mark of a ledger as a whole, on the disk. Raises OSError."""
     state = {"ledger_id": mark.ledger_id, "last_entry": mark.last_entry}
     write_whole(mark_path(ledger), json.dumps(state))
@@ -104,10 +104,10 @@ def write_whole(path: Path, text: str) -> None:
     fresh.replace(path)
 
 
-def _read(path: Path) -> Mark | None:
+def _read(path: Path) -> HighWaterMark | None:
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        return Mark(str(kept["ledger_id"]), int(kept["last_entry"]))
+        return HighWaterMark(str(kept["ledger_id"]), int(kept["last_entry"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError):

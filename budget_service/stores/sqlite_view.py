@@ -15,9 +15,9 @@ from budget_service.ledger.balances import Balance
 from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
 from budget_service.ledger.requests import (
     BudgetRequest,
+    CancelReservation,
     Charge,
     Refund,
-    Release,
     Request,
     Reserve,
     RootRequest,
@@ -135,7 +135,7 @@ class View:
         if isinstance(request, RootRequest):
             return Snapshot(root=root, clock=clock)
         reservation = None
-        if isinstance(request, Charge | Release) and request.reservation_id:
+        if isinstance(request, Charge | CancelReservation) and request.reservation_id:
             reservation = self.reservation(request.account, request.reservation_id)
         due = self._due(request.account.root, now)
         named = due if reservation is None else (*due, reservation)

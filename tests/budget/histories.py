@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from budget_service.ledger.requests import (
+    CancelReservation,
     ChangeCurrency,
     Charge,
     Refund,
-    Release,
     Request,
     Reserve,
     ResumeClock,
@@ -24,7 +24,7 @@ from budget_service.ledger.requests import (
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Period, WindowRule
-from budget_service.refunds import unfounded
+from budget_service.server.refunds import unfounded
 from budget_service.stores.interface import Store
 from tests.budget.samples import ANALYST, OTHER_UNIT, UNIT, SteppedClock, charge, limit, release, reserve
 
@@ -300,7 +300,7 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, query_id=request.query_id + "'")
         case Charge():
             return replace(request, policy_statement=request.policy_statement + "'")
-        case Release():
+        case CancelReservation():
             return replace(request, reservation_id=request.reservation_id + "'")
         case SetLimits():
             return replace(request, changes=())

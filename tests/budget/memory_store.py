@@ -11,9 +11,9 @@ from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
+    CancelReservation,
     Charge,
     Refund,
-    Release,
     Request,
     RootRequest,
     SetLimits,
@@ -96,9 +96,9 @@ class MemoryStore:
         found = [(position, each) for position, each in await self.journal(root, "", "", len(self.entries))]
         return [each for each in reversed(found) if not before or int(each[0]) < int(before)][:most]
 
-    async def alike(self, account: Account, before: str, sealed: str, most: int) -> Alike:
+    async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
         """Take nothing together."""
-        return all_alike(await self.latest(account.root, before, most), sealed, most)
+        return all_alike(await self.latest(account.root, before, most), checkpointed, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return all of them."""
@@ -118,12 +118,12 @@ class MemoryStore:
         """Return the last one."""
         return self.checkpoints.get(root, Checkpoint())
 
-    async def seal(self, root: str, checkpoint: Checkpoint) -> None:
+    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
         """Keep it if it has no fewer entries."""
         if checkpoint.entries >= (await self.checkpoint(root)).entries:
             self.checkpoints[root] = checkpoint
 
-    async def drop_sealed(self, root: str, most: int) -> int:
+    async def drop_checkpointed(self, root: str, most: int) -> int:
         """Forget them, leaving their numbers."""
         last = int((await self.checkpoint(root)).position or 0)
         old = {number for number, each in enumerate(self.entries[:last], 1) if each.account.root == root}
@@ -166,7 +166,7 @@ class MemoryStore:
         if isinstance(request, RootRequest):
             return Snapshot(root=root, remembered=remembered, clock=self.clock())
         named = None
-        if isinstance(request, Charge | Release):
+        if isinstance(request, Charge | CancelReservation):
             named = self.reservations.get(request.reservation_id)
         reservation = named if named is not None and named.account == account else None
         query_id = reservation.query_id if reservation else getattr(request, "query_id", "")

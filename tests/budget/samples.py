@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from budget_service.ledger.requests import Charge, Release, Reserve
+from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period, WindowRule, microseconds_of
 
@@ -138,8 +138,8 @@ def charge(
 
 def release(
     id_: str, ends: str, *, account: Account = ANALYST, on: tuple[LevelLimit, ...] | None = None
-) -> Release:
+) -> CancelReservation:
     """Return a request to give back the reservation of the request `ends`."""
-    return Release(
+    return CancelReservation(
         account=account, levels=on or levels(account), request_id=id_, reservation_id=f"hold-{ends}"
     )

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 from gris_api.budget.v1 import budget_pb2_grpc
 
-from budget_service.configuration import Configuration
-from budget_service.hosting import serving
-from budget_service.settings import LiveSettings, Settings
+from budget_service.configuration.budget_file import Configuration
+from budget_service.server.hosting import serving
+from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.sqlite import SqliteStore
 from tests.budget.client import connected
 from tests.budget.samples import SteppedClock

@@ -18,14 +18,14 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 from redis.asyncio import Redis
 
-from budget_service import audit
-from budget_service.answers import timestamp
-from budget_service.audit import Verification, verify
-from budget_service.hosting import administering
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
-from budget_service.pulse import Pulse
+from budget_service.server import audit
+from budget_service.server.audit import Verification, verify
+from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.hosting import administering
+from budget_service.server.responses import timestamp
 from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
@@ -58,7 +58,7 @@ MONTH = pb.Limit(information=7, calls=3, mode=budget_pb2.MODE_ENFORCE, period=pb
 async def admin(any_store: Store) -> AsyncIterator[AdminStub]:
     """Serve the administrator for each store."""
     async with (
-        administering(any_store, SETTINGS, "127.0.0.1:0", pulse=Pulse(any_store)) as address,
+        administering(any_store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(any_store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -135,7 +135,7 @@ async def test_a_malformed_request_names_its_field(clock: SteppedClock, message:
     """And changes nothing."""
     store = MemoryStore(clock)
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", pulse=Pulse(store)) as address,
+        administering(store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -154,12 +154,12 @@ async def test_a_ledger_that_was_set_back_is_read_and_not_changed(clock: Stepped
 
     store = SetBack(clock)
     await play(store, clock)
-    pulse = Pulse(store)
-    checking = asyncio.create_task(pulse.check_again_and_again())
-    await pulse.changed.wait()
+    detector = FailureDetector(store)
+    checking = asyncio.create_task(detector.check_again_and_again())
+    await detector.changed.wait()
     root: Any = {"path": ["acme"]}
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", pulse=pulse) as address,
+        administering(store, SETTINGS, "127.0.0.1:0", detector=detector) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)

@@ -11,10 +11,10 @@ import pytest
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 
-from budget_service.configuration import Configuration
-from budget_service.hosting import administering
-from budget_service.pulse import Pulse
-from budget_service.settings import LiveSettings, Settings
+from budget_service.configuration.budget_file import Configuration
+from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.hosting import administering
+from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
 from tests.budget.client import failure
 
@@ -36,7 +36,7 @@ def settings(*, makes: bool = True) -> LiveSettings:
 async def admin_on(store: Store, with_: LiveSettings) -> AsyncIterator[Any]:
     """Serve the administrator."""
     async with (
-        administering(store, with_, "127.0.0.1:0", pulse=Pulse(store)) as address,
+        administering(store, with_, "127.0.0.1:0", detector=FailureDetector(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         yield admin_pb2_grpc.BudgetAdminServiceStub(channel)

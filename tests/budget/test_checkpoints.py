@@ -16,15 +16,15 @@ from gris_api.budget.v1 import admin_pb2_grpc
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
-from budget_service import sealing
-from budget_service.audit import Verification, verify
-from budget_service.hosting import administering
 from budget_service.ledger.digests import digest
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
-from budget_service.pulse import Pulse
-from budget_service.sealing import LedgerDiffersError, archive, seal
+from budget_service.server import checkpoints
+from budget_service.server.audit import Verification, verify
+from budget_service.server.checkpoints import LedgerDiffersError, archive, make_checkpoint
+from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.hosting import administering
 from budget_service.stores.interface import Store
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
@@ -58,24 +58,24 @@ async def verified(store: Store, root: str = "acme") -> Verification:
 async def test_a_verification_begins_from_the_checkpoint(any_store: Store, clock: SteppedClock) -> None:
     """It counts what was sealed and finds nothing wrong, also when the entries themselves are gone."""
     await play(any_store, clock, "a")
-    sealed = await seal(any_store, "acme")
-    assert (4, 64) == (sealed.entries, len(sealed.digest))
-    assert sealed == await any_store.checkpoint("acme")
-    assert await any_store.drop_sealed("acme", 3) == 3
-    assert await any_store.drop_sealed("acme", 3) == 1
-    assert await any_store.drop_sealed("acme", 3) == 0
+    checkpointed = await make_checkpoint(any_store, "acme")
+    assert (4, 64) == (checkpointed.entries, len(checkpointed.digest))
+    assert checkpointed == await any_store.checkpoint("acme")
+    assert await any_store.drop_checkpointed("acme", 3) == 3
+    assert await any_store.drop_checkpointed("acme", 3) == 1
+    assert await any_store.drop_checkpointed("acme", 3) == 0
     assert await any_store.journal("acme", "", "", 10) == []
     assert len(await any_store.journal("acme0", "", "", 10)) == 4
     assert (4, []) == ((await verified(any_store)).entries, (await verified(any_store)).differences)
     await play(any_store, clock, "b")
     assert (8, []) == ((await verified(any_store)).entries, (await verified(any_store)).differences)
-    again = await seal(any_store, "acme")
-    assert (8, True) == (again.entries, again.digest != sealed.digest)
+    again = await make_checkpoint(any_store, "acme")
+    assert (8, True) == (again.entries, again.digest != checkpointed.digest)
 
 
 async def test_an_empty_journal_can_be_sealed(any_store: Store, tmp_path: Path) -> None:
     """There is nothing in it, and nothing to archive."""
-    assert Checkpoint() == await seal(any_store, "acme")
+    assert Checkpoint() == await make_checkpoint(any_store, "acme")
     assert await archive(any_store, "acme", tmp_path / "no-such-folder") is None
 
 
@@ -84,18 +84,18 @@ async def test_an_older_checkpoint_does_not_take_the_place_of_a_newer_one(
 ) -> None:
     """Two administrators seal at once, and one is slow."""
     await play(any_store, clock, "a", days=1)
-    slow = await seal(any_store, "acme")
+    slow = await make_checkpoint(any_store, "acme")
     await play(any_store, clock, "b", days=1)
-    newer = await seal(any_store, "acme")
-    await any_store.seal("acme", slow)
+    newer = await make_checkpoint(any_store, "acme")
+    await any_store.write_checkpoint("acme", slow)
     assert newer == await any_store.checkpoint("acme")
 
 
 async def test_a_checkpoint_keeps_only_what_counts(any_store: Store, clock: SteppedClock) -> None:
     """The days that have left a sliding window are not carried along."""
     await play(any_store, clock, "a", days=9)
-    sealed = await seal(any_store, "acme")
-    assert [3, 1] == [len(sealed.spent[ANALYST]), len(sealed.spent[ANALYST.level(1)])]
+    checkpointed = await make_checkpoint(any_store, "acme")
+    assert [3, 1] == [len(checkpointed.spent[ANALYST]), len(checkpointed.spent[ANALYST.level(1)])]
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -117,7 +117,7 @@ async def test_a_long_journal_is_archived_page_by_page(clock: SteppedClock, tmp_
             numbers = range(start + 1, min(start + most, many) + 1)
             return [(str(number), replace(first, request_id=f"{number:0100}")) for number in numbers]
 
-        async def drop_sealed(self, root: str, most: int) -> int:
+        async def drop_checkpointed(self, root: str, most: int) -> int:
             return 0
 
     ledger = Long(clock, checkpoints={"acme": Checkpoint(str(many), many, "d" * 64)})
@@ -139,13 +139,13 @@ async def test_archived_entries_are_in_a_file_and_nowhere_else(
     any_store: Store, clock: SteppedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each segment in its own file, in order; the digest of the last line is that of all entries so far."""
-    monkeypatch.setattr(sealing, "DROPPED_AT_ONCE", 3)
+    monkeypatch.setattr(checkpoints, "DROPPED_AT_ONCE", 3)
     chain = ""
     for name, first, last in (("a", 1, 4), ("b", 5, 8)):
         await play(any_store, clock, name)
-        sealed = await seal(any_store, "acme")
+        checkpointed = await make_checkpoint(any_store, "acme")
         path = await archive(any_store, "acme", tmp_path)
-        assert path == tmp_path / f"acme.{first}-{last}.{sealed.digest[:12]}.jsonl"
+        assert path == tmp_path / f"acme.{first}-{last}.{checkpointed.digest[:12]}.jsonl"
         *entries, end = [json.loads(line) for line in path.read_text().splitlines()]
         assert [f"{name}{day}" for day in range(4)] == [each["request_id"] for each in entries]
         assert (["acme", "ann"], 1, UNIT) == (
@@ -156,7 +156,9 @@ async def test_archived_entries_are_in_a_file_and_nowhere_else(
         for each in entries:
             chain = digest(part.encode() for part in [chain, *parts(each)])
         assert (
-            end == {"entries": last, "digest": chain} == {"entries": sealed.entries, "digest": sealed.digest}
+            end
+            == {"entries": last, "digest": chain}
+            == {"entries": checkpointed.entries, "digest": checkpointed.digest}
         )
         assert await any_store.journal("acme", "", "", 10) == []
         assert path.stat().st_mode & 0o777 == 0o600
@@ -172,7 +174,7 @@ async def test_an_archive_is_never_written_over_by_another_past_of_the_ledger(
         clock.now = NOON
         store = MemoryStore(clock)
         await play(store, clock, name)
-        await seal(store, "acme")
+        await make_checkpoint(store, "acme")
         paths.append(await archive(store, "acme", tmp_path))
     assert paths[0] == paths[2] != paths[1]
     for name, path in zip(("a", "b"), paths, strict=False):
@@ -194,11 +196,11 @@ async def test_a_ledger_that_differs_is_not_sealed(tmp_path: Path, clock: Steppe
         async with closing(SqliteStore.open(path, clock)) as store:
             await play(store, clock, f"{sealed_before}", days=1)
             if sealed_before:
-                await seal(store, "acme")
+                await make_checkpoint(store, "acme")
         run(path, "UPDATE balances SET spent_information = spent_information - 1 WHERE level = 'acme'")
         async with closing(SqliteStore.open(path, clock)) as store:
             with pytest.raises(LedgerDiffersError):
-                await seal(store, "acme")
+                await make_checkpoint(store, "acme")
             assert sealed_before == bool((await store.checkpoint("acme")).entries)
         run(path, "UPDATE balances SET spent_information = spent_information + 1 WHERE level = 'acme'")
 
@@ -216,13 +218,13 @@ async def test_only_sealed_entries_can_be_removed_from_a_sqlite_journal(
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path, clock)) as store:
         await play(store, clock, "a", days=1)
-        await seal(store, "acme")
+        await make_checkpoint(store, "acme")
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
         run(path, "DELETE FROM journal WHERE account = 'acme0/eve'")
     async with closing(SqliteStore.open(path, clock)) as store:
-        await seal(store, "acme0")
+        await make_checkpoint(store, "acme0")
         for root in ("acme", "acme0"):
-            assert await store.drop_sealed(root, 10) == 1
+            assert await store.drop_checkpointed(root, 10) == 1
     async with closing(SqliteStore.open(path, clock)) as store:
         assert (await verified(store)).entries == 1
 
@@ -235,7 +237,7 @@ async def test_an_interrupted_seal_of_a_redis_leaves_nothing_behind(
     client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         await play(store, clock, "a", days=1)
-        await seal(store, "acme")
+        await make_checkpoint(store, "acme")
         assert ["gris:{acme}:checkpoint"] == [key async for key in client.scan_iter("gris:*:checkpoint*")]
         assert await client.ttl("gris:{acme}:checkpoint") == -1
     await client.aclose()
@@ -247,7 +249,7 @@ async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_pat
     await play(store, clock, "a")
     root = {"path": ["acme"]}
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", pulse=Pulse(store)) as address,
+        administering(store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -257,7 +259,7 @@ async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_pat
         leaf = await failure(stub.SealJournal(pb.SealJournalRequest(account={"path": COLLEAGUE.path})))
         assert leaf.fields == ("account.path",)
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", tmp_path, pulse=Pulse(store)) as address,
+        administering(store, SETTINGS, "127.0.0.1:0", tmp_path, detector=FailureDetector(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub = admin_pb2_grpc.BudgetAdminServiceStub(channel)

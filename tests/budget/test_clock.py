@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Answer, Charged, ClockResumed, Exhausted, Outcome, Reason, Refused
 from budget_service.ledger.requests import Request, ResumeClock
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
+from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
 from tests.budget.samples import ANALYST, COMPANY, NOON, SteppedClock, charge, levels, limit, reserve
 

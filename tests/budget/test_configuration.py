@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from budget_service.configuration import (
+from budget_service.configuration.budget_file import (
     AccountUnknownError,
     Configuration,
     ConfigurationError,

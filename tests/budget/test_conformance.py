@@ -8,12 +8,12 @@ import itertools
 import pytest
 from hypothesis import given, settings
 
-from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused, Reserved
 from budget_service.ledger.requests import Refund
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import SECOND, Period
-from budget_service.refunds import founded
+from budget_service.server.audit import Verification, verify
+from budget_service.server.refunds import founded
 from budget_service.stores.interface import Store
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
@@ -256,8 +256,8 @@ async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_n
     """Until then they count as held, which can only refuse too much."""
     for module in (
         "budget_service.stores.sqlite_view",
-        "budget_service.stores.redis_text",
-        "budget_service.stores.postgres_text",
+        "budget_service.stores.redis_encoding",
+        "budget_service.stores.postgres_encoding",
         "budget_service.stores.postgres",
         MemoryStore.__module__,
     ):

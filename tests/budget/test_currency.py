@@ -7,18 +7,17 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from budget_service.audit import Verification, verify
 from budget_service.ledger.currency import Currency, window_before
 from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
+    Cancelled,
     Charged,
     CurrencyChanged,
     Exhausted,
     Outcome,
     Reason,
     Refused,
-    Released,
     Reserved,
 )
 from budget_service.ledger.requests import ChangeCurrency, Request, SetLimits
@@ -26,6 +25,7 @@ from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Cost, LevelLimit, Mode
 from budget_service.ledger.verification import Rebuilt
 from budget_service.ledger.windows import Period, WindowRule, microseconds_of
+from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
 from tests.budget.samples import (
     ANALYST,
@@ -93,7 +93,7 @@ async def test_a_reservation_of_the_last_currency_does_nothing_to_the_new_window
         settles = charge("s", Cost(2, 1), settles="r", release_id="rel")
         assert await told(any_store, settles) == Refused(Reason.UNIT_MISMATCH)
     if ends == "released":
-        assert await told(any_store, release("s", ends="r")) == Released(Cost(4, 1), UNIT)
+        assert await told(any_store, release("s", ends="r")) == Cancelled(Cost(4, 1), UNIT)
     assert isinstance(await told(any_store, charge("all", Cost(10, 5), unit_id=OTHER_UNIT)), Charged)
     clock.step(seconds=60)
     assert isinstance(await told(any_store, charge("more", Cost(1, 0), unit_id=OTHER_UNIT)), Exhausted)
@@ -230,8 +230,8 @@ async def test_the_currency_is_rebuilt_from_a_sealed_journal(any_store: Store, c
     await any_store.apply(charge("fixes", Cost(1, 1)))
     await any_store.apply(change("c"))
     checkpoint = await verify(any_store, "acme", Verification())
-    await any_store.seal("acme", checkpoint)
-    while await any_store.drop_sealed("acme", 10):
+    await any_store.write_checkpoint("acme", checkpoint)
+    while await any_store.drop_checkpointed("acme", 10):
         pass
     clock.now = NOVEMBER
     await any_store.apply(charge("new", Cost(1, 1), unit_id=OTHER_UNIT))

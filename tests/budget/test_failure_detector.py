@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from budget_service.pulse import LATE_SECONDS, STEP_SECONDS, Pulse
+from budget_service.server.failure_detector import LATE_SECONDS, STEP_SECONDS, FailureDetector
 from budget_service.stores.interface import StoreError, StoreUnavailableError, StoreUnusableError
 from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import SteppedClock
@@ -45,110 +45,110 @@ class Hanging(MemoryStore):
 
 
 @asynccontextmanager
-async def followed(store: Hanging) -> AsyncIterator[Pulse]:
+async def followed(store: Hanging) -> AsyncIterator[FailureDetector]:
     """Give the pulse of a store that serves at first."""
-    pulse = Pulse(store)
-    tasks = [asyncio.create_task(each) for each in (pulse.watch(), pulse.check_again_and_again())]
+    detector = FailureDetector(store)
+    tasks = [asyncio.create_task(each) for each in (detector.watch(), detector.check_again_and_again())]
     try:
-        await pulse.changed.wait()
-        yield pulse
+        await detector.changed.wait()
+        yield detector
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def becomes(pulse: Pulse, *, answers: bool, serving: bool) -> None:
+async def becomes(detector: FailureDetector, *, answers: bool, serving: bool) -> None:
     """Wait until it is as wanted."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while (pulse.answers, pulse.is_serving) != (answers, serving):
-            pulse.changed.clear()
-            await pulse.changed.wait()
+        while (detector.answers, detector.is_serving) != (answers, serving):
+            detector.changed.clear()
+            await detector.changed.wait()
 
 
 async def test_a_store_that_is_silent_for_a_moment_keeps_new_calls_waiting() -> None:
     """They go on with the sign that was overdue; the service as a whole has not said that it cannot serve."""
     store = Hanging(SteppedClock())
-    async with followed(store) as pulse:
-        await pulse.admit()
-        pulse.began()
-        await becomes(pulse, answers=False, serving=True)
-        coming = asyncio.create_task(pulse.admit())
+    async with followed(store) as detector:
+        await detector.admit()
+        detector.began()
+        await becomes(detector, answers=False, serving=True)
+        coming = asyncio.create_task(detector.admit())
         await asyncio.sleep(0)
         assert not coming.done()
         store.speaks.set()
         await coming
-        assert (pulse.answers, pulse.is_serving, store.pings) == (True, True, 1)
+        assert (detector.answers, detector.is_serving, store.pings) == (True, True, 1)
 
 
 async def test_a_store_that_stays_silent_is_gone_until_it_answers() -> None:
     """Whoever waits is refused, later ones at once, and an overdue sign of life is enough to go on."""
     store = Hanging(SteppedClock())
-    async with followed(store) as pulse:
-        pulse.began()
-        await becomes(pulse, answers=False, serving=True)
-        waiting = asyncio.create_task(pulse.admit())
-        await becomes(pulse, answers=False, serving=False)
+    async with followed(store) as detector:
+        detector.began()
+        await becomes(detector, answers=False, serving=True)
+        waiting = asyncio.create_task(detector.admit())
+        await becomes(detector, answers=False, serving=False)
         with pytest.raises(StoreUnavailableError, match="does not answer"):
             await waiting
         with pytest.raises(StoreUnavailableError, match="does not answer"):
-            await pulse.admit()
+            await detector.admit()
         store.speaks.set()
-        await becomes(pulse, answers=True, serving=True)
-        await pulse.admit()
+        await becomes(detector, answers=True, serving=True)
+        await detector.admit()
         assert store.pings == 1
 
 
 async def test_a_store_that_cannot_be_reached_is_gone_without_being_silent_first() -> None:
     """Two attempts are refused, and nobody waits for a third."""
     store = Hanging(SteppedClock(), refuses=True)
-    async with followed(store) as pulse:
-        pulse.doubted()
-        await pulse.changed.wait()
-        await becomes(pulse, answers=False, serving=False)
+    async with followed(store) as detector:
+        detector.doubted()
+        await detector.changed.wait()
+        await becomes(detector, answers=False, serving=False)
         assert store.pings == 2
 
 
 async def test_a_loop_that_is_held_up_does_not_accuse_the_store() -> None:
     """While something else keeps the loop, no silence counts, however long; then it does."""
     store = Hanging(SteppedClock())
-    async with followed(store) as pulse:
-        pulse.doubted()
+    async with followed(store) as detector:
+        detector.doubted()
         end = time.monotonic() + HELD_UP_SECONDS
         while time.monotonic() < end:
             time.sleep(TURN_SECONDS)  # noqa: ASYNC251 - that is what is tried
             await asyncio.sleep(0)
-            assert pulse.answers
+            assert detector.answers
         assert store.pings == 1
-        await becomes(pulse, answers=False, serving=True)
+        await becomes(detector, answers=False, serving=True)
 
 
 async def test_a_store_that_is_not_asked_anything_is_not_asked_for_signs() -> None:
     """Nor one whose calls are answered, however long one of them takes."""
     store = Hanging(SteppedClock())
-    async with followed(store) as pulse:
+    async with followed(store) as detector:
         await asyncio.sleep(0.2)
-        pulse.began()
+        detector.began()
         end = time.monotonic() + 0.25
         while time.monotonic() < end:
-            pulse.heard()
+            detector.heard()
             await asyncio.sleep(0)
-        pulse.ended()
+        detector.ended()
         assert store.pings == 0
-        assert pulse.is_serving
+        assert detector.is_serving
 
 
 async def test_a_failure_is_a_reason_to_ask_at_once() -> None:
     """Without any call that waits."""
     store = Hanging(SteppedClock())
-    async with followed(store) as pulse:
-        pulse.doubted()
-        await becomes(pulse, answers=False, serving=True)
+    async with followed(store) as detector:
+        detector.doubted()
+        await becomes(detector, answers=False, serving=True)
 
 
 async def test_a_store_that_must_not_be_used_gets_no_calls() -> None:
     """Its check says why, and the refusal repeats it."""
     store = Hanging(SteppedClock(), fault=StoreUnusableError("it forgets"))
-    async with followed(store) as pulse:
+    async with followed(store) as detector:
         with pytest.raises(StoreUnavailableError, match="it forgets"):
-            await pulse.admit()
+            await detector.admit()

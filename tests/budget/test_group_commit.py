@@ -15,8 +15,8 @@ import pytest_asyncio
 
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.values import NOTHING
-from budget_service.stores import gathering
-from budget_service.stores.gathering import DENSE, FEWEST, Gathering
+from budget_service.stores import group_commit
+from budget_service.stores.group_commit import DENSE, FEWEST, GroupCommit
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.redis import RedisStore
 from tests.budget.samples import charge
@@ -36,9 +36,9 @@ class Loop:
     def __init__(self, waiting: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
         self.waiting = waiting
         self.work: Callable[[], None] = lambda: None
-        self.seconds = gathering.STEP_SECONDS
+        self.seconds = group_commit.STEP_SECONDS
         self.is_busy = True
-        self.gathering = Gathering(waiting, LARGE, lambda: self._now if self.is_busy else 0.0)
+        self.group_commit = GroupCommit(waiting, LARGE, lambda: self._now if self.is_busy else 0.0)
         self._monkeypatch = monkeypatch
         self._now = 0.0
         self._steps = 0
@@ -48,8 +48,8 @@ class Loop:
         self._steps = 0
         with self._monkeypatch.context() as patched:
             patched.setattr(asyncio, "sleep", self._step)
-            patched.setattr(gathering, "perf_counter", lambda: self._now)
-            await self.gathering.gather(served)
+            patched.setattr(group_commit, "perf_counter", lambda: self._now)
+            await self.group_commit.gather(served)
         return self._steps
 
     async def learn_to_wait_for_many(self) -> None:
@@ -103,7 +103,7 @@ async def test_some_are_always_waited_for(monkeypatch: pytest.MonkeyPatch) -> No
 async def test_a_loop_that_sleeps_is_idle() -> None:
     """By the time that its own thread has used, whatever others do; it counts unless another one is given."""
     waiting = list(range(LARGE))
-    waits = Gathering(waiting, LARGE)
+    waits = GroupCommit(waiting, LARGE)
     for _ in range(2 * LARGE):
         await waits.gather(LARGE)
     waiting[:] = range(10)
@@ -156,7 +156,7 @@ async def test_a_loop_that_is_busy_with_something_else_is_not_waited_for_long(
     """However long its turns are; and the next commit waits for no more than were there."""
     loop = Loop([1] * 9, monkeypatch)
     await loop.learn_to_wait_for_many()
-    loop.seconds = 0.4 * gathering.MOST_SECONDS
+    loop.seconds = 0.4 * group_commit.MOST_SECONDS
 
     assert await loop.steps(9) == 3
     assert await loop.steps(9) == 0
@@ -167,7 +167,7 @@ async def test_however_many_came_in_one_long_turn_a_large_commit_is_enough(
 ) -> None:
     """The next one does not wait for as many again."""
     loop = Loop([1], monkeypatch)
-    loop.seconds = 2 * gathering.MOST_SECONDS
+    loop.seconds = 2 * group_commit.MOST_SECONDS
     await loop.learn_to_wait_for_many()
     loop.work = lambda: loop.waiting.extend([1] * 3 * LARGE)
     await loop.steps(10)
@@ -228,7 +228,7 @@ async def test_every_store_commits_what_it_has_gathered(
     seen: list[tuple[int, int]] = []
     meanwhile: list[asyncio.Task[Answer]] = []
 
-    async def gather(self: Gathering, served: int) -> None:
+    async def gather(self: GroupCommit, served: int) -> None:
         seen.append((served, len(self._waiting)))
         if not served:
             meanwhile.extend(begun(any_store, 6))
@@ -236,7 +236,7 @@ async def test_every_store_commits_what_it_has_gathered(
             # These come when the commit is under way.
             meanwhile.extend(begun(any_store, 6))
 
-    monkeypatch.setattr(Gathering, "gather", gather)
+    monkeypatch.setattr(GroupCommit, "gather", gather)
     async with asyncio.timeout(10):
         await asyncio.gather(*begun(any_store, 6))
         await asyncio.gather(*meanwhile)
@@ -252,11 +252,11 @@ async def test_where_all_have_left_nothing_is_committed(
     """While they were gathered; and the next one is served."""
     has_begun, may_end = asyncio.Event(), asyncio.Event()
 
-    async def gather(_: Gathering, __: int) -> None:
+    async def gather(_: GroupCommit, __: int) -> None:
         has_begun.set()
         await may_end.wait()
 
-    monkeypatch.setattr(Gathering, "gather", gather)
+    monkeypatch.setattr(GroupCommit, "gather", gather)
     leaving = begun(any_store, 6)
     await has_begun.wait()
     for each in leaving:
@@ -277,11 +277,11 @@ async def test_whoever_waits_when_something_unforeseen_happens_is_told(
 ) -> None:
     """That nothing was begun; whoever comes later is served, and the log names the kind of fault alone."""
 
-    async def fails(_: Gathering, __: int) -> None:
+    async def fails(_: GroupCommit, __: int) -> None:
         raise RuntimeError("acme/ann")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Gathering, "gather", fails)
+        patched.setattr(GroupCommit, "gather", fails)
         async with asyncio.timeout(10):
             told = await asyncio.gather(*begun(any_store, 6), return_exceptions=True)
     await asyncio.gather(*begun(any_store, 1))
@@ -326,7 +326,7 @@ async def test_a_count_that_fails_takes_nobodys_answer(
     """Neither of those who were committed nor of those who wait; the log says that something was not counted."""
     behind: list[asyncio.Task[Answer]] = []
 
-    async def gather(_: Gathering, __: int) -> None:
+    async def gather(_: GroupCommit, __: int) -> None:
         if not behind:
             # These come when the commit is under way.
             behind.extend(begun(any_store, 6))
@@ -335,7 +335,7 @@ async def test_a_count_that_fails_takes_nobodys_answer(
         raise OSError("no room for metrics")
 
     monkeypatch.setattr(at_work(any_store), "_committed", fails)
-    monkeypatch.setattr(Gathering, "gather", gather)
+    monkeypatch.setattr(GroupCommit, "gather", gather)
     async with asyncio.timeout(10):
         answers = await asyncio.gather(*begun(any_store, 6))
         answers += await asyncio.gather(*behind)
@@ -346,7 +346,7 @@ async def test_a_count_that_fails_takes_nobodys_answer(
 
 def at_work(store: Store) -> object:
     """Return what serves and counts: for Redis, the line on which requests travel."""
-    return store._line if isinstance(store, RedisStore) else store
+    return store._pipeline if isinstance(store, RedisStore) else store
 
 
 def begun(store: Store, many: int) -> list[asyncio.Task[Answer]]:

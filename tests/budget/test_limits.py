@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from budget_service.configuration import AccountUnknownError, Configuration
+from budget_service.configuration.budget_file import AccountUnknownError, Configuration
 from budget_service.ledger.limits import LimitsChangedError, StoredLimits, limit_text, parse_limit
 from budget_service.ledger.outcomes import Answer, Charged, Exhausted, LimitsSet, Reason, Refused
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, Limit, Mode
 from budget_service.ledger.windows import DAY, Period
-from budget_service.limit_book import LimitBook
-from budget_service.settings import LiveSettings, Settings
+from budget_service.server.limit_cache import LimitCache
+from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store, StoreUnavailableError
 from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, limit
@@ -31,9 +31,9 @@ def setting(id_: str, *changes: tuple[Account, Limit | None]) -> SetLimits:
     return SetLimits(account=COMPANY, request_id=id_, changes=changes)
 
 
-async def charged_by(book: LimitBook, id_: str, cost: Cost, account: Account = ANALYST) -> Answer:
+async def charged_by(book: LimitCache, id_: str, cost: Cost, account: Account = ANALYST) -> Answer:
     """Charge with the limits that a book has at hand, as a process does."""
-    found = book.at_hand(account)
+    found = book.cached(account)
     asked = replace(charge(id_, cost, account=account), levels=found.levels, limits_version=found.version)
     return await book.apply(asked)
 
@@ -88,7 +88,7 @@ async def test_limits_of_one_root_leave_the_others_alone(any_store: Store) -> No
 
 async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) -> None:
     """Two processes share a ledger; lowered below what is spent it refuses, removed it is the configuration's."""
-    one, two = LimitBook(any_store, SETTINGS), LimitBook(any_store, SETTINGS)
+    one, two = LimitCache(any_store, SETTINGS), LimitCache(any_store, SETTINGS)
     for book, name in ((one, "a"), (two, "b")):
         assert isinstance((await charged_by(book, name, Cost(3, 1))).outcome, Charged)
     await any_store.apply(setting("s", (ANALYST, limit(4, 4))))
@@ -105,7 +105,7 @@ async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) 
 
 async def test_a_stored_limit_makes_its_account(any_store: Store) -> None:
     """And its removal ends it, though what was spent stays for the day it comes back."""
-    book = LimitBook(any_store, SETTINGS)
+    book = LimitCache(any_store, SETTINGS)
     with pytest.raises(AccountUnknownError):
         await charged_by(book, "a", Cost(1, 1), COLLEAGUE)
     await any_store.apply(setting("s", (COLLEAGUE, limit(4, 4))))
@@ -121,7 +121,7 @@ async def test_a_stored_limit_makes_its_account(any_store: Store) -> None:
 async def test_an_answer_outlives_its_account(any_store: Store) -> None:
     """A repeat of what was answered finds its answer when the account is gone; whatever else is asked does not."""
     settings = LiveSettings(Settings(CONFIGURATION))
-    book = LimitBook(any_store, settings)
+    book = LimitCache(any_store, settings)
     first = await charged_by(book, "a", Cost(3, 1))
     others = {"accounts": [{"path": ["acme", "eve"], "limit": {"information": 1, "calls": 1}}]}
     settings.current = Settings(Configuration.model_validate(others))
@@ -161,7 +161,7 @@ async def test_limits_that_never_stand_still_are_unavailable(clock: SteppedClock
 
     restless = Restless(clock)
     await restless.apply(setting("a", (ANALYST, limit(4, 4))))
-    book = LimitBook(restless, SETTINGS)
+    book = LimitCache(restless, SETTINGS)
     for call in (charged_by(book, "c", Cost(1, 1)), book.read(ANALYST)):
         with pytest.raises(StoreUnavailableError):
             await call

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
     Answer,
+    Cancelled,
     Charged,
     ClockResumed,
     Exhausted,
     LimitsSet,
     Outcome,
     Refused,
-    Released,
     Reserved,
     RootOutcome,
 )
@@ -34,7 +34,7 @@ def told(answer: Answer) -> Told:
             return ("reserved", found.held, found.already_paid)
         case Charged() as found:
             return ("charged", found.charged, found.already_paid)
-        case Released() as found:
+        case Cancelled() as found:
             return ("released", found.returned, found.unit_id)
         case Exhausted():
             return ("exhausted",)

@@ -10,17 +10,22 @@ import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from budget_service import sealing, statements
-from budget_service.audit import Verification, verify
-from budget_service.hosting import serving
 from budget_service.ledger.outcomes import Reason, Refused
 from budget_service.ledger.requests import ChangeCurrency
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Cost, Hold, InvalidFieldError, LevelLimit
 from budget_service.ledger.verification import Rebuilt, entry_parts
 from budget_service.ledger.windows import Period
-from budget_service.messages import parse_statement
-from budget_service.statements import ArchivedStatementsError, Said, TooManyStatementsError, said_of
+from budget_service.server import checkpoints, policy_statements
+from budget_service.server.audit import Verification, verify
+from budget_service.server.hosting import serving
+from budget_service.server.messages import parse_statement
+from budget_service.server.policy_statements import (
+    ArchivedStatementsError,
+    Said,
+    TooManyStatementsError,
+    said_of,
+)
 from budget_service.stores.interface import Store
 from dp_service.queries.publications import publications_in
 from tests.budget.client import account, charging, connected, cost, failure, reserving
@@ -111,7 +116,7 @@ async def test_a_long_journal_is_read_page_by_page_and_no_further_than_the_windo
     any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the length of a page."""
-    monkeypatch.setattr(statements, "PAGE", 2)
+    monkeypatch.setattr(policy_statements, "PAGE", 2)
     for number in range(3):
         await any_store.apply(charge(f"old{number}", Cost(1, 0), on=BOTH, policy_statement="old"))
     clock.step(days=31)
@@ -146,7 +151,7 @@ async def test_a_settled_charge_counts_in_the_window_that_admitted_it(
 
 async def test_an_answer_is_whole_or_none(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than may be told is an error that says so, on the wire too."""
-    monkeypatch.setattr(statements, "MAX_STATEMENTS", 2)
+    monkeypatch.setattr(policy_statements, "MAX_STATEMENTS", 2)
     for number in range(2):
         await any_store.apply(charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
     assert [["s0", "s1"]] * 2 == await told(any_store)
@@ -167,10 +172,10 @@ async def test_archived_charges_that_count_are_not_passed_over(
 ) -> None:
     """A sealed journal still tells; once its entries are gone it is said that they are, as long as they count."""
     await any_store.apply(charge("a", Cost(1, 0), on=BOTH, policy_statement="sealed"))
-    await sealing.seal(any_store, ANALYST.root)
+    await checkpoints.make_checkpoint(any_store, ANALYST.root)
     await any_store.apply(charge("b", Cost(1, 0), on=BOTH, policy_statement="later"))
     assert [["later", "sealed"]] * 2 == await told(any_store)
-    assert await sealing.archive(any_store, ANALYST.root, tmp_path) is not None
+    assert await checkpoints.archive(any_store, ANALYST.root, tmp_path) is not None
     with pytest.raises(ArchivedStatementsError):
         await told(any_store)
     # Of a colleague nothing was archived, but of the company above.
@@ -190,8 +195,8 @@ async def test_a_statement_is_sealed_and_verified(clock: SteppedClock, tmp_path:
     store = MemoryStore(clock)
     await store.apply(charge("a", Cost(1, 0), on=BOTH, policy_statement="published"))
     await store.apply(charge("b", Cost(1, 0), on=BOTH))
-    checkpoint = await sealing.seal(store, ANALYST.root)
-    path = await sealing.archive(store, ANALYST.root, tmp_path)
+    checkpoint = await checkpoints.make_checkpoint(store, ANALYST.root)
+    path = await checkpoints.archive(store, ANALYST.root, tmp_path)
     assert path is not None
     first, second, _ = path.read_text().splitlines()
     assert '"policy_statement": "published"' in first

@@ -10,10 +10,10 @@ import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from budget_service import server, statements
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
-from budget_service.statements import said_of
+from budget_service.server import policy_statements, service
+from budget_service.server.policy_statements import said_of
 from budget_service.stores import sqlite_rows
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite import SqliteStore
@@ -21,7 +21,7 @@ from tests.budget.client import account, failure
 from tests.budget.conftest import closing
 from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import ANALYST, SteppedClock, charge, levels, limit, reserve, statement
-from tests.budget.test_statements import stub_on
+from tests.budget.test_policy_statements import stub_on
 
 BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
 ASKED = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
@@ -29,7 +29,7 @@ ASKED = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
 
 async def test_others_read_between_the_pages(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each page lets whoever waits have its turn."""
-    monkeypatch.setattr(statements, "PAGE", 2)
+    monkeypatch.setattr(policy_statements, "PAGE", 2)
     for number in range(20):
         stated = charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=statement(number))
         await any_store.apply(stated)
@@ -106,18 +106,18 @@ async def test_few_read_at_a_time_and_the_others_do_not_wait_for_ever(
     clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond MAX_READS they wait, and are told after a while that nothing was begun; plain calls go on."""
-    monkeypatch.setattr(server, "READ_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(service, "READ_WAIT_SECONDS", 0.2)
     store = Slow(clock)
     async with stub_on(store) as stub:
-        calls = [asyncio.ensure_future(stub.GetBudget(ASKED)) for _ in range(server.MAX_READS)]
-        await _until(store, server.MAX_READS)
+        calls = [asyncio.ensure_future(stub.GetBudget(ASKED)) for _ in range(service.MAX_READS)]
+        await _until(store, service.MAX_READS)
         error = await failure(stub.GetBudget(ASKED))
         assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
         assert (await stub.GetBudget(pb.GetBudgetRequest(account=account()))).levels
         store.go_on.set()
         assert all(each.levels for each in await asyncio.gather(*calls))
         assert (await stub.GetBudget(ASKED)).levels
-    assert server.MAX_READS == store.most
+    assert service.MAX_READS == store.most
 
 
 async def _until(store: Slow, reading: int) -> None:

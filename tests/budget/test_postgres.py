@@ -11,14 +11,14 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
-from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import DAY, SECOND, Period, Window
-from budget_service.sealing import seal
+from budget_service.server.audit import Verification, verify
+from budget_service.server.checkpoints import make_checkpoint
 from budget_service.stores import postgres as postgres_module
 from budget_service.stores import postgres_connections
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
@@ -343,7 +343,7 @@ async def test_only_sealed_entries_can_be_removed_from_the_journal(
     shared_postgres.forget()
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
         await store.apply(charge("sealed", account=ACCOUNT, on=OWN))
-        await seal(store, ACCOUNT.root)
+        await make_checkpoint(store, ACCOUNT.root)
         await store.apply(charge("later", account=ACCOUNT, on=OWN))
         await store.apply(charge("of another root"))
         for kept in ("later", "of another root"):
@@ -364,8 +364,8 @@ async def test_a_checkpoint_of_a_large_root_is_read_and_written(
         "7", 9, "digest", {level: {1: Cost(MAX_AMOUNT, 2), 2: Cost(0, 1)} for level in levels_of}
     )
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
-        await store.seal("acme", large)
-        await store.seal("acme", Checkpoint("6", 8, "older", {}))
+        await store.write_checkpoint("acme", large)
+        await store.write_checkpoint("acme", Checkpoint("6", 8, "older", {}))
         assert large == await store.checkpoint("acme")
-        await store.seal("acme", Checkpoint("8", 10, "newer", {}))
+        await store.write_checkpoint("acme", Checkpoint("8", 10, "newer", {}))
         assert Checkpoint("8", 10, "newer", {}) == await store.checkpoint("acme")

@@ -17,10 +17,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from psycopg import sql
 
-from budget_service.audit import Verification, verify
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.values import Cost
+from budget_service.server.audit import Verification, verify
 from budget_service.stores import postgres_schema
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store

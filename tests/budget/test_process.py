@@ -21,7 +21,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from budget_service.__main__ import main
+from budget_service.server.process import main
 from tests.budget.client import PATH, account, charging, connected, cost, failure
 from tests.budget.redis_server import redis_server
 from tests.budget.samples import UNIT

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from budget_service.audit import Verification, verify
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.outcomes import Answer, Charged, Released, Reserved
+from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Reserved
 from budget_service.ledger.requests import ResumeClock, SetLimits
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING, Account, Cost, Limit
 from budget_service.ledger.windows import DAY, SECOND, Period, Window, microseconds_of
+from budget_service.server.audit import Verification, verify
 from budget_service.stores import redis as redis_module
 from budget_service.stores.interface import (
     OutcomeUnknownError,
@@ -207,7 +207,7 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
         await store.apply(charge("before", Cost(1, 1)))
         await store.apply(reserve("held", Cost(1, 1)))
         await store.check()
-        sealed = await verify(store, "acme", Verification())
+        checkpointed = await verify(store, "acme", Verification())
         if schema is None:
             await client.flushall()
         else:
@@ -218,7 +218,7 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
         for request in (charge("c"), reserve("r"), release("x", ends="held"), limits, told):
             with pytest.raises(StoreUnavailableError, match="another schema"):
                 await store.apply(request)
-        for change in (store.seal("acme", sealed), store.drop_sealed("acme", 9)):
+        for change in (store.write_checkpoint("acme", checkpointed), store.drop_checkpointed("acme", 9)):
             with pytest.raises(StoreUnavailableError, match="another schema"):
                 await change
         with pytest.raises(StoreUnusableError):
@@ -264,7 +264,7 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         for name in ("r", "s", "t"):
             await store.apply(reserve(name, Cost(1, 1), forfeits=name == "t"))
-        await store.seal("acme", await verify(store, "acme", Verification()))
+        await store.write_checkpoint("acme", await verify(store, "acme", Verification()))
     await client.hdel("gris:{acme}:checkpoint", "currency")
     await client.hdel("gris:{acme}:root", "currency_since", "next_unit_id", "next_since")
     for name, kept in (await client.hgetall("gris:{acme}:reservations")).items():
@@ -284,7 +284,7 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
         await client.set("gris:schema:left", 1)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         assert isinstance((await store.apply(charge("c", Cost(1, 1), settles="r"))).outcome, Charged)
-        assert Released(Cost(1, 1), UNIT) == (await store.apply(release("x", ends="s"))).outcome
+        assert Cancelled(Cost(1, 1), UNIT) == (await store.apply(release("x", ends="s"))).outcome
         clock.step(seconds=61)
         assert Cost(2, 2) == (await store.read(ANALYST, levels())).levels[-1].spent
         assert (await store.checkpoint("acme")).currency == Currency(UNIT)

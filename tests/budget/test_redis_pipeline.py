@@ -28,7 +28,7 @@ async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
 
     async with closing(await RedisStore.open(shared_redis.address)) as store:
         with monkeypatch.context() as patched:
-            patched.setattr("budget_service.stores.redis_line._read", fails)
+            patched.setattr("budget_service.stores.redis_pipeline._read", fails)
             with pytest.raises(OutcomeUnknownError) as told:
                 await store.apply(charge("c", account=account))
         assert "ValueError" in str(told.value)
@@ -51,7 +51,7 @@ async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
 
     async with closing(await RedisStore.open(shared_redis.address)) as store:
         with monkeypatch.context() as patched:
-            patched.setattr("budget_service.stores.redis_line._read", fails)
+            patched.setattr("budget_service.stores.redis_pipeline._read", fails)
             patched.setattr(Connection, "disconnect", fails)
             async with asyncio.timeout(10):
                 with pytest.raises(OutcomeUnknownError, match="broken"):
@@ -76,5 +76,5 @@ async def test_a_command_that_cannot_be_written_is_its_own_callers_fault(shared_
     store = await RedisStore.open(shared_redis.address)
     async with closing(store):
         with pytest.raises(TypeError):
-            await store._line.ask("GET", None)  # type: ignore[arg-type]
+            await store._pipeline.ask("GET", None)  # type: ignore[arg-type]
         await store.apply(charge("d", account=Account(("not-written", "ann"))))

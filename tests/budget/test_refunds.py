@@ -13,16 +13,16 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 from msgspec.structs import replace
 
-from budget_service import sealing
-from budget_service.audit import Verification, verify
-from budget_service.hosting import administering
-from budget_service.ledger.outcomes import Charged, Reason, Refused, Released, Reserved
+from budget_service.ledger.outcomes import Cancelled, Charged, Reason, Refused, Reserved
 from budget_service.ledger.requests import WriteOff
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import Period
-from budget_service.pulse import Pulse
-from budget_service.refunds import founded, unfounded
+from budget_service.server import checkpoints
+from budget_service.server.audit import Verification, verify
+from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.hosting import administering
+from budget_service.server.refunds import founded, unfounded
 from budget_service.stores.interface import Store
 from tests.budget.client import cost, failure
 from tests.budget.memory_store import MemoryStore
@@ -73,11 +73,11 @@ async def test_a_refund_takes_a_charge_off_every_level_once(any_store: Store) ->
     await any_store.apply(charge("other", Cost(4, 1), on=ON, release_id="other"))
     await any_store.apply(reserve("r", Cost(6, 1), on=ON, query_id="q"))
     await any_store.apply(charge("c", Cost(3, 1), on=ON, settles="r", release_id="rel"))
-    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+    assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
     assert [Cost(4, 1)] * 2 == await spent(any_store)
     asked = replace(unfounded(ANALYST, "rel", "wrong rows", "back"), levels=ON)
     again = await any_store.apply(asked)
-    assert (Released(Cost(3, 1), UNIT), True) == (again.outcome, again.replayed)
+    assert (Cancelled(Cost(3, 1), UNIT), True) == (again.outcome, again.replayed)
     assert NOT_PAID == await refunded(any_store, "twice")
     other_reason = await any_store.apply(replace(asked, reason="another"))
     assert Refused(Reason.REQUEST_ID_REUSED) == other_reason.outcome
@@ -98,7 +98,7 @@ async def test_a_refunded_release_is_charged_again(any_store: Store) -> None:
         charged = (await any_store.apply(again)).outcome
         assert isinstance(charged, Charged)
         assert not charged.already_paid
-        assert Released(Cost(3, 1), UNIT) == await refunded(any_store, f"back{round_}")
+        assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, f"back{round_}")
         assert [Cost(0, 0)] * 2 == await spent(any_store)
     # Another release of the question is another answer, and no contradiction any more.
     assert isinstance((await any_store.apply(replace(first, release_id="rel2"))).outcome, Charged)
@@ -111,7 +111,7 @@ async def test_a_free_reservation_is_over_once_its_release_is_refunded(any_store
     held = (await any_store.apply(reserve("free", Cost(4, 1), on=ON, query_id="q"))).outcome
     assert isinstance(held, Reserved)
     assert held.already_paid
-    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+    assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
     settling = charge("late", Cost(3, 1), on=ON, settles="free", release_id="rel")
     assert Refused(Reason.RESERVATION_OVER) == (await any_store.apply(settling)).outcome
     assert [Cost(0, 0)] * 2 == await spent(any_store)
@@ -146,7 +146,7 @@ async def test_a_level_above_gets_back_what_it_counted(any_store: Store, held: C
     asked = charge("c", Cost(1, 1), on=ON, settles="r", release_id="rel")
     await any_store.apply(replace(asked, worst_case_above=held is not None))
     assert [held or Cost(1, 1), Cost(1, 1)] == await spent(any_store)
-    assert Released(Cost(1, 1), UNIT) == await refunded(any_store, "back")
+    assert Cancelled(Cost(1, 1), UNIT) == await refunded(any_store, "back")
     assert [Cost(0, 0)] * 2 == await spent(any_store)
     await assert_sound(any_store)
 
@@ -159,18 +159,18 @@ async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedCl
     assert NOT_PAID == await refunded(any_store, "unknown", "no such")
     others = levels(COLLEAGUE, own=limit(10, 5, days=7), above=limit(30, 9))
     assert NOT_PAID == await refunded(any_store, "theirs", "rel", COLLEAGUE, others)
-    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+    assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
     assert [Cost(2, 1)] * 2 == await spent(any_store)
     clock.step(days=8)
     assert NOT_PAID == await refunded(any_store, "late", "new")
     await assert_sound(any_store)
     # What is sealed is added up with its refunds; what is archived is no longer known.
     await any_store.apply(charge("e", Cost(1, 1), on=ON, release_id="sealed"))
-    await sealing.seal(any_store, ANALYST.root)
+    await checkpoints.make_checkpoint(any_store, ANALYST.root)
     await any_store.apply(charge("f", Cost(1, 1), on=ON, release_id="kept"))
-    assert Released(Cost(1, 1), UNIT) == await refunded(any_store, "of a sealed one", "sealed")
-    await sealing.seal(any_store, ANALYST.root)
-    await sealing.archive(any_store, ANALYST.root, tmp_path)
+    assert Cancelled(Cost(1, 1), UNIT) == await refunded(any_store, "of a sealed one", "sealed")
+    await checkpoints.make_checkpoint(any_store, ANALYST.root)
+    await checkpoints.archive(any_store, ANALYST.root, tmp_path)
     assert NOT_PAID == await refunded(any_store, "archived", "kept")
     await assert_sound(any_store)
 
@@ -200,23 +200,23 @@ async def test_what_was_charged_before_a_write_off_is_not_given_back(
     # Not those of another account, nor what is charged later.
     clock.step(days=31)
     await any_store.apply(charge("d", Cost(2, 1), on=ON, release_id="new"))
-    assert Released(Cost(2, 1), UNIT) == await refunded(any_store, "later", "new")
+    assert Cancelled(Cost(2, 1), UNIT) == await refunded(any_store, "later", "new")
     await assert_sound(any_store)
 
 
 async def test_a_refund_that_was_answered_before_a_write_off_is_repeated(any_store: Store) -> None:
     """A repeat gives nothing back, and says what was said."""
     await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
-    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+    assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
     await any_store.apply(WriteOff(account=ANALYST, levels=ON[1:], request_id="w"))
-    assert Released(Cost(3, 1), UNIT) == await refunded(any_store, "back")
+    assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
 
 
 @asynccontextmanager
 async def admin_on(store: Store) -> AsyncIterator[Any]:
     """Serve the administrator."""
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", pulse=Pulse(store)) as address,
+        administering(store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         yield admin_pb2_grpc.BudgetAdminServiceStub(channel)

@@ -16,19 +16,19 @@ import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from budget_service.audit import Verification, verify
-from budget_service.configuration import Configuration
-from budget_service.hosting import serving
+from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.outcomes import Charged, Exhausted
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Cost
-from budget_service.pulse import Pulse
-from budget_service.settings import LiveSettings, Settings
+from budget_service.server.audit import Verification, verify
+from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.hosting import serving
+from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.stores.postgres import PostgresStore
 from budget_service.stores.redis import RedisStore
-from budget_service.stores.sqlite_mark import fresh_path, write_whole
+from budget_service.stores.sqlite_rollback_guard import fresh_path, write_whole
 from tests.budget.client import account, charging, connected, cost, failure
 from tests.budget.postgres_server import PostgresServer, postgres_server
 from tests.budget.redis_server import RedisServer, redis_server
@@ -154,10 +154,10 @@ async def test_data_that_is_put_back_under_a_running_service_is_noticed(remote: 
             await other.check()
             await store.check()
             await asyncio.to_thread(remote.put_back, backup)
-            pulse = Pulse(store)
-            checking = asyncio.create_task(pulse.check_again_and_again())
+            detector = FailureDetector(store)
+            checking = asyncio.create_task(detector.check_again_and_again())
             with pytest.raises(StoreUnavailableError, match="set back"):
-                await until_refused(pulse)
+                await until_refused(detector)
             for each in (store, other):
                 with pytest.raises(StoreUnusableError, match="set back"):
                     await until_checked(each)
@@ -237,7 +237,7 @@ async def test_a_mark_that_cannot_be_written_is_noticed_and_an_idle_ledger_is_no
 WRITER = """
 import sys
 from pathlib import Path
-from budget_service.stores.sqlite_mark import write_whole
+from budget_service.stores.sqlite_rollback_guard import write_whole
 for _ in range(300):
     write_whole(Path(sys.argv[1]), sys.argv[2])
 """
@@ -290,9 +290,9 @@ async def until_unavailable(call: Callable[[], Awaitable[Any]]) -> None:
             await asyncio.sleep(0.05)
 
 
-async def until_refused(pulse: Pulse) -> None:
+async def until_refused(detector: FailureDetector) -> None:
     """Wait until a new call would be refused."""
     async with asyncio.timeout(20):
         while True:
-            await pulse.admit()
+            await detector.admit()
             await asyncio.sleep(0.05)

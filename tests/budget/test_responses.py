@@ -7,10 +7,10 @@ from gris_api.common.v1 import cost_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budget_service.answers import ChargedForms, timestamp
 from budget_service.ledger.outcomes import Charged, LevelStatus
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, Mode
 from budget_service.ledger.windows import Window
+from budget_service.server.responses import ChargedForms, timestamp
 
 amounts = st.sampled_from((0, 1, 7, MAX_AMOUNT)) | st.integers(0, MAX_AMOUNT)
 costs = st.builds(Cost, amounts, amounts)

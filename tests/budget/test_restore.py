@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from budget_service.audit import Verification, verify
-from budget_service.configuration import Configuration
+from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
+from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import confirm_restored
 from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
-from budget_service.stores.sqlite_mark import fresh_path, mark_path
+from budget_service.stores.sqlite_rollback_guard import fresh_path, mark_path
 from tests.budget.conftest import closing
 from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, levels, limit, reserve
 

@@ -6,11 +6,11 @@ import pytest
 
 from budget_service.ledger.outcomes import (
     Answer,
+    Cancelled,
     Charged,
     Exhausted,
     Reason,
     Refused,
-    Released,
     Reserved,
     Shortfall,
 )
@@ -61,7 +61,7 @@ async def test_a_released_reservation_returns_everything(any_store: Store) -> No
     """Nothing was released, nothing is spent."""
     await any_store.apply(reserve("r"))
     answer = await any_store.apply(release("x", ends="r"))
-    assert answer.outcome == Released(Cost(4, 1), reserve("r").unit_id)
+    assert answer.outcome == Cancelled(Cost(4, 1), reserve("r").unit_id)
     assert await spent_and_reserved(any_store) == (NOTHING, NOTHING)
 
 
@@ -339,7 +339,7 @@ async def test_a_reservation_is_settled_and_returned_in_its_own_currency(any_sto
     assert (await any_store.read(ANALYST, levels())).currency.unit_id == reserve("s").unit_id
     late = await any_store.apply(charge("e", settles="r", unit_id=OTHER_UNIT))
     assert Refused(Reason.UNIT_MISMATCH) == late.outcome
-    assert Released(Cost(4, 1), OTHER_UNIT) == (await any_store.apply(release("x", ends="r"))).outcome
+    assert Cancelled(Cost(4, 1), OTHER_UNIT) == (await any_store.apply(release("x", ends="r"))).outcome
 
 
 async def test_a_forfeited_reservation_is_a_charge_and_fixes_the_currency(

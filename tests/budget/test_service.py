@@ -14,9 +14,9 @@ import pytest_asyncio
 from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from budget_service.configuration import AccountEntry
-from budget_service.hosting import ListenError, serving
+from budget_service.configuration.budget_file import AccountEntry
 from budget_service.ledger.values import MAX_AMOUNT
+from budget_service.server.hosting import ListenError, serving
 from tests.budget.client import (
     PATH,
     account,

@@ -8,11 +8,11 @@ import grpc
 import pytest_asyncio
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from budget_service.hosting import serving
 from budget_service.ledger.values import Cost
-from budget_service.settings import LiveSettings, Settings
+from budget_service.server.hosting import serving
+from budget_service.server.settings import LiveSettings, Settings
+from budget_service.server.tickets import Release, TicketVerifier
 from budget_service.stores.interface import Store
-from budget_service.tickets import Release, TicketVerifier
 from tests.budget.client import (
     account,
     charging,

@@ -15,10 +15,10 @@ import grpc
 import pytest
 import pytest_asyncio
 
-from budget_service import calls
-from budget_service.hosting import serving
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
+from budget_service.server import request_runner
+from budget_service.server.hosting import serving
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.sqlite import SqliteStore
 from tests.budget.client import (
@@ -83,7 +83,7 @@ async def test_more_calls_than_may_run_are_told_so(
     clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """UNAVAILABLE with a reason, and without an effect."""
-    monkeypatch.setattr(calls, "MAX_RUNNING", 1)
+    monkeypatch.setattr(request_runner, "MAX_RUNNING", 1)
     store = TroubledStore(clock, gate=asyncio.Event())
     assert store.gate is not None
     async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
@@ -134,7 +134,7 @@ async def test_a_deadline_does_not_interrupt_a_commit(slow_stub: Stub) -> None:
 
 async def test_callers_who_give_up_do_not_add_up(slow_stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the disk hangs: what nobody waits for any more takes no place from those who do."""
-    monkeypatch.setattr(calls, "MAX_RUNNING", 2)
+    monkeypatch.setattr(request_runner, "MAX_RUNNING", 2)
     first = slow_stub.UpdateBudget(charging(request_id="first"))
     await asyncio.to_thread(SlowConnection.begun.wait)
     for _ in range(5):

@@ -12,17 +12,17 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 from msgspec.structs import replace
 
-from budget_service import sealing
-from budget_service.audit import Verification, measure, verify
-from budget_service.configuration import Configuration
-from budget_service.hosting import administering, serving
+from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Hold
 from budget_service.ledger.verification import entry_parts
-from budget_service.pulse import Pulse
-from budget_service.settings import LiveSettings, Settings
+from budget_service.server import checkpoints
+from budget_service.server.audit import Verification, measure, verify
+from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.hosting import administering, serving
+from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
 from tests.budget.client import account, charging, connected, cost, reserving
 from tests.budget.memory_store import MemoryStore
@@ -119,7 +119,7 @@ async def test_what_a_charge_counts_stays_as_it_was_written(any_store: Store, cl
         found = Verification()
         checkpoint = await verify(any_store, "acme", found)
         assert (2, []) == (found.entries, found.differences)
-        await any_store.seal("acme", checkpoint)
+        await any_store.write_checkpoint("acme", checkpoint)
     clock.step(days=31)
     async with stub_on(any_store, WORST) as stub:
         await settled(stub, (9, 2), (1, 1))
@@ -188,7 +188,7 @@ async def test_both_costs_are_listed_sealed_and_reported(clock: SteppedClock, tm
     await store.apply(reserve("r", Cost(9, 2), on=BOTH))
     await store.apply(worst(charge("c", Cost(1, 1), on=BOTH, settles="r")))
     async with (
-        administering(store, settings, "127.0.0.1:0", pulse=Pulse(store)) as address,
+        administering(store, settings, "127.0.0.1:0", detector=FailureDetector(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -198,8 +198,8 @@ async def test_both_costs_are_listed_sealed_and_reported(clock: SteppedClock, tm
         usage = Usage(clock.now, 1, depth)
         await measure(store, COMPANY, usage)
         assert [{0: Cost(most, depth % 2 + 1)}] == list(usage.spent.values())
-    await sealing.seal(store, "acme")
-    path = await sealing.archive(store, "acme", tmp_path)
+    await checkpoints.make_checkpoint(store, "acme")
+    path = await checkpoints.archive(store, "acme", tmp_path)
     assert path is not None
     assert '"shared_cost": [9, 2]' in path.read_text()
 

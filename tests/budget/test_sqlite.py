@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from budget_service.audit import Verification, verify
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.outcomes import Charged, Released
+from budget_service.ledger.outcomes import Cancelled, Charged
 from budget_service.ledger.requests import ResumeClock
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
+from budget_service.server.audit import Verification, verify
 from budget_service.stores import sqlite_view
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
@@ -132,7 +132,7 @@ async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
         again = (await store.apply(charge("again", Cost(3, 1), on=sliding, release_id="rel"))).outcome
         assert isinstance(again, Charged)
         assert again.already_paid
-        assert Released(Cost(2, 1), UNIT) == (await store.apply(release("x", ends="s", on=on))).outcome
+        assert Cancelled(Cost(2, 1), UNIT) == (await store.apply(release("x", ends="s", on=on))).outcome
         settled = (await store.apply(charge("c", Cost(4, 1), on=sliding, settles="r"))).outcome
         assert isinstance(settled, Charged)
         assert [Cost(7, 2), Cost(7, 2)] == [each.spent for each in settled.levels]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from budget_service.audit import Verification, verify
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.requests import Charge, Request
 from budget_service.ledger.values import Account, Cost
+from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite import SqliteStore
 from tests.budget.conftest import closing

@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from budget_service.hosting import STORE, serving
+from budget_service.server.hosting import STORE, serving
 from budget_service.stores import sqlite_disk
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.sqlite import SqliteStore
@@ -44,11 +44,11 @@ async def test_a_slow_disk_gives_signs_of_life_until_it_is_too_slow(tmp_path: Pa
         await asyncio.to_thread(SlowConnection.begun.wait)
         await store.ping()
         await asyncio.sleep(SHORT_SECONDS)
-        sign = asyncio.create_task(store.ping())
+        heartbeat = asyncio.create_task(store.ping())
         await asyncio.sleep(SHORT_SECONDS / 2)
-        assert not sign.done()
+        assert not heartbeat.done()
         SlowConnection.gate.set()
-        await sign
+        await heartbeat
         await asked
 
 

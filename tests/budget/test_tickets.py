@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from budget_service.ledger.values import Cost
-from budget_service.tickets import Release, TicketKeyError, TicketVerifier
+from budget_service.server.tickets import Release, TicketKeyError, TicketVerifier
 from tests.budget.samples import OTHER_UNIT, UNIT
 
 KEY = bytes(range(32))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from budget_service.hosting import GRACE_SECONDS as BUDGET_GRACE
+from budget_service.server.hosting import GRACE_SECONDS as BUDGET_GRACE
 from deploy.kubernetes import validate
 from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer, written
 from dp_service.server.process import GRACE_SECONDS as DP_GRACE

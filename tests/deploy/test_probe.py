@@ -11,7 +11,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2_grpc
 
-from budget_service.hosting import STORE as STORE_OF_THE_SERVICE
+from budget_service.server.hosting import STORE as STORE_OF_THE_SERVICE
 from deploy.image.probe import STORE, main
 from gris_serving.health import OVERALL, Health
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from budget_service.configuration import load_configuration
+from budget_service.configuration.budget_file import load_configuration
 from budget_service.ledger.values import Account
 from deploy.kubernetes.validate import FOLDER, rendered, renderer
 from dp_service.queries.policy import read_policy

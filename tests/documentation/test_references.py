@@ -14,8 +14,8 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from budget_service import __main__ as budget_service
-from budget_service.configuration import Configuration
+from budget_service.configuration.budget_file import Configuration
+from budget_service.server import process as budget_service
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.server import process as dp_service
 from gris_serving.authorisation import Access

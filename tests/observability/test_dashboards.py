@@ -15,7 +15,7 @@ from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import REGISTRY, CollectorRegistry
 
-from budget_service.metrics import LedgerMetrics
+from budget_service.server.metrics import LedgerMetrics
 from gris_serving.instrumentation import CallOutcome
 from gris_serving.metrics import CallMetrics, Readiness
 from pinot_connector.telemetry import Meters

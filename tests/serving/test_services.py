@@ -15,8 +15,8 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
-from budget_service.__main__ import main as budget_main
-from budget_service.hosting import METHODS as BUDGET_METHODS
+from budget_service.server.hosting import METHODS as BUDGET_METHODS
+from budget_service.server.process import main as budget_main
 from dp_service.server.process import METHODS as DP_METHODS
 from dp_service.server.process import main as dp_main
 from gris_serving.instrumentation import NOTHING, Instrumentation

@@ -146,7 +146,7 @@ def test_the_environment_decides(environment: dict[str, str], wanted: bool) -> N
 def test_without_an_endpoint_nothing_is_imported() -> None:
     """Neither OpenTelemetry nor Prometheus, by a service that is to do neither."""
     program = (
-        "import sys, budget_service.__main__, dp_service.server.process\n"
+        "import sys, budget_service.server.process, dp_service.server.process\n"
         "from gris_serving.options import OperatingOptions\n"
         "from gris_serving.telemetry import start_telemetry\n"
         "with start_telemetry('s', OperatingOptions()): pass\n"
