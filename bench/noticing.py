@@ -25,7 +25,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector import Timeouts
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.errors import GrisError
 from tests.budget.postgres_server import PostgresServer, postgres_server
 from tests.budget.redis_server import RedisServer, redis_server
@@ -86,7 +86,7 @@ async def measured(
         address = parts._replace(netloc=netloc if way == CUT_OFF else parts.netloc, query="").geturl()
         # The line is served by this loop, so that nothing may keep it meanwhile.
         running = await asyncio.to_thread(stack.enter_context, service(folder, address))
-        calls = BudgetCalls(running.address, ("acme", "ann"), Timeouts())
+        calls = BudgetServiceClient(running.address, ("acme", "ann"), Timeouts())
         stack.push_async_callback(calls.close)
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(running.address))
         health: Any = health_pb2_grpc.HealthStub(channel)
@@ -122,7 +122,7 @@ async def _taken_away(process: StoreProcess, line: Proxy, way: str) -> AsyncIter
             yield
 
 
-async def _refusal(calls: BudgetCalls) -> float:
+async def _refusal(calls: BudgetServiceClient) -> float:
     async with asyncio.timeout(GONE_SECONDS):
         while True:
             try:
@@ -139,7 +139,7 @@ async def _not_serving(health: Any) -> float:
     return monotonic()
 
 
-async def _settled(calls: BudgetCalls, health: Any) -> None:
+async def _settled(calls: BudgetServiceClient, health: Any) -> None:
     async with asyncio.timeout(GONE_SECONDS):
         while (await health.Check(STORE)).status == NOT_SERVING:  # noqa: ASYNC110 - another process
             await asyncio.sleep(10 * PAUSE_SECONDS)

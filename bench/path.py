@@ -33,7 +33,7 @@ import httpx
 import pinotdb
 
 from bench.cpu import cpu_seconds
-from bench.stages import TimedSteps
+from bench.stages import TimedPipeline
 from bench.tables import Table, engagement, feedback
 from deploy.pinot.cluster import PinotCluster, Ports
 from examples.load import load
@@ -158,28 +158,28 @@ async def _measure(engines: Engines, questions: int) -> list[Figures]:
 async def _with_callers(
     services: EmbeddedServices, engines: Engines, callers: int, questions: int
 ) -> Figures:
-    steps = TimedSteps(services.dp_address, services.budget_address, engines.private)
+    pipeline = TimedPipeline(services.dp_address, services.budget_address, engines.private)
     question = structured_question(engines.table.name, "article_id", k=10)
     with ThreadPoolExecutor(callers) as threads:
         loop = asyncio.get_running_loop()
-        text = await steps.rendered(question, engines.private.dialect)
+        text = await pipeline.rendered(question, engines.private.dialect)
         clients = [engines.alone(text) for _ in range(callers)]
 
         async def private(_: int) -> object:
-            return await steps.ask(question)
+            return await pipeline.ask(question)
 
         async def alone(caller: int) -> object:
             return await loop.run_in_executor(threads, clients[caller])
 
         for ask in (private, alone):
             await _turn(ask, callers, max(WARM_UP, callers))
-        steps.forget()
+        pipeline.forget()
         turns = [
             (await _turn(private, callers, questions), await _turn(alone, callers, questions))
             for _ in range(TURNS)
         ]
-    stages = steps.medians_ms()
-    await steps.close()
+    stages = pipeline.medians_ms()
+    await pipeline.close()
     return _figures(callers, turns, stages)
 
 

@@ -13,13 +13,13 @@ from gris_api.common.v1 import cost_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import Timeouts
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
+from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import Engine, EngineAnswer, EngineQuery, ExpectedColumn
-from pinot_connector.noise_calls import NoiseCalls
+from pinot_connector.query_pipeline import QueryPipeline
 from pinot_connector.releases import Noisy
 from pinot_connector.results import PrivateResult
-from pinot_connector.steps import Steps
 
 CONFIDENCE = 0.95
 # Many callers keep a small machine busy; a busy ledger is not a dead one.
@@ -36,7 +36,7 @@ class _Clock:
         self.seconds[stage].append(time.perf_counter() - started)
 
 
-class _TimedNoise(NoiseCalls):
+class _TimedNoise(DpServiceClient):
     def __init__(self, address: str, clock: _Clock) -> None:
         super().__init__(address, _TIMEOUTS)
         self._clock = clock
@@ -58,7 +58,7 @@ class _TimedNoise(NoiseCalls):
         return noisy
 
 
-class _TimedBudget(BudgetCalls):
+class _TimedBudget(BudgetServiceClient):
     def __init__(self, address: str, account: Sequence[str], clock: _Clock) -> None:
         super().__init__(address, account, _TIMEOUTS)
         self._clock = clock
@@ -120,7 +120,7 @@ class _TimedEngine:
         return value
 
 
-class TimedSteps:
+class TimedPipeline:
     """Asks as a client does, and tells how long each part took."""
 
     def __init__(self, dp: str, budget: str, engine: Engine) -> None:
@@ -128,11 +128,11 @@ class TimedSteps:
         self._noise = _TimedNoise(dp, self._clock)
         self._budget = _TimedBudget(budget, ("bench", "analyst"), self._clock)
         timed = _TimedEngine(engine, self._clock)
-        self._steps = Steps(self._noise, self._budget, timed, _TIMEOUTS, CONFIDENCE)
+        self._pipeline = QueryPipeline(self._noise, self._budget, timed, _TIMEOUTS, CONFIDENCE)
 
     async def ask(self, question: question_pb2.Question) -> PrivateResult:
         """Returns the paid result of a question."""
-        return await self._steps.ask(question)
+        return await self._pipeline.ask(question)
 
     async def rendered(self, question: question_pb2.Question, dialect: str) -> str:
         """Returns the query that an engine is asked for a question."""
@@ -149,6 +149,6 @@ class TimedSteps:
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._steps.close()
+        await self._pipeline.close()
         await self._noise.close()
         await self._budget.close()

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from gris_cli.__main__ import main as gris
 from gris_cli.examples import COFACTS, find_examples
-from pinot_connector.blocking import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.questions import structured_question
 from pinot_connector.results import PrivateResult
+from pinot_connector.sync_client import PrivateClient
 
 COLUMN = "article_id"
 QUESTION = structured_question(COFACTS, COLUMN, k=50)

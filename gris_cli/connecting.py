@@ -15,20 +15,20 @@ from gris_api.dp.v1 import question_pb2
 from gris_cli.examples import find_examples
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName
 from gris_cli.lines import credentials, line_to
-from pinot_connector.blocking import GatewayClient, PrivateClient
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
+from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
+from pinot_connector.gateway_client import gateway_address
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
-from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.questions import checked_text, checked_texts
-from pinot_connector.remote import gateway_address
 from pinot_connector.results import Explanation, explanation_of
 from pinot_connector.shared_budgets import account_guarantee
+from pinot_connector.sync_client import GatewayClient, PrivateClient
 
 EMBEDDED_ACCOUNT = "demo/analyst"
 
@@ -110,8 +110,8 @@ def _domain(text: str) -> PublishedDomain:
 async def _promised(
     dp: Address, budget: Address, account: str, domains: Sequence[PublishedDomain]
 ) -> AccountGuarantee:
-    noise = NoiseCalls(dp, Timeouts())
-    ledger = BudgetCalls(budget, checked_texts("account", account.split("/")), Timeouts())
+    noise = DpServiceClient(dp, Timeouts())
+    ledger = BudgetServiceClient(budget, checked_texts("account", account.split("/")), Timeouts())
     try:
         return await account_guarantee(noise, ledger, domains=domains)
     finally:
@@ -120,7 +120,7 @@ async def _promised(
 
 
 async def _listed(dp: Address, table: str) -> Catalog:
-    calls = NoiseCalls(dp, Timeouts())
+    calls = DpServiceClient(dp, Timeouts())
     try:
         return await calls.catalog(table)
     finally:
@@ -128,7 +128,7 @@ async def _listed(dp: Address, table: str) -> Catalog:
 
 
 async def _explained(dp: Address, question: question_pb2.Question) -> Explanation:
-    calls = NoiseCalls(dp, Timeouts())
+    calls = DpServiceClient(dp, Timeouts())
     try:
         return explanation_of(await calls.estimate(question))
     finally:
@@ -136,7 +136,7 @@ async def _explained(dp: Address, question: question_pb2.Question) -> Explanatio
 
 
 async def _levels(budget: Address, account: str) -> tuple[Level, ...]:
-    calls = BudgetCalls(budget, checked_texts("account", account.split("/")), Timeouts())
+    calls = BudgetServiceClient(budget, checked_texts("account", account.split("/")), Timeouts())
     try:
         return tuple(map(level_of, await calls.levels()))
     finally:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pinot_connector.errors import BudgetExhausted, ErrorCode, GrisError, InvalidQuestion, Shortfall
-from pinot_connector.plain import plain
+from pinot_connector.json_values import to_json
 
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
@@ -33,7 +33,7 @@ class Failure:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the failure in terms of JSON."""
-        return {"error": plain(self)}
+        return {"error": to_json(self)}
 
 
 def failure_of(error: Exception) -> Failure:

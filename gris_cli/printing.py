@@ -29,7 +29,7 @@ from gris_cli.words import (
     width_words,
 )
 from pinot_connector.guarantees import AccountGuarantee
-from pinot_connector.plain import plain
+from pinot_connector.json_values import to_json
 from pinot_connector.results import Explanation, PrivateResult, Row
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def print_written(path: Path, *, as_json: bool) -> None:
 def print_explanation(explanation: Explanation, expectation: Expectation, *, as_json: bool) -> None:
     """Prints what a question would cost, and what to expect of it."""
     if as_json:
-        print_json({**explanation.to_dict(), "expectation": plain(expectation)})
+        print_json({**explanation.to_dict(), "expectation": to_json(expectation)})
         return
     console = console_of_width()
     say(console, "cost at most", cost_words(explanation.worst_case_cost))

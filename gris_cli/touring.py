@@ -13,13 +13,13 @@ from typing import Protocol
 from gris_api.dp.v1 import question_pb2
 
 from gris_cli.examples import COFACTS, Examples
-from pinot_connector.blocking import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import BudgetExhausted
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.questions import sql_question, structured_question
 from pinot_connector.results import PrivateResult
+from pinot_connector.sync_client import PrivateClient
 
 ANALYST = "demo/analyst"
 SMALL_ANALYST = "demo/small"

@@ -10,7 +10,7 @@ import typer
 from gris_api.dp.v1 import question_pb2
 
 from gris_cli.flags import MeasureName, QuestionFlags
-from pinot_connector.questions import Condition, In, Moment, NotIn, sql_question, structured_question
+from pinot_connector.questions import Condition, In, NotIn, TimeBound, sql_question, structured_question
 
 _ISO_DAY_LENGTH = 10
 
@@ -88,7 +88,7 @@ def _day_or_text(text: str) -> datetime.date | str:
         return text
 
 
-def _moment(flag: str, text: str) -> Moment:
+def _moment(flag: str, text: str) -> TimeBound:
     if not text:
         return None
     try:

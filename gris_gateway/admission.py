@@ -11,15 +11,21 @@ from typing import NoReturn
 
 import grpc
 
+from gris_gateway.accounts import Caller
+from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError, current_caller
+from gris_gateway.rate_limits import Limiter, TooManyError
+from gris_gateway.rpc_errors import DOMAIN, too_many
+from gris_gateway.slow_callers import (
+    CALLER_TIMEOUT_SECONDS,
+    SlowCallerLimit,
+    UnreadError,
+    UnsentError,
+    with_timeout,
+)
 from gris_serving.admission import Admission, Handler, Surrounding, refuse
 from gris_serving.identity import Context
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.tokens import TokenError
-from pinot_connector.gateway.accounts import Caller
-from pinot_connector.gateway.callers import Callers, NoAccountError, UnknownCallerError, current_caller
-from pinot_connector.gateway.limits import Limiter, TooManyError
-from pinot_connector.gateway.statuses import DOMAIN, too_many
-from pinot_connector.gateway.waiting import PATIENCE_SECONDS, Room, UnreadError, UnsentError, patient
 
 PUSHBACK = "grpc-retry-pushback-ms"
 
@@ -46,21 +52,24 @@ class GatewayAdmission(Admission):
         callers: Callers,
         limiter: Limiter,
         instrumentation: Instrumentation,
-        patience_seconds: float = PATIENCE_SECONDS,
+        caller_timeout_seconds: float = CALLER_TIMEOUT_SECONDS,
     ) -> None:
         super().__init__(instrumentation)
-        self._patience_seconds = patience_seconds
+        self._caller_timeout_seconds = caller_timeout_seconds
         self._callers = callers
         self._limiter = limiter
-        self._open_calls, self._open_readers = Room(MAX_OPEN_CALLS), Room(MAX_OPEN_READERS)
+        self._open_calls, self._open_readers = (
+            SlowCallerLimit(MAX_OPEN_CALLS),
+            SlowCallerLimit(MAX_OPEN_READERS),
+        )
 
     def surrounded(self, handler: Handler, admitted: Surrounding) -> Handler:
         """Return a handler that does the same inside `admitted`, and reads nothing before."""
-        return patient(handler, admitted, self._patience_seconds)
+        return with_timeout(handler, admitted, self._caller_timeout_seconds)
 
     def opened(self, handler: Handler) -> Handler:
         """Return the handler of an open method, for as many as there is room for."""
-        return patient(handler, self._open_to_all, self._patience_seconds, self._open_readers)
+        return with_timeout(handler, self._open_to_all, self._caller_timeout_seconds, self._open_readers)
 
     @asynccontextmanager
     async def admitted(self, method: str, context: Context) -> AsyncIterator[None]:

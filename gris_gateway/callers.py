@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
+from gris_gateway.accounts import AccountError, Caller, checked_segment
+from gris_gateway.configuration import AccountRule, IdentityRules
 from gris_serving.identity import Context, bearer_token, certificate_names
 from gris_serving.tokens import TokenVerifier
-from pinot_connector.gateway.accounts import AccountError, Caller, checked_segment
-from pinot_connector.gateway.configuration import AccountRule, IdentityRules
 
 current_caller: ContextVar[Caller] = ContextVar("current_caller")
 """Who made the call that is being answered; set before any method runs."""

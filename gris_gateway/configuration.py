@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gris_gateway.accounts import AccountError, checked_segment
 from gris_serving.authorisation import CertificateName
 from gris_serving.documents import Strict
 from gris_serving.options import LARGEST_PORT, checked_address, is_port
@@ -38,7 +39,6 @@ from gris_serving.tls import TlsFiles, is_loopback, require_usable
 from gris_serving.tokens import JwtSettings
 from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.errors import InvalidQuestion
-from pinot_connector.gateway.accounts import AccountError, checked_segment
 
 MAX_SEGMENTS = 4
 

@@ -14,6 +14,14 @@ from gris_api.app.v1 import app_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from gris_gateway.admission import GatewayAdmission
+from gris_gateway.callers import Callers
+from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
+from gris_gateway.history import History, Keeping
+from gris_gateway.rate_limits import Limiter
+from gris_gateway.service import PrivateQueryServicer
+from gris_gateway.slow_callers import CALLER_TIMEOUT_SECONDS, keepalive_options
+from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
 from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.reloading_files import SecurityError
@@ -24,14 +32,6 @@ from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import EngineError
-from pinot_connector.gateway.admission import GatewayAdmission
-from pinot_connector.gateway.callers import Callers
-from pinot_connector.gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
-from pinot_connector.gateway.history import History, Keeping
-from pinot_connector.gateway.limits import Limiter
-from pinot_connector.gateway.parts import SERVICE_NAME, Parts
-from pinot_connector.gateway.server import PrivateQueryServicer
-from pinot_connector.gateway.waiting import PATIENCE_SECONDS, waited_for
 
 GRACE_SECONDS = 30.0
 # The client asks for one account unless it is told for whom; the gateway always tells.
@@ -58,7 +58,7 @@ _OPTIONS = (
     # It would let whoever sends fast send megabytes that nobody waits for.
     ("grpc.http2.bdp_probe", 0),
     ("grpc.max_concurrent_streams", MAX_CALLS_OF_A_CONNECTION),
-    *waited_for(PATIENCE_SECONDS),
+    *keepalive_options(CALLER_TIMEOUT_SECONDS),
     ("grpc.so_reuseport", 0),
     # By default a client that asks more often than every five minutes whether this lives is sent away.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
@@ -144,11 +144,11 @@ class Gateway:
             reflected = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(reflected, server)
         address = self._bind(server)
-        with self._parts_counted(told, process_telemetry) as parts:
+        with self._health_counted(told, process_telemetry) as upstream_health:
             await server.start()
             told.report(names, serving=True)
             instrumentation.report("server", serving=True)
-            watching = asyncio.create_task(parts.watch())
+            watching = asyncio.create_task(upstream_health.watch())
             try:
                 yield address
             finally:
@@ -160,19 +160,19 @@ class Gateway:
                 await asyncio.gather(watching, return_exceptions=True)
 
     @contextmanager
-    def _parts_counted(self, told: health.Health, process_telemetry: Telemetry) -> Iterator[Parts]:
+    def _health_counted(self, told: health.Health, process_telemetry: Telemetry) -> Iterator[UpstreamHealth]:
         """Have questions and calls to the engine counted, and give what looks at the gateway's parts."""
         configuration = self._configuration
         dp, budget = configuration.dp.to_address(), configuration.budget.to_address()
-        parts = Parts(dp, budget, told, process_telemetry.instrumentation)
+        upstream_health = UpstreamHealth(dp, budget, told, process_telemetry.instrumentation)
         with ExitStack() as stack:
-            stack.enter_context(telemetry.counted_by(parts))
+            stack.enter_context(telemetry.counted_by(upstream_health))
             if process_telemetry.registry is not None:
                 # Its library is loaded only where something is counted.
-                from pinot_connector.gateway.metrics import QuestionMetrics  # noqa: PLC0415
+                from gris_gateway.metrics import QuestionMetrics  # noqa: PLC0415
 
                 stack.enter_context(telemetry.counted_by(QuestionMetrics(process_telemetry.registry)))
-            yield parts
+            yield upstream_health
 
     def _bind(self, server: grpc.aio.Server) -> str:
         listen = self._configuration.listen

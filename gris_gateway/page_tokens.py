@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from pinot_connector.gateway.statuses import RequestError
+from gris_gateway.rpc_errors import RequestError
 
 
-class Places:
+class PageTokens:
     """Seals places and reads them again."""
 
     def __init__(self) -> None:
-        self._sealer = Fernet(Fernet.generate_key())
+        self._cipher = Fernet(Fernet.generate_key())
 
-    def token(self, place: int | None) -> str:
+    def token(self, position: int | None) -> str:
         """Return the token of a place, empty for none."""
-        return "" if place is None else self._sealer.encrypt(str(place).encode()).decode()
+        return "" if position is None else self._cipher.encrypt(str(position).encode()).decode()
 
-    def place(self, token: str) -> int | None:
+    def position(self, token: str) -> int | None:
         """Return the place of a token, None for an empty one.
 
         Raises:
@@ -30,6 +30,6 @@ class Places:
         if not token:
             return None
         try:
-            return int(self._sealer.decrypt(token))
+            return int(self._cipher.decrypt(token))
         except (InvalidToken, ValueError):
             raise RequestError("page_token", "expected the next_page_token of the page before") from None

@@ -14,15 +14,15 @@ import signal
 import sys
 from pathlib import Path
 
+from gris_gateway.configuration import GatewayConfiguration
+from gris_gateway.history import HistoryError
+from gris_gateway.hosting import Gateway
 from gris_serving import logs
 from gris_serving.documents import read_document
 from gris_serving.options import OperatingError, add_operating_options, operating_of
 from gris_serving.reloading_files import SecurityError
 from gris_serving.telemetry import Telemetry, start_telemetry
 from pinot_connector.errors import GrisError
-from pinot_connector.gateway.configuration import GatewayConfiguration
-from pinot_connector.gateway.history import HistoryError
-from pinot_connector.gateway.hosting import Gateway
 
 EXIT_MISCONFIGURED = 2
 
@@ -61,13 +61,9 @@ async def _run(gateway: Gateway, seen: Telemetry, drain_seconds: float) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m pinot_connector.gateway", description="Private questions for callers that see no counts."
+        "python -m gris_gateway", description="Private questions for callers that see no counts."
     )
     parser.add_argument("--config", type=Path, required=True, help="gateway.yaml")
     parser.add_argument("--validate", action="store_true", help="only check the configuration and its files")
     add_operating_options(parser)
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

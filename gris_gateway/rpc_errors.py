@@ -15,9 +15,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
 from gris_api.budget.v1 import budget_pb2
 
+from gris_gateway.rate_limits import TooManyError
 from gris_serving.admission import status_of
 from pinot_connector import errors
-from pinot_connector.gateway.limits import TooManyError
 
 DOMAIN = "gris.app"
 
@@ -32,7 +32,7 @@ class RequestError(Exception):
         self.field = field
 
 
-def told(error: Exception) -> grpc.Status:
+def status_of_error(error: Exception) -> grpc.Status:
     """Return the status that a caller sees for an error, and log what only the operator may know."""
     for kind, tell in _TELLING:
         if isinstance(error, kind):

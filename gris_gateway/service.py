@@ -13,16 +13,16 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
+from gris_gateway import messages, rpc_errors
+from gris_gateway.accounts import AccountError, OutOfReachError
+from gris_gateway.callers import current_caller
+from gris_gateway.history import MAX_ELEMENT_BYTES, History
+from gris_gateway.page_tokens import PageTokens
+from gris_gateway.rpc_errors import RequestError
 from gris_serving import logs
 from gris_serving.identity import Context
 from pinot_connector import telemetry
 from pinot_connector.client import AsyncPrivateClient
-from pinot_connector.gateway import messages, statuses
-from pinot_connector.gateway.accounts import AccountError, OutOfReachError
-from pinot_connector.gateway.callers import current_caller
-from pinot_connector.gateway.history import MAX_ELEMENT_BYTES, History
-from pinot_connector.gateway.places import Places
-from pinot_connector.gateway.statuses import RequestError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.results import PrivateResult
 
@@ -45,13 +45,13 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     def __init__(self, client: AsyncPrivateClient, history: History) -> None:
         self._client = client
         self._history = history
-        self._places = Places()
+        self._page_tokens = PageTokens()
         self._answering: set[tuple[Account, str]] = set()
         self._finishing: set[asyncio.Task[_Answer]] = set()
 
     async def Ask(self, request: app_pb2.AskRequest, context: Context) -> AsyncIterator[app_pb2.AskResponse]:
         """Answer a question once it is paid for."""
-        async with _telling(context):
+        async with _reporting_errors(context):
             account = _account(request.account)
             answer = await self._answered(account, request)
         for chunk in answer.chunks:
@@ -60,7 +60,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
 
     async def Explain(self, request: app_pb2.ExplainRequest, context: Context) -> app_pb2.ExplainResponse:
         """Tell what a question would cost, and what part of a budget that is."""
-        async with _telling(context):
+        async with _reporting_errors(context):
             client = self._client.on_behalf_of(_account(request.account))
             return messages.explanation_message(await client.explain(_question(request.question)))
 
@@ -68,7 +68,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         self, request: app_pb2.GetRemainingRequest, context: Context
     ) -> app_pb2.GetRemainingResponse:
         """Tell what is left."""
-        async with _telling(context):
+        async with _reporting_errors(context):
             account = _account(request.account)
             levels = await self._client.on_behalf_of(account).remaining()
             return app_pb2.GetRemainingResponse(
@@ -79,7 +79,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         self, request: app_pb2.GetGuaranteeRequest, context: Context
     ) -> app_pb2.GetGuaranteeResponse:
         """Tell how private all is that an account is shown."""
-        async with _telling(context):
+        async with _reporting_errors(context):
             client = self._client.on_behalf_of(_account(request.account))
             # dp_service reads the numbers, and refuses them by name.
             domains = [PublishedDomain(each.rho, each.delta) for each in request.domains]
@@ -89,7 +89,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         self, request: app_pb2.GetCatalogRequest, context: Context
     ) -> app_pb2.GetCatalogResponse:
         """Tell what may be asked."""
-        async with _telling(context):
+        async with _reporting_errors(context):
             page = dp_pb2.GetCatalogRequest(
                 table=request.table, page_size=request.page_size, page_token=request.page_token
             )
@@ -99,10 +99,10 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         self, request: app_pb2.ListReleasesRequest, context: Context
     ) -> app_pb2.ListReleasesResponse:
         """List what an account has paid for."""
-        async with _telling(context):
+        async with _reporting_errors(context):
             account, most = _account(request.account), _page_size(request.page_size)
-            page = await self._history.page(account, most, self._places.place(request.page_token))
-            after = self._places.token(page.after)
+            page = await self._history.page(account, most, self._page_tokens.position(request.page_token))
+            after = self._page_tokens.token(page.after)
             return app_pb2.ListReleasesResponse(releases=page.releases, next_page_token=after)
 
     async def finish(self) -> None:
@@ -222,14 +222,14 @@ def _named() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _telling(context: Context) -> AsyncIterator[None]:
+async def _reporting_errors(context: Context) -> AsyncIterator[None]:
     """End the call with the status of whatever the block raises."""
     try:
         with _named():
             yield
     except OutOfReachError:
-        await context.abort_with_status(statuses.out_of_reach())
+        await context.abort_with_status(rpc_errors.out_of_reach())
     except InProgressError:
-        await context.abort_with_status(statuses.in_progress())
+        await context.abort_with_status(rpc_errors.in_progress())
     except Exception as error:
-        await context.abort_with_status(statuses.told(error))
+        await context.abort_with_status(rpc_errors.status_of_error(error))

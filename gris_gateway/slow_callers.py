@@ -17,16 +17,16 @@ import grpc
 from gris_serving.admission import Handler, Surrounding
 from gris_serving.identity import Context
 
-PATIENCE_SECONDS = 60.0
+CALLER_TIMEOUT_SECONDS = 60.0
 """How long all of one call may wait for its caller."""
 
 _Waited = TypeVar("_Waited")
 
 
-def waited_for(seconds: float) -> tuple[tuple[str, int], ...]:
+def keepalive_options(seconds: float) -> tuple[tuple[str, int], ...]:
     """Return the options of a server that closes connections which have calls and take nothing for so long.
 
-    On such a connection not even the beginning of an answer, or a refusal, gets away, and `patient` cannot end a call.
+    On such a connection neither the beginning of an answer nor a refusal can be sent, and `with_timeout` ends no call.
     """
     # One half until the other side is asked whether it is there, one half for its answer.
     half = int(500 * seconds)
@@ -41,7 +41,7 @@ class UnreadError(Exception):
     """A caller does not read its answer."""
 
 
-class Room:
+class SlowCallerLimit:
     """Holds so many at a time: whoever comes when it is full takes the place of the one who came first.
 
     Where nobody is known, the places of those who stay cannot be kept from those who only pass through.
@@ -66,10 +66,10 @@ class Room:
             self._inside.pop(stay, None)
 
 
-class _Patience:
+class _CallTimeout:
     """How long one call may still wait for its caller, in seconds; those who read share a room if there is one."""
 
-    def __init__(self, seconds: float, readers: Room | None) -> None:
+    def __init__(self, seconds: float, readers: SlowCallerLimit | None) -> None:
         self._seconds = seconds
         self._readers = readers
         self._has_begun = False
@@ -92,7 +92,7 @@ class _Patience:
         except TimeoutError:
             raise UnreadError from None
 
-    async def _waiting(self, waited: Awaitable[_Waited], room: Room | None = None) -> _Waited:
+    async def _waiting(self, waited: Awaitable[_Waited], room: SlowCallerLimit | None = None) -> _Waited:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
@@ -103,11 +103,11 @@ class _Patience:
             self._seconds -= loop.time() - began
 
 
-def patient(
+def with_timeout(
     handler: Handler,
     surrounding: Surrounding,
     seconds: float,
-    readers: Room | None = None,
+    readers: SlowCallerLimit | None = None,
 ) -> Handler:
     """Return a handler that does the same inside `surrounding`, and reads nothing before that has been entered.
 
@@ -120,13 +120,17 @@ def patient(
 
     async def served(requests: AsyncIterator[Any], context: Context) -> None:
         async with surrounding(context):
-            patience = _Patience(seconds, readers)
-            given = _all(requests, patience) if handler.request_streaming else await _one(requests, patience)
+            call_timeout = _CallTimeout(seconds, readers)
+            given = (
+                _all(requests, call_timeout)
+                if handler.request_streaming
+                else await _one(requests, call_timeout)
+            )
             answer = behaviour(given, context)
             all_answers: AsyncGenerator[Any, None] = answer if handler.response_streaming else _once(answer)
             async with aclosing(all_answers) as responses:
                 async for response in responses:
-                    await patience.writing(context, response)
+                    await call_timeout.writing(context, response)
 
     streamed: Handler = grpc.stream_stream_rpc_method_handler(
         served, handler.request_deserializer, handler.response_serializer
@@ -134,17 +138,17 @@ def patient(
     return streamed
 
 
-async def _one(requests: AsyncIterator[Any], patience: _Patience) -> Any:
+async def _one(requests: AsyncIterator[Any], call_timeout: _CallTimeout) -> Any:
     try:
-        return await patience.reading(requests)
+        return await call_timeout.reading(requests)
     except StopAsyncIteration:
         raise UnsentError from None
 
 
-async def _all(requests: AsyncIterator[Any], patience: _Patience) -> AsyncIterator[Any]:
+async def _all(requests: AsyncIterator[Any], call_timeout: _CallTimeout) -> AsyncIterator[Any]:
     while True:
         try:
-            yield await patience.reading(requests)
+            yield await call_timeout.reading(requests)
         except StopAsyncIteration:
             return
 

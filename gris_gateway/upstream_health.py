@@ -34,7 +34,7 @@ _STORE = f"{budget_pb2.DESCRIPTOR.services_by_name['BudgetService'].full_name}/s
 _HEALTHY = health_pb2.HealthCheckResponse.SERVING
 
 
-class Parts:
+class UpstreamHealth:
     """Tells the health of each part, as `gris.app.v1.PrivateQueryService/PART`, and to the metrics.
 
     Belongs to one event loop; nothing is asked before `watch` runs.

@@ -6,16 +6,16 @@
 It sees true counts and is trusted code: it belongs on the application's server.
 """
 
-from pinot_connector.blocking import GatewayClient, PrivateClient
 from pinot_connector.budgets import Cost, Level, Mode, Share
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.endpoints import Credentials, Endpoint
+from pinot_connector.gateway_client import AsyncGatewayClient, gateway_address
 from pinot_connector.guarantees import Guarantee
 from pinot_connector.questions import Between, In, Measure, NotIn, sql_question, structured_question
-from pinot_connector.remote import AsyncGatewayClient, gateway_address
 from pinot_connector.results import Explanation, Mechanism, PrivateResult, Row
+from pinot_connector.sync_client import GatewayClient, PrivateClient
 
 __all__ = [
     "AsyncGatewayClient",

@@ -21,10 +21,9 @@ from gris_api.common.v1 import cost_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector import telemetry
-from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Charge, charge_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
-from pinot_connector.circuit import Circuit
+from pinot_connector.circuit_breaker import CircuitBreaker
 from pinot_connector.endpoints import Address
 from pinot_connector.errors import (
     BudgetExhausted,
@@ -34,6 +33,7 @@ from pinot_connector.errors import (
     ServiceFailed,
     ServiceUnavailable,
 )
+from pinot_connector.rpc_errors import Service, error_of_rpc
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
@@ -53,7 +53,7 @@ _Request = TypeVar("_Request", bound=Message)
 _Response = TypeVar("_Response")
 
 
-class BudgetCalls:
+class BudgetServiceClient:
     """budget_service, as one account sees it."""
 
     def __init__(self, address: Address, account: Sequence[str], timeouts: Timeouts) -> None:
@@ -62,9 +62,9 @@ class BudgetCalls:
         self._account = budget_pb2.Account(path=account)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio
         self._timeouts = timeouts
-        self._circuit = Circuit(self._lives, timeouts.budget_silence)
+        self._circuit = CircuitBreaker(self._lives, timeouts.budget_silence)
 
-    def for_account(self, account: Sequence[str]) -> BudgetCalls:
+    def for_account(self, account: Sequence[str]) -> BudgetServiceClient:
         """Returns the same connection as another account uses it."""
         other = copy.copy(self)
         other._account = budget_pb2.Account(path=account)
@@ -202,7 +202,7 @@ class BudgetCalls:
                 timeout = min(self._timeouts.budget_attempt, seconds_left)
                 response = await call(request, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
-            meant = translated(Service.BUDGET, error)
+            meant = error_of_rpc(Service.BUDGET, error)
             if not isinstance(meant, OutcomeUnknown | ServiceUnavailable):
                 self._circuit.heard()
             raise meant from None

@@ -13,7 +13,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
-from pinot_connector.plain import plain
+from pinot_connector.json_values import to_json
 from pinot_connector.questions import Measure
 from pinot_connector.releases import column_values
 from pinot_connector.results import (
@@ -126,7 +126,7 @@ class Catalog:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the catalogue in terms of JSON: days as ISO 8601, exact numbers as "p/q"."""
-        told: dict[str, Any] = plain(self)
+        told: dict[str, Any] = to_json(self)
         return told
 
 

@@ -15,8 +15,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from pinot_connector.boundary import Service
 from pinot_connector.errors import OutcomeUnknown, ServiceUnavailable
+from pinot_connector.rpc_errors import Service
 
 REST_SECONDS = 0.5
 
@@ -24,14 +24,14 @@ REST_SECONDS = 0.5
 # store may be slow once. The fifth is for a service that dies just after it said something, the sixth for the time that
 # it takes itself to notice that its store says nothing.
 PARTS = 6
-LOST_SIGNS_OF_LIFE = 2
+LOST_HEARTBEATS = 2
 # Before anything was ever heard a name has to be looked up and connections made, which takes several messages.
 FIRST_CONTACT = 5
 
 _Answer = TypeVar("_Answer")
 
 
-class Circuit:
+class CircuitBreaker:
     """Guards the calls of one client to one service, within one event loop.
 
     Args:
@@ -102,7 +102,7 @@ class Circuit:
     async def _silence(self) -> None:
         """Returns once the service has said nothing for a while. A loop that was held up itself accuses nobody."""
         lost = 0
-        while lost < LOST_SIGNS_OF_LIFE:
+        while lost < LOST_HEARTBEATS:
             answers = self._answers
             seconds = self._part_seconds * (1 if answers else FIRST_CONTACT)
             await asyncio.sleep(seconds)

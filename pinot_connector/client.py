@@ -9,26 +9,26 @@ from types import TracebackType
 
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from pinot_connector.asking import Asking
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Cost, Level, level_of, questions_left
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
+from pinot_connector.client_base import ClientBase
+from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
-from pinot_connector.noise_calls import NoiseCalls
+from pinot_connector.query_pipeline import Paid, QueryPipeline
 from pinot_connector.questions import checked_texts, sql_question
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
 from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
-from pinot_connector.steps import Paid, Steps
 
 DEFAULT_CONFIDENCE = 0.95
 DEFAULT_TIMEOUTS = Timeouts()
 
 
-class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
+class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
     """Asks private questions for one account.
 
     It sees true counts and belongs on the application's server, never into an analyst's hands. Use it in one event
@@ -61,9 +61,9 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
         _require_confidence(confidence)
         self._closed = asyncio.Event()
-        self._noise = NoiseCalls(dp, timeouts)
-        self._budget = BudgetCalls(budget, path, timeouts)
-        self._steps = Steps(self._noise, self._budget, engine, timeouts, confidence)
+        self._noise = DpServiceClient(dp, timeouts)
+        self._budget = BudgetServiceClient(budget, path, timeouts)
+        self._pipeline = QueryPipeline(self._noise, self._budget, engine, timeouts, confidence)
 
     def on_behalf_of(self, account: Sequence[str]) -> AsyncPrivateClient:
         """Returns a client by which another account asks and pays; they share connections, and closing one closes both.
@@ -73,7 +73,7 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         """
         other = copy.copy(self)
         other._budget = self._budget.for_account(checked_texts("account", account))
-        other._steps = self._steps.paid_by(other._budget)
+        other._pipeline = self._pipeline.paid_by(other._budget)
         return other
 
     async def ask(self, question: question_pb2.Question, *, paid: Paid | None = None) -> PrivateResult:
@@ -83,7 +83,7 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         then too, so that what was paid for need not be lost.
         """
         self._require_open()
-        return await self._steps.ask(question, paid)
+        return await self._pipeline.ask(question, paid)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Tells what a question (or SQL) would cost at most, what part of the budget that is, and what would be done.
@@ -189,7 +189,7 @@ class AsyncPrivateClient(Asking[Awaitable[PrivateResult]]):
         Closing twice is allowed.
         """
         self._closed.set()
-        await self._steps.close()
+        await self._pipeline.close()
         await self._noise.close()
         await self._budget.close()
 

@@ -8,12 +8,12 @@ from typing import Generic, TypeVar
 
 from gris_api.dp.v1 import question_pb2
 
-from pinot_connector.questions import Condition, Measure, Moment, sql_question, structured_question
+from pinot_connector.questions import Condition, Measure, TimeBound, sql_question, structured_question
 
 Answered = TypeVar("Answered")
 
 
-class Asking(ABC, Generic[Answered]):
+class ClientBase(ABC, Generic[Answered]):
     """Something that answers questions: with a result, or with one to wait for."""
 
     @abstractmethod
@@ -36,7 +36,7 @@ class Asking(ABC, Generic[Answered]):
         *,
         measure: Measure | str = Measure.DISTINCT_MEMBERS,
         where: Mapping[str, Condition] | None = None,
-        time_range: tuple[Moment, Moment] | None = None,
+        time_range: tuple[TimeBound, TimeBound] | None = None,
         counts: bool = True,
     ) -> Answered:
         """Ranks the `k` largest elements of `by`; arguments as for `questions.structured_question`."""
@@ -53,7 +53,7 @@ class Asking(ABC, Generic[Answered]):
         *,
         measure: Measure | str = Measure.DISTINCT_MEMBERS,
         where: Mapping[str, Condition] | None = None,
-        time_range: tuple[Moment, Moment] | None = None,
+        time_range: tuple[TimeBound, TimeBound] | None = None,
         counts: bool = True,
     ) -> Answered:
         """Counts all elements of `by` that may be shown.

@@ -10,7 +10,6 @@ from google.protobuf.message import Message
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
 from pinot_connector import telemetry
-from pinot_connector.boundary import Service, translated
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import Timeouts, open_channel
@@ -26,6 +25,7 @@ from pinot_connector.errors import (
 )
 from pinot_connector.histograms import chunks, histogram
 from pinot_connector.releases import Noisy, merged
+from pinot_connector.rpc_errors import Service, error_of_rpc
 
 MAX_UNARY_BYTES = 3 * 2**20
 
@@ -40,7 +40,7 @@ _Request = TypeVar("_Request", bound=Message)
 _Response = TypeVar("_Response")
 
 
-class NoiseCalls:
+class DpServiceClient:
     """dp_service, as the connector sees it.
 
     It keeps no state, so that gRPC may send a call again where no answer came: another replica gives the same one.
@@ -125,7 +125,7 @@ class NoiseCalls:
 
 
 def _meant(error: grpc.RpcError) -> GrisError:
-    meant = translated(Service.DP, error)
+    meant = error_of_rpc(Service.DP, error)
     # dp_service changes nothing, so a lost answer leaves nothing unknown.
     return ServiceUnavailable(Service.DP, "no answer") if isinstance(meant, OutcomeUnknown) else meant
 

@@ -16,8 +16,8 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from pinot_connector.boundary import Service
 from pinot_connector.errors import ServiceUnavailable
+from pinot_connector.rpc_errors import Service
 
 START_SECONDS = 30.0
 POLL_SECONDS = 0.02

@@ -19,12 +19,11 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
-from pinot_connector.asking import Asking
-from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Level, cost_of, level_of, questions_left, share_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import open_channel
+from pinot_connector.client_base import ClientBase
 from pinot_connector.endpoints import Address, Credentials, Endpoint
 from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError, InvalidQuestion, OutcomeUnknown, ServiceUnavailable
@@ -40,6 +39,7 @@ from pinot_connector.results import (
     parameters_of,
     rows_of,
 )
+from pinot_connector.rpc_errors import Service, error_of_rpc
 
 SCHEME = "gris"
 ASK_SECONDS = 120.0
@@ -56,7 +56,7 @@ _REPEATED_BY_GRPC = [
 _Response = TypeVar("_Response")
 
 
-class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
+class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
     """Asks private questions by a gateway, for the account that the gateway knows the caller by.
 
     Use it in one event loop, with any number of questions at a time.
@@ -97,7 +97,7 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
                     else:
                         parts.append(response.chunk)
         except grpc.RpcError as error:
-            raise translated(Service.GATEWAY, error) from None
+            raise error_of_rpc(Service.GATEWAY, error) from None
         if end is None:
             raise IntegrityError("the gateway stopped before the end of a result")
         return result_of(parts, end)
@@ -173,7 +173,7 @@ class AsyncGatewayClient(Asking[Awaitable[PrivateResult]]):
             with telemetry.remote_call(request) as metadata:
                 return await call(request, timeout=CALL_SECONDS, metadata=metadata)
         except grpc.RpcError as error:
-            meant = translated(Service.GATEWAY, error)
+            meant = error_of_rpc(Service.GATEWAY, error)
             # Only a question changes anything, so of the other calls a lost answer leaves nothing unknown.
             lost = isinstance(meant, OutcomeUnknown)
             raise (ServiceUnavailable(Service.GATEWAY, "no answer") if lost else meant) from None

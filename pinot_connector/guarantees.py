@@ -15,7 +15,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Cost, cost_of
 from pinot_connector.errors import IntegrityError
-from pinot_connector.plain import plain
+from pinot_connector.json_values import to_json
 
 
 class Bound(Enum):
@@ -205,7 +205,7 @@ def _plain(told: BudgetGuarantee) -> dict[str, Any]:
     found = told.guarantee
     return {
         "path": list(told.path),
-        "limit": plain(told.limit),
+        "limit": to_json(told.limit),
         "guarantee": None
         if found is None
         else {

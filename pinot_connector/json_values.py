@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 
-def plain(value: object) -> Any:
+def to_json(value: object) -> Any:
     """Returns a value in terms of dict, list, str, int, float, bool and None.
 
     Enums become their values, exact numbers "p/q", days and moments ISO 8601, dataclasses one entry a field.
@@ -28,8 +28,8 @@ def plain(value: object) -> Any:
         case datetime.date():
             return value.isoformat()
         case Sequence():
-            return [plain(item) for item in value]
+            return [to_json(item) for item in value]
         case _ if is_dataclass(value):
-            return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+            return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
         case _:
             raise TypeError(f"{type(value).__name__} has no plain form")

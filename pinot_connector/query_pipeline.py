@@ -24,8 +24,9 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.channels import Timeouts
+from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.base import (
     Engine,
     EngineAnswer,
@@ -42,7 +43,6 @@ from pinot_connector.errors import (
     PlanExpired,
 )
 from pinot_connector.histograms import checked
-from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.releases import Noisy, verify
 from pinot_connector.reservations import Reservation, finished
 from pinot_connector.results import COLUMN_TYPES, PrivateResult, known, prepared
@@ -61,11 +61,16 @@ _Answer = TypeVar("_Answer")
 _Beside = TypeVar("_Beside")
 
 
-class Steps:
+class QueryPipeline:
     """Asks one question at a time or many at once, for one account on one engine."""
 
     def __init__(
-        self, noise: NoiseCalls, budget: BudgetCalls, engine: Engine, timeouts: Timeouts, confidence: float
+        self,
+        noise: DpServiceClient,
+        budget: BudgetServiceClient,
+        engine: Engine,
+        timeouts: Timeouts,
+        confidence: float,
     ) -> None:
         self._noise = noise
         self._budget = budget
@@ -75,10 +80,10 @@ class Steps:
         # Tables that the policy lists; only these does the engine ever hear of.
         self._accepted: set[str] = set()
         self._tables_of_texts: dict[str, str] = {}
-        self._asking: set[asyncio.Task[Any]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
 
-    def paid_by(self, budget: BudgetCalls) -> Steps:
+    def paid_by(self, budget: BudgetServiceClient) -> QueryPipeline:
         """Returns steps that another account pays for; everything else, `close` too, is shared."""
         other = copy.copy(self)
         other._budget = budget
@@ -101,7 +106,7 @@ class Steps:
 
         Calls that still run in an engine end by their own time-outs; nobody waits for them.
         """
-        asking = set(self._asking)
+        asking = set(self._running)
         for task in asking:
             # A second cancellation would interrupt the giving back that the first one began.
             if not task.cancelling():
@@ -114,11 +119,11 @@ class Steps:
     def _registered(self) -> Iterator[None]:
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in a task"  # noqa: S101 - for the type checker
-        self._asking.add(task)
+        self._running.add(task)
         try:
             yield
         finally:
-            self._asking.discard(task)
+            self._running.discard(task)
 
     async def _ask(self, question: question_pb2.Question, paid: Paid | None) -> PrivateResult:
         for _ in range(TRIES_ON_MOVING_DATA - 1):

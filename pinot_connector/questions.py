@@ -14,7 +14,7 @@ from gris_api.dp.v1 import question_pb2
 from pinot_connector.errors import InvalidQuestion
 
 Value: TypeAlias = str | int | bool | datetime.date
-Moment: TypeAlias = datetime.date | datetime.datetime | None
+TimeBound: TypeAlias = datetime.date | datetime.datetime | None
 
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
@@ -63,7 +63,7 @@ def structured_question(
     k: int | None,
     measure: Measure | str = Measure.DISTINCT_MEMBERS,
     where: Mapping[str, Condition] | None = None,
-    time_range: tuple[Moment, Moment] | None = None,
+    time_range: tuple[TimeBound, TimeBound] | None = None,
     counts: bool = True,
 ) -> question_pb2.Question:
     """Builds a question.
@@ -177,7 +177,7 @@ def _value(column: str, value: object) -> question_pb2.Value:
             )
 
 
-def _time_range(start: Moment, end: Moment) -> question_pb2.TimeRange:
+def _time_range(start: TimeBound, end: TimeBound) -> question_pb2.TimeRange:
     built = question_pb2.TimeRange()
     if start is not None:
         getattr(built, "from").CopyFrom(_timestamp(start))

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector.boundary import Service
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
 from pinot_connector.errors import GrisError, ReservationOver
+from pinot_connector.rpc_errors import Service
 
 CHARGES_OF_A_LAPSED_RESERVATION = 2
 
@@ -31,7 +31,7 @@ class Reservation:
     before it is left. If even that fails, the reservation lapses by itself when its time is over.
     """
 
-    def __init__(self, budget: BudgetCalls, translation: dp_pb2.TranslateQueryResponse) -> None:
+    def __init__(self, budget: BudgetServiceClient, translation: dp_pb2.TranslateQueryResponse) -> None:
         self._budget = budget
         self._translation = translation
         self._reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse] | None = None
@@ -46,9 +46,9 @@ class Reservation:
     ) -> None:
         if self._reserving is not None:
             # The reservation may be made already; only its answer names it.
-            await _to_its_end(self._give_back_when_known(self._reserving))
+            await _to_its_end(self._cancel_when_known(self._reserving))
         elif self._held is not None:
-            await _to_its_end(self._give_back(self._held))
+            await _to_its_end(self._cancel(self._held))
 
     async def made(self) -> str:
         """Returns the reservation's id once it stands; nothing may be released before.
@@ -98,11 +98,11 @@ class Reservation:
         self._reserving = asyncio.create_task(self._budget.reserve(cost, query_id))
         return self._reserving
 
-    async def _give_back_when_known(self, reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse]) -> None:
+    async def _cancel_when_known(self, reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse]) -> None:
         with suppress(GrisError):
             await self._budget.release((await reserving).reservation_id)
 
-    async def _give_back(self, held: str) -> None:
+    async def _cancel(self, held: str) -> None:
         # A charge whose answer was lost may have settled it: then this is refused, and both are right.
         with suppress(GrisError):
             await self._budget.release(held)

@@ -15,7 +15,7 @@ from gris_api.dp.v1 import dp_pb2
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
 from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
-from pinot_connector.plain import plain
+from pinot_connector.json_values import to_json
 from pinot_connector.releases import Noisy
 
 Shown: TypeAlias = str | int | bool | datetime.date
@@ -126,7 +126,7 @@ class PrivateResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the result in terms of JSON: days as ISO 8601, exact numbers as "p/q"."""
-        return {"mechanism": self.mechanism.value, **plain(self)}
+        return {"mechanism": self.mechanism.value, **to_json(self)}
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ class Explanation:
         """Returns the explanation in terms of JSON."""
         return {
             "mechanism": self.parameters.mechanism.value,
-            **plain(self),
-            "narrowest": plain(self.narrowest),
+            **to_json(self),
+            "narrowest": to_json(self.narrowest),
         }
 
 

@@ -63,7 +63,7 @@ _LOST_ANSWERS = frozenset(
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Failure:
     """What a failed call says. `reason` is empty unless the service itself gave it, in its own domain."""
 
     code: grpc.StatusCode
@@ -72,12 +72,12 @@ class _Told:
     details: tuple[any_pb2.Any, ...] = field(default=())
 
 
-def translated(service: Service, error: grpc.RpcError) -> GrisError:
+def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     """Returns the error that a failed call means to the connector.
 
     Nothing that a service did not say on purpose is repeated: the text of a crash can hold anything.
     """
-    told = _told(service, error)
+    told = _failure_of(service, error)
     meant = _by_reason(service, told)
     if meant is not None:
         return meant
@@ -89,7 +89,7 @@ def translated(service: Service, error: grpc.RpcError) -> GrisError:
     return ServiceRefused(service, f"refused the request ({told.reason or told.code.name})", told.reason)
 
 
-def _by_reason(service: Service, told: _Told) -> GrisError | None:
+def _by_reason(service: Service, told: _Failure) -> GrisError | None:
     meaning = _MEANINGS.get((service, told.reason))
     if meaning is not None:
         return meaning(told)
@@ -98,7 +98,7 @@ def _by_reason(service: Service, told: _Told) -> GrisError | None:
     return None
 
 
-def _invalid(service: Service, told: _Told) -> GrisError:
+def _invalid(service: Service, told: _Failure) -> GrisError:
     violations = [
         each for bad in _unpacked(told.details, error_details_pb2.BadRequest) for each in bad.field_violations
     ]
@@ -109,7 +109,7 @@ def _invalid(service: Service, told: _Told) -> GrisError:
     return InvalidQuestion(field_name, problem)
 
 
-def _exhausted(told: _Told) -> BudgetExhausted:
+def _exhausted(told: _Failure) -> BudgetExhausted:
     # Only the gateway lists all that is missing; of the ledger's refusal the first is in the ErrorInfo.
     for check in _unpacked(told.details, budget_pb2.CheckBudgetResponse):
         return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)))
@@ -124,14 +124,14 @@ def _exhausted(told: _Told) -> BudgetExhausted:
     return BudgetExhausted(())
 
 
-def _told(service: Service, error: grpc.RpcError) -> _Told:
+def _failure_of(service: Service, error: grpc.RpcError) -> _Failure:
     if not isinstance(error, grpc.aio.AioRpcError):
-        return _Told(grpc.StatusCode.UNKNOWN, "", "")
+        return _Failure(grpc.StatusCode.UNKNOWN, "", "")
     details = _details(error)
     for info in _unpacked(details, error_details_pb2.ErrorInfo):
         if info.domain == _DOMAINS[service]:
-            return _Told(error.code(), error.details() or "", info.reason, details)
-    return _Told(error.code(), "", "")
+            return _Failure(error.code(), error.details() or "", info.reason, details)
+    return _Failure(error.code(), "", "")
 
 
 def _details(error: grpc.aio.AioRpcError) -> tuple[any_pb2.Any, ...]:
@@ -149,7 +149,7 @@ def _unpacked(details: tuple[any_pb2.Any, ...], kind: type[_Detail]) -> Iterator
             yield message
 
 
-_MEANINGS: dict[tuple[Service, str], Callable[[_Told], GrisError]] = {
+_MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.DP, "REFUSED_BY_POLICY"): lambda told: RefusedByPolicy(told.text),
     (Service.DP, "PLAN_EXPIRED"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "PLAN_NOT_AUTHENTIC"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),

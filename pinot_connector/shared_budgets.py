@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
+from pinot_connector.budget_windows import MAX_UNITS, counted, counted_within, larger, used
 from pinot_connector.budgets import Cost, Level, Mode, level_of
-from pinot_connector.counting import MAX_UNITS, counted, counted_within, larger, used
+from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.errors import IntegrityError, InvalidQuestion
 from pinot_connector.guarantees import (
     AccountGuarantee,
@@ -26,14 +27,13 @@ from pinot_connector.guarantees import (
     covering,
     guarantee_of,
 )
-from pinot_connector.noise_calls import NoiseCalls
 
 DEFAULT_SLACK = "1e-9"
 
 
 async def account_guarantee(
-    noise: NoiseCalls,
-    ledger: BudgetCalls,
+    noise: DpServiceClient,
+    ledger: BudgetServiceClient,
     budget: Cost | None = None,
     *,
     slack: str = DEFAULT_SLACK,

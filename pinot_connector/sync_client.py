@@ -11,15 +11,15 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from gris_api.dp.v1 import question_pb2
 
-from pinot_connector.asking import Asking
 from pinot_connector.budgets import Cost, Level
 from pinot_connector.catalog import Catalog
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS, AsyncPrivateClient
+from pinot_connector.client_base import ClientBase
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
+from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.guarantees import AccountGuarantee, PublishedDomain
-from pinot_connector.remote import AsyncGatewayClient
 from pinot_connector.results import Explanation, PrivateResult
 from pinot_connector.shared_budgets import DEFAULT_SLACK
 
@@ -57,7 +57,7 @@ class AsyncClient(Protocol):
 Client = TypeVar("Client", bound=AsyncClient)
 
 
-class BlockingClient(Asking[PrivateResult], Generic[Client]):
+class SyncClient(ClientBase[PrivateResult], Generic[Client]):
     """An asynchronous client for ordinary code: the same questions, each answered before the call returns.
 
     It drives an event loop of its own in a thread of its own, so it also works where a loop is running already. Any
@@ -117,8 +117,8 @@ class BlockingClient(Asking[PrivateResult], Generic[Client]):
         return self._loop.run(called())
 
 
-class PrivateClient(BlockingClient[AsyncPrivateClient]):
-    """`AsyncPrivateClient` for ordinary code, with the same arguments; see `BlockingClient`."""
+class PrivateClient(SyncClient[AsyncPrivateClient]):
+    """`AsyncPrivateClient` for ordinary code, with the same arguments; see `SyncClient`."""
 
     def __init__(
         self,
@@ -147,8 +147,8 @@ class PrivateClient(BlockingClient[AsyncPrivateClient]):
         return self._wait(lambda: self._client.guarantee(budget, slack=slack, domains=domains))
 
 
-class GatewayClient(BlockingClient[AsyncGatewayClient]):
-    """`AsyncGatewayClient` for ordinary code, with the same arguments; see `BlockingClient`."""
+class GatewayClient(SyncClient[AsyncGatewayClient]):
+    """`AsyncGatewayClient` for ordinary code, with the same arguments; see `SyncClient`."""
 
     def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
         super().__init__(lambda: AsyncGatewayClient(gateway, account=account))

@@ -16,9 +16,9 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2
 from grpc_status import rpc_status
 
 from gris_cli.lines import line_to
-from pinot_connector.boundary import Service, translated
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.channels import open_channel
+from pinot_connector.rpc_errors import Service, error_of_rpc
 
 CALL_SECONDS = 5.0
 # The whole journal is read.
@@ -171,7 +171,7 @@ async def _called(call: Callable[..., Awaitable[_Response]], request: object, se
             raise typer.BadParameter(error.details() or "the ledger refuses") from None
         if problem := _violation(error):
             raise typer.BadParameter(problem) from None
-        raise translated(Service.BUDGET, error) from None
+        raise error_of_rpc(Service.BUDGET, error) from None
 
 
 def _violation(error: grpc.aio.AioRpcError) -> str:

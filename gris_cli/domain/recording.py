@@ -14,7 +14,7 @@ from gris_api.dp.v1 import dp_pb2
 from dp_service.mechanisms.parameters import Cost as TicketCost
 from dp_service.releases.ticket import charge_ticket
 from dp_service.server.key_file import KeyFileError, read_key_file
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge, Cost
 from pinot_connector.channels import Timeouts
 from pinot_connector.errors import OutcomeUnknown
@@ -74,7 +74,7 @@ def _ticket(key_file: Path | None, release_id: str, query_id: str, price: Cost) 
 
 
 async def _recorded(account: LedgerAccount, release: dp_pb2.Release) -> Charge:
-    calls = BudgetCalls(account.address, account.path, PATIENCE)
+    calls = BudgetServiceClient(account.address, account.path, PATIENCE)
     try:
         for _ in range(ATTEMPTS - 1):
             try:
@@ -86,7 +86,7 @@ async def _recorded(account: LedgerAccount, release: dp_pb2.Release) -> Charge:
         await calls.close()
 
 
-async def _charged(calls: BudgetCalls, release: dp_pb2.Release) -> Charge:
+async def _charged(calls: BudgetServiceClient, release: dp_pb2.Release) -> Charge:
     asked = dp_pb2.TranslateQueryResponse(worst_case_cost=release.cost, query_id=release.query_id)
     async with Reservation(calls, asked) as reservation:
         return await reservation.charge(release)

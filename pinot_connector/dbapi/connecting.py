@@ -9,14 +9,14 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TypedDict
 
-from pinot_connector.blocking import GatewayClient, PrivateClient
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, DEFAULT_TIMEOUTS
 from pinot_connector.dbapi.connection import Connection
-from pinot_connector.dbapi.errors import InterfaceError, translated
+from pinot_connector.dbapi.errors import InterfaceError, dbapi_error
 from pinot_connector.endpoints import Address, Credentials
 from pinot_connector.engines.base import Engine
-from pinot_connector.remote import SYSTEM_TRUST, gateway_address
+from pinot_connector.gateway_client import SYSTEM_TRUST, gateway_address
+from pinot_connector.sync_client import GatewayClient, PrivateClient
 
 QUERY_PATH = "/query/sql"
 
@@ -166,7 +166,7 @@ def connect_gateway(
 @contextmanager
 def _opening() -> Iterator[ExitStack]:
     """Closes again what was opened if the rest cannot be."""
-    with translated(), ExitStack() as opened:
+    with dbapi_error(), ExitStack() as opened:
         yield opened
 
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import NoReturn
 
-from pinot_connector.asking import Asking
+from pinot_connector.client_base import ClientBase
 from pinot_connector.dbapi import errors
 from pinot_connector.dbapi.cursor import Cursor
 from pinot_connector.dbapi.parameters import Parameters
@@ -36,7 +36,7 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, client: Asking[PrivateResult], opened: ExitStack, *, intervals: bool) -> None:
+    def __init__(self, client: ClientBase[PrivateResult], opened: ExitStack, *, intervals: bool) -> None:
         self._client = client
         self._opened = opened
         self._intervals = intervals

@@ -10,7 +10,7 @@ from numbers import Integral
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
-from pinot_connector.dbapi.errors import InterfaceError, NotSupportedError, translated
+from pinot_connector.dbapi.errors import InterfaceError, NotSupportedError, dbapi_error
 from pinot_connector.dbapi.parameters import Parameters, bound
 from pinot_connector.dbapi.tables import Column, Values, described, tabulated
 from pinot_connector.results import PrivateResult
@@ -83,7 +83,7 @@ class Cursor:
         """
         self._require_open()
         self._result = None
-        with translated():
+        with dbapi_error():
             release = self._connection.ask(bound(operation, parameters))
         self._result = _Result(
             release,

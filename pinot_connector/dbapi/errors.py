@@ -86,7 +86,7 @@ _MEANINGS: dict[type[errors.GrisError], type[DatabaseError]] = {
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def dbapi_error() -> Iterator[None]:
     """Raises the connector's errors as PEP 249's, with the original as the cause."""
     try:
         yield

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import duckdb
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery
-from pinot_connector.engines.files import VersionedFile
+from pinot_connector.engines.file_versions import VersionedFile
 from pinot_connector.engines.parquet import (
     BREAKABLE,
     ROW_NUMBER,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import Timeouts
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.errors import BudgetExhausted, GrisError, OutcomeUnknown
 from pinot_connector.reservations import Reservation
 from tests.chaos.clients import HOLD_SECONDS, Load, cost_message
@@ -32,7 +32,7 @@ class ConnectorClient:
 
     load: Load
     account: Path
-    calls: BudgetCalls
+    calls: BudgetServiceClient
 
     async def work(self, stop: asyncio.Event) -> None:
         """Pay for one release after another until it is told to stop."""
@@ -68,7 +68,7 @@ async def paying(load: Load, number: int) -> AsyncIterator[ConnectorClient]:
     """Give a client of the connector with an account that has room."""
     account = (*CONNECTORS, f"a{number}")
     load.accounts.used.add(account)
-    calls = BudgetCalls(load.dice.choice(load.addresses), account, TIMEOUTS)
+    calls = BudgetServiceClient(load.dice.choice(load.addresses), account, TIMEOUTS)
     try:
         yield ConnectorClient(load, account, calls)
     finally:

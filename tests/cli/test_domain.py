@@ -20,9 +20,9 @@ from dp_service.queries.published import read_published
 from examples.published_domain import compare
 from gris_cli.__main__ import main
 from gris_cli.domain import recording
-from pinot_connector.boundary import Service as Named
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import OutcomeUnknown
+from pinot_connector.rpc_errors import Service as Named
 from tests.budget.test_process import Service, service
 
 POLICY = """

@@ -10,8 +10,8 @@ import pytest
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.values import Cost as Units
 from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule, datetime_of, microseconds_of
+from pinot_connector.budget_windows import windows_met
 from pinot_connector.budgets import Cost, Level, Mode
-from pinot_connector.counting import windows_met
 
 START = microseconds_of(datetime.datetime(2026, 10, 1, 12, tzinfo=datetime.UTC))
 CALENDAR = [

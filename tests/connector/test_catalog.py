@@ -23,9 +23,9 @@ from pinot_connector.catalog import (
     catalog_of,
 )
 from pinot_connector.channels import Timeouts
+from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IntegrityError, RefusedByPolicy, ServiceRefused
-from pinot_connector.noise_calls import NoiseCalls
 from pinot_connector.questions import Measure
 from pinot_connector.results import Mechanism
 from tests.dp.asking import KEY, Clock, Entropy
@@ -53,14 +53,14 @@ def content(text: str = POLICY) -> PolicyContent:
 
 
 @asynccontextmanager
-async def calls_to(served: ServedPolicy) -> AsyncIterator[NoiseCalls]:
+async def calls_to(served: ServedPolicy) -> AsyncIterator[DpServiceClient]:
     """Serve a policy and give calls to it."""
     server = grpc.aio.server()
     servicer = DpServicer(served, KeySet(KEY), Outside(Clock(), Entropy()))
     dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    calls = NoiseCalls(f"127.0.0.1:{port}", Timeouts())
+    calls = DpServiceClient(f"127.0.0.1:{port}", Timeouts())
     yield calls
     await calls.close()
     await server.stop(None)

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from pinot_connector.boundary import Service
-from pinot_connector.circuit import FIRST_CONTACT, REST_SECONDS, Circuit
+from pinot_connector.circuit_breaker import FIRST_CONTACT, REST_SECONDS, CircuitBreaker
 from pinot_connector.errors import BudgetExhausted, GrisError, OutcomeUnknown, ServiceUnavailable
+from pinot_connector.rpc_errors import Service
 
 SILENCE_SECONDS = 0.1
 
@@ -23,7 +23,7 @@ class _Ledger:
         self.ends = asyncio.Event()
         self.waited: list[float] = []
         self.calls = 0
-        self.circuit = Circuit(self._is_alive, SILENCE_SECONDS)
+        self.circuit = CircuitBreaker(self._is_alive, SILENCE_SECONDS)
 
     async def ask(self) -> str:
         return await self.circuit.guarded(self._answer)

@@ -20,7 +20,7 @@ from gris_api.budget.v1.budget_pb2 import Level
 from gris_api.common.v1 import cost_pb2
 
 from pinot_connector import PrivateClient, Timeouts
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, OutcomeUnknown, ServiceUnavailable
@@ -51,9 +51,9 @@ def quickly() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def calls_to(address: str) -> AsyncIterator[BudgetCalls]:
+async def calls_to(address: str) -> AsyncIterator[BudgetServiceClient]:
     """Give the calls of one account."""
-    calls = BudgetCalls(address, PATH, TIMEOUTS)
+    calls = BudgetServiceClient(address, PATH, TIMEOUTS)
     try:
         yield calls
     finally:
@@ -68,15 +68,17 @@ def deaf_port() -> Iterator[str]:
 
 
 @asynccontextmanager
-async def losing(address: str) -> AsyncIterator[tuple[Proxy, BudgetCalls, BudgetCalls]]:
+async def losing(address: str) -> AsyncIterator[tuple[Proxy, BudgetServiceClient, BudgetServiceClient]]:
     """Give a proxy that can lose replies, the calls that go through it, and calls that do not."""
     async with Proxy(address).listening() as proxy, calls_to(address) as direct:
-        calls = BudgetCalls(proxy.address, PATH, Timeouts(budget_attempt=1, budget=3, budget_silence=10))
+        calls = BudgetServiceClient(
+            proxy.address, PATH, Timeouts(budget_attempt=1, budget=3, budget_silence=10)
+        )
         yield proxy, calls, direct
         await calls.close()
 
 
-async def charged(calls: BudgetCalls, reservation_id: str) -> Charge:
+async def charged(calls: BudgetServiceClient, reservation_id: str) -> Charge:
     """Settle a reservation in full."""
     ids = {"reservation_id": reservation_id, "release_id": "release", "query_id": "query"}
     return await calls.charge(COST, **ids, charge_ticket=b"", policy_statement="")
@@ -99,7 +101,7 @@ async def eventually(ask: Callable[[], Awaitable[Answer]]) -> Answer:
                 await asyncio.sleep(0.05)
 
 
-async def until(condition: Callable[[Sequence[Level]], bool], calls: BudgetCalls) -> None:
+async def until(condition: Callable[[Sequence[Level]], bool], calls: BudgetServiceClient) -> None:
     """Look at the budget until it is as wanted."""
     async with asyncio.timeout(EVENTUALLY_SECONDS):
         while not condition(await eventually(calls.levels)):  # noqa: ASYNC110 - another process cannot set an event

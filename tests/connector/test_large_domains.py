@@ -14,11 +14,11 @@ import pytest
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import Mechanism, PrivateClient, PrivateResult, Timeouts
+from pinot_connector.dp_service_client import MAX_UNARY_BYTES, DpServiceClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import PlanExpired, ServiceUnavailable
-from pinot_connector.noise_calls import MAX_UNARY_BYTES, NoiseCalls
 
 from .lines import relayed
 from .world import BUDGET, World, new_account
@@ -107,7 +107,7 @@ async def test_the_whole_request_decides_how_it_is_sent(world: World, beyond: in
     assert MAX_UNARY_BYTES == _whole_bytes(plan_bytes)
     header, answer = _request(plan_bytes + beyond)
     async with relayed(world) as relay:
-        calls = NoiseCalls(relay.address, Timeouts())
+        calls = DpServiceClient(relay.address, Timeouts())
         # gRPC may lose the refusal of a stream that is still being sent.
         with pytest.raises(PlanExpired if not beyond else (PlanExpired, ServiceUnavailable)):
             await calls.add_noise(header, TEXT, answer)

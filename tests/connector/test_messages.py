@@ -13,8 +13,8 @@ from pinot_connector import Between, In, NotIn, sql_question, structured_questio
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, ExpectedColumn
 from pinot_connector.errors import IncompleteAnswer, InvalidQuestion
 from pinot_connector.histograms import MAX_CHUNK_BYTES, MAX_ROW_BYTES, chunks, histogram
-from pinot_connector.plain import plain
-from pinot_connector.questions import Condition, Moment
+from pinot_connector.json_values import to_json
+from pinot_connector.questions import Condition, TimeBound
 
 TEXT = (ExpectedColumn("text", ColumnType.STRING),)
 UTC = datetime.UTC
@@ -95,7 +95,7 @@ def test_half_a_surrogate_pair_in_a_filter_names_its_column(condition: Condition
 
 def test_a_moment_without_a_zone_is_refused() -> None:
     """Nobody can know which moment it is."""
-    naive: Moment = datetime.datetime(2020, 1, 1)
+    naive: TimeBound = datetime.datetime(2020, 1, 1)
     with pytest.raises(InvalidQuestion):
         structured_question("table", "a", k=1, time_range=(naive, None))
 
@@ -137,10 +137,10 @@ def test_a_value_of_another_type_is_incomplete_and_not_repeated(kind: ColumnType
 
 def test_plain_values_are_json() -> None:
     """Exact numbers stay exact, days are ISO 8601, and what has no plain form is an error."""
-    assert plain((Fraction(3, 20), datetime.date(2020, 1, 2), ColumnType.STRING)) == [
+    assert to_json((Fraction(3, 20), datetime.date(2020, 1, 2), ColumnType.STRING)) == [
         "3/20",
         "2020-01-02",
         "string",
     ]
     with pytest.raises(TypeError):
-        plain(object())
+        to_json(object())

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from pinot_connector.channels import Timeouts
+from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.errors import GrisError
-from pinot_connector.noise_calls import NoiseCalls
 from tests.connector.world import POLICY
 
 IN_A_ROW = 10
@@ -50,14 +50,14 @@ def replicas(tmp_path: Path) -> Iterator[tuple[list[subprocess.Popen[str]], str]
 
 
 @pytest.fixture
-async def calls(replicas: tuple[list[subprocess.Popen[str]], str]) -> AsyncIterator[NoiseCalls]:
+async def calls(replicas: tuple[list[subprocess.Popen[str]], str]) -> AsyncIterator[DpServiceClient]:
     """Connect to both."""
-    opened = NoiseCalls(replicas[1], Timeouts(dp=2))
+    opened = DpServiceClient(replicas[1], Timeouts(dp=2))
     yield opened
     await opened.close()
 
 
-async def answered_in_a_row(calls: NoiseCalls) -> None:
+async def answered_in_a_row(calls: DpServiceClient) -> None:
     """Return as soon as so many calls were answered, one after another."""
     end, row = time.monotonic() + PATIENCE_SECONDS, 0
     while row < IN_A_ROW:
@@ -70,7 +70,7 @@ async def answered_in_a_row(calls: NoiseCalls) -> None:
 
 
 async def test_a_replica_that_says_nothing_is_left(
-    replicas: tuple[list[subprocess.Popen[str]], str], calls: NoiseCalls
+    replicas: tuple[list[subprocess.Popen[str]], str], calls: DpServiceClient
 ) -> None:
     """Its connection stays open, as that of a machine which is gone; calls that go there fail for seconds only."""
     await answered_in_a_row(calls)
@@ -79,7 +79,7 @@ async def test_a_replica_that_says_nothing_is_left(
 
 
 async def test_a_killed_replica_costs_no_call(
-    replicas: tuple[list[subprocess.Popen[str]], str], calls: NoiseCalls
+    replicas: tuple[list[subprocess.Popen[str]], str], calls: DpServiceClient
 ) -> None:
     """What it was asked when it died is asked of the other one."""
     await answered_in_a_row(calls)

@@ -8,7 +8,7 @@ from google.protobuf import any_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
-from pinot_connector.boundary import Service, translated
+from gris_gateway.rpc_errors import status_of_error
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
@@ -26,7 +26,7 @@ from pinot_connector.errors import (
     ServiceRefused,
     ServiceUnavailable,
 )
-from pinot_connector.gateway.statuses import told
+from pinot_connector.rpc_errors import Service, error_of_rpc
 
 Code = grpc.StatusCode
 TEXT_OF_A_CRASH = "count was 4711"
@@ -73,7 +73,7 @@ def test_a_reason_in_the_services_own_domain_has_one_meaning(
 ) -> None:
     """Each reason of the contract becomes one class."""
     domain = {Service.DP: "gris.dp", Service.BUDGET: "gris.budget"}[service]
-    assert type(translated(service, _error(code, domain, reason))) is expected
+    assert type(error_of_rpc(service, _error(code, domain, reason))) is expected
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_a_reason_in_the_services_own_domain_has_one_meaning(
 )
 def test_only_the_ledger_can_say_that_a_budget_is_exhausted(service: Service, domain: str) -> None:
     """gRPC says RESOURCE_EXHAUSTED of a large message; that, or another's word, is no spent budget."""
-    error = translated(service, _error(Code.RESOURCE_EXHAUSTED, domain, "BUDGET_EXHAUSTED"))
+    error = error_of_rpc(service, _error(Code.RESOURCE_EXHAUSTED, domain, "BUDGET_EXHAUSTED"))
     assert type(error) is ServiceUnavailable
 
 
 @pytest.mark.parametrize("code", [Code.UNKNOWN, Code.INTERNAL, Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED])
 def test_a_lost_answer_leaves_the_outcome_unknown_and_repeats_no_text(code: grpc.StatusCode) -> None:
     """The text of a crash can hold anything, so none of it is repeated."""
-    error = translated(Service.BUDGET, _error(code))
+    error = error_of_rpc(Service.BUDGET, _error(code))
     assert type(error) is OutcomeUnknown
     assert TEXT_OF_A_CRASH not in str(error)
 
@@ -96,35 +96,35 @@ def test_a_lost_answer_leaves_the_outcome_unknown_and_repeats_no_text(code: grpc
 @pytest.mark.parametrize(("service", "domain"), [(Service.DP, "gris.dp"), (Service.BUDGET, "gris.budget")])
 def test_a_service_that_failed_is_told_from_one_that_does_not_answer(service: Service, domain: str) -> None:
     """An operator looks into its log then, not at the network."""
-    error = translated(service, _error(Code.INTERNAL, domain, "INTERNAL"))
+    error = error_of_rpc(service, _error(Code.INTERNAL, domain, "INTERNAL"))
     assert f"{service}: the service failed; its log says where" == str(error)
     assert error.code is ErrorCode.UNAVAILABLE
 
 
 def test_a_policy_that_cannot_be_used_is_named() -> None:
     """The question is not at fault, and no new translation would help."""
-    error = translated(Service.DP, _error(Code.FAILED_PRECONDITION, "gris.dp", "POLICY_UNUSABLE"))
+    error = error_of_rpc(Service.DP, _error(Code.FAILED_PRECONDITION, "gris.dp", "POLICY_UNUSABLE"))
     assert "the policy's parameters cannot be used" in str(error)
 
 
 def test_a_release_that_cannot_be_recorded_tells_nothing_of_the_data() -> None:
     """That the answer is another than the one before would say that the data differ."""
-    error = translated(Service.BUDGET, _error(Code.FAILED_PRECONDITION, "gris.budget", "RELEASE_MISMATCH"))
+    error = error_of_rpc(Service.BUDGET, _error(Code.FAILED_PRECONDITION, "gris.budget", "RELEASE_MISMATCH"))
     assert str(error).startswith("the release could not be recorded; ")
     assert not any(word in str(error) for word in ("differ", "changed", "another", "before", "the data "))
 
 
 def test_a_release_that_cannot_be_recorded_tells_the_owners_way_out() -> None:
     """Without it an account would be locked out of the question for good, and nobody would know what helps."""
-    error = translated(Service.BUDGET, _error(Code.FAILED_PRECONDITION, "gris.budget", "RELEASE_MISMATCH"))
+    error = error_of_rpc(Service.BUDGET, _error(Code.FAILED_PRECONDITION, "gris.budget", "RELEASE_MISMATCH"))
     assert "a new data_version of the table in the policy" in str(error)
-    status = told(error)
+    status = status_of_error(error)
     assert (status.code, status.details) == (Code.INTERNAL, str(error))
 
 
 def test_data_that_are_being_replaced_are_told_through_a_gateway() -> None:
     """It is worth another attempt, and nothing is said of which data."""
-    status = told(
+    status = status_of_error(
         DataChanged("the servers of Pinot are still loading a new version of the table; ask again later")
     )
     assert Code.UNAVAILABLE == status.code
@@ -138,7 +138,7 @@ def test_a_refusal_whose_details_cannot_be_read_is_still_a_refusal() -> None:
         reason="BUDGET_EXHAUSTED",
         metadata={"level": "a", "unit": "calls", "requested": "1", "remaining": "0", "refreshes_at": "soon"},
     )
-    error = translated(
+    error = error_of_rpc(
         Service.BUDGET, _error(Code.RESOURCE_EXHAUSTED, "gris.budget", "BUDGET_EXHAUSTED", info)
     )
     assert isinstance(error, BudgetExhausted)
@@ -149,7 +149,7 @@ def test_an_invalid_question_names_its_field() -> None:
     """The first violation of the BadRequest is told."""
     violation = error_details_pb2.BadRequest.FieldViolation(field="k", description="expected 1 to 100,000")
     bad = error_details_pb2.BadRequest(field_violations=[violation])
-    error = translated(Service.DP, _error(Code.INVALID_ARGUMENT, "gris.dp", "INVALID_ARGUMENT", bad))
+    error = error_of_rpc(Service.DP, _error(Code.INVALID_ARGUMENT, "gris.dp", "INVALID_ARGUMENT", bad))
     assert isinstance(error, InvalidQuestion)
     assert (error.field, str(error)) == ("k", "k: expected 1 to 100,000")
 
@@ -159,4 +159,4 @@ def test_details_that_contradict_the_status_are_not_believed() -> None:
     status = status_pb2.Status(code=Code.NOT_FOUND.value[0], message="other")
     trailing = grpc.aio.Metadata(("grpc-status-details-bin", status.SerializeToString()))
     error = grpc.aio.AioRpcError(Code.UNAVAILABLE, grpc.aio.Metadata(), trailing, TEXT_OF_A_CRASH)
-    assert type(translated(Service.BUDGET, error)) is OutcomeUnknown
+    assert type(error_of_rpc(Service.BUDGET, error)) is OutcomeUnknown

@@ -10,7 +10,7 @@ import pytest
 
 from pinot_connector import dbapi, errors
 from pinot_connector.dbapi import Connection
-from pinot_connector.dbapi.errors import translated
+from pinot_connector.dbapi.errors import dbapi_error
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.connector.asking import Corrupting
@@ -68,7 +68,7 @@ def test_an_error_keeps_its_message_and_its_cause(ours: type[errors.GrisError]) 
     Exception.__init__(error, "what happened")
     if isinstance(error, errors.BudgetExhausted):
         error.shortfalls = ()
-    with pytest.raises(dbapi.Error, match="what happened") as raised, translated():
+    with pytest.raises(dbapi.Error, match="what happened") as raised, dbapi_error():
         raise error
     assert MEANINGS[ours] is type(raised.value)
     assert raised.value.__cause__ is error

@@ -13,8 +13,8 @@ from budget_service.server.hosting import GRACE_SECONDS as BUDGET_GRACE
 from deploy.kubernetes import validate
 from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer, written
 from dp_service.server.process import GRACE_SECONDS as DP_GRACE
+from gris_gateway.hosting import GRACE_SECONDS as GATEWAY_GRACE
 from gris_serving.draining import connection_options
-from pinot_connector.gateway.hosting import GRACE_SECONDS as GATEWAY_GRACE
 
 WORKLOAD = """
 apiVersion: apps/v1

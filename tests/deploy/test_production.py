@@ -17,9 +17,9 @@ from budget_service.configuration.budget_file import load_configuration
 from budget_service.ledger.values import Account
 from deploy.kubernetes.validate import FOLDER, rendered, renderer
 from dp_service.queries.policy import read_policy
+from gris_gateway.configuration import GatewayConfiguration
+from gris_gateway.process import main
 from gris_serving.documents import read_document
-from pinot_connector.gateway.__main__ import main
-from pinot_connector.gateway.configuration import GatewayConfiguration
 from tests.serving.pki import Authority, Issuer
 
 PRODUCTION = FOLDER / "overlays" / "production"
@@ -83,7 +83,7 @@ async def test_a_gateway_with_the_keys_of_an_issuer_starts(gateway: Path) -> Non
     issuer = Issuer(gateway.parent, key_id="yours")
     (gateway.parent / "issuer.jwks").write_text(json.dumps({"keys": [issuer.jwk()]}))
     assert main(["--config", str(gateway), "--validate"]) == 0
-    command = [sys.executable, "-m", "pinot_connector.gateway", "--config", str(gateway)]
+    command = [sys.executable, "-m", "gris_gateway", "--config", str(gateway)]
     process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, env=os.environ)
     try:
         assert process.stdout is not None

@@ -18,9 +18,9 @@ from budget_service.configuration.budget_file import Configuration
 from budget_service.server import process as budget_service
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.server import process as dp_service
+from gris_gateway import process as gateway
+from gris_gateway.configuration import GatewayConfiguration
 from gris_serving.authorisation import Access
-from pinot_connector.gateway import __main__ as gateway
-from pinot_connector.gateway.configuration import GatewayConfiguration
 from tests.documentation.pages import ROOT, quoted, rows, section
 
 EVERY = section("options.md", "## Options of every server")
@@ -109,7 +109,7 @@ def default_of(told: FieldInfo, as_told: str) -> str:
 OPTIONS: dict[str, tuple[Callable[[list[str]], object], str]] = {
     "dp_service": (dp_service.main, section("options.md", "## `python -m dp_service`") + BOTH),
     "budget_service": (budget_service.main, section("options.md", "## `python -m budget_service`") + BOTH),
-    "gateway": (gateway.main, section("options.md", "## `python -m pinot_connector.gateway`") + EVERY),
+    "gateway": (gateway.main, section("options.md", "## `python -m gris_gateway`") + EVERY),
 }
 
 

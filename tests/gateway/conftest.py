@@ -134,7 +134,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayWorld]:
         policy=folder / "policy.yaml", budget_config=folder / "services.yaml", directory=folder / "state"
     ) as services:
         config = write_configuration(folder, authority, issuer, services.dp_address, services.budget_address)
-        with process("pinot_connector.gateway", ["--config", config], folder / "gateway.log") as ready:
+        with process("gris_gateway", ["--config", config], folder / "gateway.log") as ready:
             yield GatewayWorld(
                 ready["address"], authority, issuer, folder, services.dp_address, services.budget_address
             )

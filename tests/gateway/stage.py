@@ -115,7 +115,7 @@ identity:
       accounts: [{{claim: iss, equals: {ISSUER}, prefix: [{ACCOUNT}]}}]}}
 history: {{file: {folder}/{name}.sqlite}}
 """)
-        return loud("pinot_connector.gateway", ["--config", folder / f"{name}.yaml"], folder / f"{name}.log")
+        return loud("gris_gateway", ["--config", folder / f"{name}.yaml"], folder / f"{name}.log")
 
     def caller(self, **claims: Any) -> Credentials:
         """Return credentials of a caller of the gateway; the token becomes a marker."""

@@ -16,11 +16,11 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import question_pb2
 
+from gris_gateway.hosting import MAX_CALLS_OF_A_CONNECTION
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, gateway_address
 from pinot_connector.dbapi import connect_gateway
 from pinot_connector.dbapi.errors import ProgrammingError
 from pinot_connector.errors import InvalidQuestion, RefusedByPolicy, ServiceRefused, ServiceUnavailable
-from pinot_connector.gateway.hosting import MAX_CALLS_OF_A_CONNECTION
 from pinot_connector.questions import structured_question
 from tests.gateway.conftest import AUDIENCE, GatewayWorld, stub_of
 from tests.serving.pki import Authority, dns, email, uri

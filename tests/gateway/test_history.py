@@ -14,19 +14,19 @@ import pytest
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.common.v1.cost_pb2 import Cost
 
+from gris_gateway.admission import GatewayAdmission
+from gris_gateway.history import History, Keeping
+from gris_gateway.rate_limits import Limiter
+from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
-from pinot_connector.budget_calls import BudgetCalls
+from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.gateway.admission import GatewayAdmission
-from pinot_connector.gateway.history import History, Keeping
-from pinot_connector.gateway.limits import Limiter
-from pinot_connector.gateway.server import PrivateQueryServicer
 from tests.connector.world import COFACTS
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.gateway.test_asking import TOP, ended
-from tests.gateway.test_waiting import AUDIENCE, known_by_tokens
+from tests.gateway.test_slow_callers import AUDIENCE, known_by_tokens
 from tests.serving.pki import Issuer
 
 ASK = app_pb2.AskRequest(question=TOP, request_id="left")
@@ -104,15 +104,15 @@ async def test_whoever_leaves_while_the_charge_travels_finds_the_result(
     gateway: GatewayWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ledger has charged and its answer is on the way: nobody waits for the result, and it is kept all the same."""
-    charged, may, charging = asyncio.Event(), asyncio.Event(), BudgetCalls.charge
+    charged, may, charging = asyncio.Event(), asyncio.Event(), BudgetServiceClient.charge
 
-    async def slow(budget: BudgetCalls, cost: Cost, **ids: Any) -> Charge:
+    async def slow(budget: BudgetServiceClient, cost: Cost, **ids: Any) -> Charge:
         charge = await charging(budget, cost, **ids)
         charged.set()
         await may.wait()
         return charge
 
-    monkeypatch.setattr(BudgetCalls, "charge", slow)
+    monkeypatch.setattr(BudgetServiceClient, "charge", slow)
     history, issuer = SlowHistory(), Issuer(tmp_path)
     history.may.set()
     metadata = [("authorization", f"Bearer {issuer.token(AUDIENCE, sub='hasty')}")]

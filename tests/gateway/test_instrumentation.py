@@ -20,10 +20,10 @@ from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import REGISTRY, CollectorRegistry
 
+from gris_gateway.metrics import QuestionMetrics
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, telemetry
 from pinot_connector.channels import open_channel
 from pinot_connector.errors import BudgetExhausted, GrisError, ServiceRefused
-from pinot_connector.gateway.metrics import QuestionMetrics
 from pinot_connector.questions import structured_question
 from tests.connector.world import free_port
 from tests.gateway.conftest import GatewayWorld, write_configuration
@@ -72,7 +72,7 @@ def watched(folder: Path, world: GatewayWorld, dp: str, drain_seconds: float = 0
         (folder / name).symlink_to(world.folder / name)
     authority = Authority.new(folder)
     config = write_configuration(folder, authority, Issuer(folder), dp, world.budget)
-    command = [sys.executable, "-m", "pinot_connector.gateway", "--config", str(config)]
+    command = [sys.executable, "-m", "gris_gateway", "--config", str(config)]
     command += ["--metrics-listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "debug"]
     command += ["--drain-seconds", str(drain_seconds)]
     with (

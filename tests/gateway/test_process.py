@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gris_cli.app import run
+from gris_gateway.process import main
 from pinot_connector import AsyncGatewayClient, Endpoint
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
-from pinot_connector.gateway.__main__ import main
 from pinot_connector.questions import structured_question
 from tests.connector.world import free_port, write_small
 from tests.gateway.conftest import GatewayWorld, write_configuration
@@ -178,7 +178,7 @@ async def test_dead_services_are_told_without_their_names(
     """UNAVAILABLE in the gateway's words; the log says which part it was."""
     log = tmp_path / "log"
     ana = authority.client(uri("spiffe://example.org/ana"), file="ana")
-    with process("pinot_connector.gateway", ["--config", configuration], log) as ready:
+    with process("gris_gateway", ["--config", configuration], log) as ready:
         async with AsyncGatewayClient(Endpoint(ready["address"], ana)) as client:
             with pytest.raises(ServiceUnavailable) as refused:
                 await client.ask(structured_question("small", "element", k=3))
@@ -194,7 +194,7 @@ async def test_a_question_that_has_begun_is_answered_before_the_gateway_ends(
         (tmp_path / name).symlink_to(gateway.folder / name)
     config = write_configuration(tmp_path, authority, Issuer(tmp_path), gateway.dp, gateway.budget)
     ana = authority.client(uri("spiffe://example.org/acme"), file="acme")
-    running = process("pinot_connector.gateway", ["--config", config], tmp_path / "log")
+    running = process("gris_gateway", ["--config", config], tmp_path / "log")
     ready = running.__enter__()
     async with AsyncGatewayClient(Endpoint(ready["address"], ana), account="app/acme/drained") as client:
         await client.remaining()

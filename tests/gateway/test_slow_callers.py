@@ -20,14 +20,14 @@ from google.protobuf.wrappers_pb2 import StringValue
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
+from gris_gateway.admission import MAX_OPEN_CALLS, GatewayAdmission
+from gris_gateway.callers import Callers
+from gris_gateway.configuration import IdentityRules
+from gris_gateway.hosting import MAX_CALLS_OF_A_CONNECTION, MAX_REQUEST_BYTES
+from gris_gateway.rate_limits import Limiter
+from gris_gateway.slow_callers import keepalive_options
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.metrics import CallMetrics
-from pinot_connector.gateway.admission import MAX_OPEN_CALLS, GatewayAdmission
-from pinot_connector.gateway.callers import Callers
-from pinot_connector.gateway.configuration import IdentityRules
-from pinot_connector.gateway.hosting import MAX_CALLS_OF_A_CONNECTION, MAX_REQUEST_BYTES
-from pinot_connector.gateway.limits import Limiter
-from pinot_connector.gateway.waiting import waited_for
 from tests.connector.world import free_port, write_small
 from tests.serving.echo import SERVICE, EchoStub, add_echo
 from tests.serving.pki import ISSUER, Issuer
@@ -73,13 +73,13 @@ async def impatient(
     *,
     most: int,
     options: Sequence[tuple[str, int]] = (),
-    patience_seconds: float = 0.3,
+    caller_timeout_seconds: float = 0.3,
     instrumentation: Instrumentation = NOTHING,
 ) -> AsyncIterator[Impatient]:
     """Serve an echo to callers with tokens, one call at a time for each and so many for all."""
     issuer = Issuer(folder)
     limiter = Limiter(per_second=100, burst=100, concurrent=1, clock=time.monotonic, most=most)
-    admission = GatewayAdmission(known_by_tokens(issuer), limiter, instrumentation, patience_seconds)
+    admission = GatewayAdmission(known_by_tokens(issuer), limiter, instrumentation, caller_timeout_seconds)
     server = grpc.aio.server(interceptors=(admission,), options=options)
     add_echo(instrumentation.before(server))
     port = server.add_insecure_port("127.0.0.1:0")
@@ -130,7 +130,9 @@ async def test_callers_who_leave_before_their_request_is_there_are_counted(tmp_p
             time.sleep(0.5)
 
     instrumentation = Instrumentation(CallMetrics(registry))
-    async with impatient(tmp_path, most=100, patience_seconds=30, instrumentation=instrumentation) as server:
+    async with impatient(
+        tmp_path, most=100, caller_timeout_seconds=30, instrumentation=instrumentation
+    ) as server:
         await server.lets_in("ana")
         await asyncio.to_thread(leave, [server.metadata(f"leaver-{number}") for number in range(20)])
         async with asyncio.timeout(20):
@@ -169,7 +171,9 @@ async def test_an_answer_that_nobody_reads_holds_up_its_own_caller_alone(tmp_pat
 
 async def test_whoever_reads_nothing_at_all_is_disconnected(tmp_path: Path) -> None:
     """Where the line itself is full not even a refusal can be sent; others get in once the line is given up."""
-    async with impatient(tmp_path, most=8, options=waited_for(16.0), patience_seconds=2.0) as server:
+    async with impatient(
+        tmp_path, most=8, options=keepalive_options(16.0), caller_timeout_seconds=2.0
+    ) as server:
 
         def filled(line: RawLine) -> None:
             streams = [line.begin(ONE, server.metadata(f"filling-{number}")) for number in range(4)]
@@ -229,7 +233,7 @@ identity:
     {{key_file: {issuer.key_file}, algorithms: [ES256], issuer: {ISSUER}, audience: {AUDIENCE},
       accounts: [{{claim: iss, equals: {ISSUER}, prefix: [app], append: sub}}]}}
 """)
-    command = [sys.executable, "-m", "pinot_connector.gateway", "--config", str(folder / "gateway.yaml")]
+    command = [sys.executable, "-m", "gris_gateway", "--config", str(folder / "gateway.yaml")]
     with (
         (folder / "log").open("w") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,

@@ -43,7 +43,7 @@ async def test_an_outsiders_trace_ends_at_the_gateway(
                 for module, words in (("dp_service", dp_words), ("budget_service", budget_words))
             )
             config = write_configuration(tmp_path, authority, issuer, dp, budget)
-            ready = opened.enter_context(process("pinot_connector.gateway", ["--config", config], log))
+            ready = opened.enter_context(process("gris_gateway", ["--config", config], log))
             await asked(ready["address"], authority)
     (outer,) = (span for span in collector.spans("gateway") if span.name.endswith("/GetCatalog"))
     (inner,) = (span for span in collector.spans("dp_service") if span.name.endswith("/GetCatalog"))

@@ -14,9 +14,9 @@ from gris_api.dp.v1 import dp_pb2
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pinot_connector.gateway.accounts import AccountError, Caller, OutOfReachError
-from pinot_connector.gateway.history import DAY_MICROSECONDS, History, HistoryError, Keeping
-from pinot_connector.gateway.limits import MAX_CALLERS, Limiter, TooManyError
+from gris_gateway.accounts import AccountError, Caller, OutOfReachError
+from gris_gateway.history import DAY_MICROSECONDS, History, HistoryError, Keeping
+from gris_gateway.rate_limits import MAX_CALLERS, Limiter, TooManyError
 
 ANA = ("app", "acme", "ana")
 KEEPING = Keeping(days=10, per_account=3, megabytes=16)

@@ -7,7 +7,7 @@ import pytest
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ExpectedColumn
 from pinot_connector.engines.pinot.answer import Coverage, judge, require_whole
-from pinot_connector.engines.pinot.state import Segment, TableState
+from pinot_connector.engines.pinot.table_state import Segment, TableState
 from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable, IncompleteAnswer
 
 STATE = TableState(

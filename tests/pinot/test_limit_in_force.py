@@ -9,7 +9,7 @@ import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType, Feature
-from pinot_connector.engines.pinot import PinotEngine, limit
+from pinot_connector.engines.pinot import PinotEngine, limit_in_force
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 from tests.pinot.fake import QUERY, FakePinot
 from tests.pinot.loading import plain_answer
@@ -77,7 +77,7 @@ def test_a_broker_is_explained_once_a_minute(
     for row_limit in (3, 100_001):
         confirmed(fake_engine, replace(QUERY, row_limit=row_limit))
     assert 1 == len(pinot.explained)
-    monkeypatch.setattr(limit, "REMEMBERED_SECONDS", 0.0)
+    monkeypatch.setattr(limit_in_force, "REMEMBERED_SECONDS", 0.0)
     pinot.limits[""] = 2
     with pytest.raises(EngineRefused):
         confirmed(fake_engine, QUERY)

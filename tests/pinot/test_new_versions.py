@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from gris_gateway.configuration import EngineChoice, Pinot
+from gris_gateway.hosting import engine_of
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.pinot import PinotEngine, settling
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
-from pinot_connector.gateway.configuration import EngineChoice, Pinot
-from pinot_connector.gateway.hosting import engine_of
 from tests.pinot.fake import ANSWER, QUERY, FakePinot, loaded, slow_server, told
 from tests.pinot.queries import confirmed
 from tests.pinot.waiting import wait_until

@@ -7,8 +7,8 @@ from threading import Event, Semaphore
 
 import pytest
 
-from pinot_connector.engines.pinot import sharing
-from pinot_connector.engines.pinot.sharing import SharedReading
+from pinot_connector.engines.pinot import single_flight
+from pinot_connector.engines.pinot.single_flight import SingleFlight
 
 LONG = 10.0
 
@@ -36,7 +36,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield threads
 
 
-def _ask(threads: ThreadPoolExecutor, shared: SharedReading[int]) -> Future[int]:
+def _ask(threads: ThreadPoolExecutor, shared: SingleFlight[int]) -> Future[int]:
     """Ask in another thread; return once it is certain to have begun."""
     begun = Event()
 
@@ -52,7 +52,7 @@ def _ask(threads: ThreadPoolExecutor, shared: SharedReading[int]) -> Future[int]
 def test_who_asks_during_a_reading_waits_for_the_next_and_shares_it(threads: ThreadPoolExecutor) -> None:
     """The reading under way began before they asked, so it may be older than their answers."""
     source = _Source()
-    shared = SharedReading(source.read)
+    shared = SingleFlight(source.read)
     early = _ask(threads, shared)
     assert source.begun.acquire(timeout=LONG)
     late = [_ask(threads, shared) for _ in range(5)]
@@ -77,7 +77,7 @@ def test_a_reading_that_fails_fails_for_all_who_wait_and_for_nobody_else() -> No
             raise outcome
         return "second"
 
-    shared = SharedReading(read)
+    shared = SingleFlight(read)
     with pytest.raises(ValueError, match="first"):
         shared.value()
     assert shared.value() == "second"
@@ -87,9 +87,9 @@ def test_a_reading_that_hangs_does_not_hold_up_the_next(
     threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while the next one goes on beside it."""
-    monkeypatch.setattr(sharing, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(single_flight, "PATIENCE_SECONDS", 0.01)
     source = _Source()
-    shared = SharedReading(source.read)
+    shared = SingleFlight(source.read)
     hanging = _ask(threads, shared)
     assert source.begun.acquire(timeout=LONG)
     following = _ask(threads, shared)

@@ -6,6 +6,6 @@ the servers which of them they have loaded, and `settling` knows when a new vers
 """
 
 from pinot_connector.engines.pinot.engine import PinotEngine
-from pinot_connector.engines.pinot.loaded import LoadOptions
+from pinot_connector.engines.pinot.loaded_segments import LoadOptions
 
 __all__ = ["LoadOptions", "PinotEngine"]

@@ -17,7 +17,7 @@ from pinot_connector.engines.base import (
     EngineQuery,
     ExpectedColumn,
 )
-from pinot_connector.engines.pinot.state import TableState
+from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable, IncompleteAnswer
 
 # Codes of a query that would fail again: not parsed, access, no such table, not valid, no such column, no plan.

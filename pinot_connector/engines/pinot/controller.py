@@ -25,23 +25,19 @@ from pinot_connector.engines.pinot.configuration import (
     require_short_texts,
 )
 from pinot_connector.engines.pinot.controller_http import UNUSABLE, ControllerHttp
-from pinot_connector.engines.pinot.loaded import (
+from pinot_connector.engines.pinot.loaded_segments import (
     LoadedByController,
     LoadedByServers,
     LoadedSegments,
     LoadOptions,
     Replicas,
 )
-from pinot_connector.engines.pinot.naming import (
-    path_of,
-    real_time_refused,
-    require_no_real_time_part,
-)
 from pinot_connector.engines.pinot.pruning import pruning_columns
 from pinot_connector.engines.pinot.segment_lists import ChecksummedSegments, DescribedSegments, SegmentList
 from pinot_connector.engines.pinot.settling import NOT_USED, Settling
-from pinot_connector.engines.pinot.sharing import SharedReading
-from pinot_connector.engines.pinot.state import TableState
+from pinot_connector.engines.pinot.single_flight import SingleFlight
+from pinot_connector.engines.pinot.table_names import path_of, real_time_refused, require_no_real_time_part
+from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import DataChanged, EngineUnavailable
 
 CONFIGURATION_SECONDS = 60.0
@@ -90,7 +86,7 @@ class Controller:
         self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-controller")
         self._lock = Lock()
         self._latest: dict[str, _Reading] = {}
-        self._present: dict[str, SharedReading[TableState]] = {}
+        self._present: dict[str, SingleFlight[TableState]] = {}
         # Servers that are slow to tell must not hold up questions about other tables.
         self._loading_threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-loading")
         loaded: LoadedSegments = LoadedByController(http, self._loading_threads)
@@ -146,7 +142,7 @@ class Controller:
             DataChanged: the controller tells of something else than is in use.
         """
         with self._lock:
-            reading = self._present.setdefault(table, SharedReading(lambda: self._read_again(table)))
+            reading = self._present.setdefault(table, SingleFlight(lambda: self._read_again(table)))
         state = reading.value()
         if use == NOT_USED or use != self._settling.use(table, state):
             raise DataChanged("the table changed while the question ran")

@@ -12,11 +12,11 @@ from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, r
 from pinot_connector.engines.pinot.broker import Broker, Deadline
 from pinot_connector.engines.pinot.controller import Controller
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
-from pinot_connector.engines.pinot.limit import MOST_BROKERS, LimitsInForce, explained_query
-from pinot_connector.engines.pinot.loaded import DEFAULT_SETTLE_SECONDS, LoadOptions
+from pinot_connector.engines.pinot.limit_in_force import MOST_BROKERS, LimitsInForce, explained_query
+from pinot_connector.engines.pinot.loaded_segments import DEFAULT_SETTLE_SECONDS, LoadOptions
 from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
 from pinot_connector.engines.pinot.routes import Routes
-from pinot_connector.engines.pinot.state import TableState
+from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
 
 _TRIES = 3

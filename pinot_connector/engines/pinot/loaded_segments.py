@@ -17,8 +17,8 @@ from typing import Any, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from pinot_connector.engines.pinot.controller_http import UNUSABLE, ControllerHttp, Reply
-from pinot_connector.engines.pinot.naming import path_of, path_of_offline_part
-from pinot_connector.engines.pinot.state import TableState
+from pinot_connector.engines.pinot.table_names import path_of, path_of_offline_part
+from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 
 DEFAULT_SETTLE_SECONDS = 60.0

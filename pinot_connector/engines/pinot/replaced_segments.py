@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from pinot_connector.engines.pinot.state import Segment, TableState
+from pinot_connector.engines.pinot.table_state import Segment, TableState
 
 
 class ReplacedSegments:

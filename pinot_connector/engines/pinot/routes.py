@@ -16,8 +16,8 @@ from typing import Any
 from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all
 from pinot_connector.engines.pinot.broker import Deadline
-from pinot_connector.engines.pinot.limit import MOST_BROKERS
-from pinot_connector.engines.pinot.state import TableState
+from pinot_connector.engines.pinot.limit_in_force import MOST_BROKERS
+from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import DataChanged, EngineUnavailable
 
 # No group is trimmed away, and rows that newer ones replace (`skipUpsert`) count: segments are meant, and not rows.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
-from pinot_connector.engines.pinot.naming import path_of, path_of_offline_part
-from pinot_connector.engines.pinot.state import Segment, TableState
+from pinot_connector.engines.pinot.table_names import path_of, path_of_offline_part
+from pinot_connector.engines.pinot.table_state import Segment, TableState
 from pinot_connector.errors import DataChanged
 
 

@@ -10,12 +10,18 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock
 
-from pinot_connector.engines.pinot.loaded import Evidence, Finding, LoadedSegments, Replicas, have_joined
-from pinot_connector.engines.pinot.replaced import ReplacedSegments
-from pinot_connector.engines.pinot.state import TableState
+from pinot_connector.engines.pinot.loaded_segments import (
+    Evidence,
+    Finding,
+    LoadedSegments,
+    Replicas,
+    have_joined,
+)
+from pinot_connector.engines.pinot.replaced_segments import ReplacedSegments
+from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import DataChanged, GrisError
 
-PATIENCE_SECONDS = 5.0
+SETTLING_TIMEOUT_SECONDS = 5.0
 """How long questions wait for a new version; those that come later are refused at once, for they hold a thread."""
 
 BROKER_SECONDS = 2.0
@@ -166,7 +172,7 @@ class Settling:
                 watch.used_on = watch.used_on or finding
             return 0.0
         pause = min(usable_at - now, watch.pause(now))
-        if now + pause > watch.first_seen + PATIENCE_SECONDS:
+        if now + pause > watch.first_seen + SETTLING_TIMEOUT_SECONDS:
             raise DataChanged(finding.problem or (_PRUNERS if usable_at == pruners_at else _REPLICAS))
         return pause
 
@@ -218,7 +224,7 @@ class Settling:
         if looking is None:
             return self._look(table, watch, own)
         try:
-            return looking.result(PATIENCE_SECONDS)
+            return looking.result(SETTLING_TIMEOUT_SECONDS)
         except TimeoutError:
             raise DataChanged(_BEING_ASKED) from None
 

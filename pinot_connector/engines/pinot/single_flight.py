@@ -7,13 +7,13 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import Generic, TypeVar
 
-PATIENCE_SECONDS = 1.0
+TIMEOUT_SECONDS = 1.0
 """How long a reading waits for the one before it to end; one that hangs must not hold up all that come after."""
 
 _Value = TypeVar("_Value")
 
 
-class SharedReading(Generic[_Value]):
+class SingleFlight(Generic[_Value]):
     """Gives each caller what was read after it asked, and reads once for all who ask while another reading goes on.
 
     What is being read already may be older than a question that is asked now, so it is for nobody who comes later: they
@@ -36,7 +36,7 @@ class SharedReading(Generic[_Value]):
         return reading.result()
 
     def _read_for_all(self, reading: Future[_Value]) -> None:
-        is_alone = self._one_at_a_time.acquire(timeout=PATIENCE_SECONDS)
+        is_alone = self._one_at_a_time.acquire(timeout=TIMEOUT_SECONDS)
         try:
             with self._lock:
                 # Whoever comes from now on is too late for this one.
