@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from gris_cli import ask, catalog, demo, explain, guarantee, lines, policy, serve, ticket_key
+from gris_cli import ask, catalog, connection_options, demo, explain, guarantee, policy, serve, ticket_key
 from gris_cli.budget import commands as budget
 from gris_cli.domain import commands as domain
 from gris_cli.plan import commands as plan
@@ -20,7 +20,7 @@ app = typer.Typer(
     # Local variables hold true counts; no trace may ever print them.
     pretty_exceptions_enable=False,
 )
-app.callback()(lines.read_lines)
+app.callback()(connection_options.read_connection_options)
 app.command("ask")(ask.ask)
 app.command("explain")(explain.explain)
 app.command("catalog")(catalog.catalog)

@@ -8,9 +8,9 @@ from gris_cli.flags import ConnectionFlags, QuestionFlags, with_flags
 @with_flags
 def ask(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Ask a question privately and pay for it."""
-    from gris_cli.connecting import connected  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.clients import connected  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_result  # noqa: PLC0415
-    from gris_cli.wording import question_of  # noqa: PLC0415
+    from gris_cli.question_arguments import question_of  # noqa: PLC0415
     from pinot_connector.budgets import questions_left  # noqa: PLC0415
 
     asked = question_of(question)

@@ -29,8 +29,8 @@ def catalog(  # noqa: PLR0917 - typer calls it by name
     as_json: JsonFlag = False,
 ) -> None:
     """Tell what may be asked: tables, columns with their domains, measures; it needs neither account nor engine."""
-    from gris_cli.catalog_printing import print_catalog  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.connecting import listed  # noqa: PLC0415
+    from gris_cli.catalog_tables import print_catalog  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.clients import listed  # noqa: PLC0415
 
     flags = ConnectionFlags(dp=dp, gateway=gateway, embedded=embedded, directory=directory, examples=examples)
     print_catalog(listed(flags, table), as_json=as_json)

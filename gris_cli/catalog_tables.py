@@ -30,9 +30,9 @@ def print_catalog(catalog: Catalog, *, as_json: bool) -> None:
 def _print_table(console: Console, table: TableEntry) -> None:
     console.print()
     say(console, "table", f"{table.name}; its members are {table.member}")
-    say(console, "counts", "; ".join(map(_measure_words, table.measures)))
+    say(console, "counts", "; ".join(map(_format_measure, table.measures)))
     if table.time is not None:
-        say(console, "time", _time_words(table.time))
+        say(console, "time", _format_time(table.time))
     is_keyed = table.consistency is Consistency.KEYED
     say(console, "asked again", "the same answer" if is_keyed else "other noise, paid again")
     grid = Table(show_edge=False, header_style="bold")
@@ -46,26 +46,26 @@ def _print_table(console: Console, table: TableEntry) -> None:
 def _cells(column: ColumnEntry) -> tuple[str, ...]:
     mechanism = "-" if column.mechanism is None else column.mechanism.value
     filters = ", ".join(operator.value for operator in column.filters) or "-"
-    values = _domain_words(column.domain)
+    values = _format_domain(column.domain)
     if column.published is not None:
         rho, delta = float(column.published.rho), float(column.published.delta)
         values += f"; published at rho {rho:g}, delta {delta:g}"
     return column.name, column.type.value, mechanism, filters, values
 
 
-def _domain_words(domain: tuple[Shown, ...] | None) -> str:
+def _format_domain(domain: tuple[Shown, ...] | None) -> str:
     if domain is None:
         return "not known"
     values = ", ".join(str(value) for value in domain[:MAX_VALUES])
     return values if len(domain) <= MAX_VALUES else f"{values}, ... {len(domain)} in all"
 
 
-def _measure_words(entry: MeasureEntry) -> str:
+def _format_measure(entry: MeasureEntry) -> str:
     clipped = ", by clipping" if entry.clipped else ""
     return f"{entry.measure.value}, a member changes a count by at most {entry.tau}{clipped}"
 
 
-def _time_words(time: TimeEntry) -> str:
+def _format_time(time: TimeEntry) -> str:
     words = f"{time.column}, in {time.unit.value}, zone {time.zone}"
     if time.closed_before is None or time.refresh is None:
         return words

@@ -12,9 +12,9 @@ from pathlib import Path
 import typer
 from gris_api.dp.v1 import question_pb2
 
+from gris_cli.connection_options import credentials, protected_address
 from gris_cli.examples import find_examples
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName
-from gris_cli.lines import credentials, line_to
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.catalog import Catalog
@@ -156,7 +156,7 @@ def _gateway(flags: ConnectionFlags) -> Address:
 @contextmanager
 def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
     if not flags.embedded:
-        yield line_to(flags.dp), line_to(flags.budget)
+        yield protected_address(flags.dp), protected_address(flags.budget)
         return
     examples = find_examples(flags.examples)
     with EmbeddedServices(

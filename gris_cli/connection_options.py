@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LineFlags:
+class ConnectionOptions:
     """Whom to trust, and what to show; with none of them services are reached in plain text."""
 
     tls: bool = False
@@ -29,11 +29,11 @@ class LineFlags:
         return self != _PLAIN
 
 
-_PLAIN = LineFlags()
-_flags: ContextVar[LineFlags] = ContextVar("line_flags", default=_PLAIN)
+_PLAIN = ConnectionOptions()
+_flags: ContextVar[ConnectionOptions] = ContextVar("line_flags", default=_PLAIN)
 
 
-def read_lines(
+def read_connection_options(
     *,
     tls: Annotated[
         bool,
@@ -55,10 +55,10 @@ def read_lines(
     ] = None,
 ) -> None:
     """Keeps the options for the command that follows."""
-    _flags.set(LineFlags(tls, ca_file, certificate_file, key_file, token_file))
+    _flags.set(ConnectionOptions(tls, ca_file, certificate_file, key_file, token_file))
 
 
-def line_to(address: str) -> Address:
+def protected_address(address: str) -> Address:
     """Returns an address with the protection that the options ask for."""
     from pinot_connector.endpoints import Endpoint  # noqa: PLC0415 - `gris --help` should not load gRPC
 

@@ -39,16 +39,11 @@ def demo(  # noqa: PLR0917 - typer calls it by name
     as_json: JsonFlag = False,
 ) -> None:
     """Ask five private questions of real data, one of them twice, and then until a budget refuses."""
-    from gris_cli.connecting import (  # noqa: PLC0415 - `gris --help` should not load gRPC
-        PinotLoading,
-        duckdb_engine,
-        pinot_engine,
-        spark_engine,
-    )
+    from gris_cli.clients import PinotLoading, duckdb_engine, pinot_engine, spark_engine  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.demo_reports import JsonReport, TextReport  # noqa: PLC0415
+    from gris_cli.demo_script import DemoScript  # noqa: PLC0415
     from gris_cli.examples import find_examples  # noqa: PLC0415
     from gris_cli.failures import EXIT_UNEXPECTED  # noqa: PLC0415
-    from gris_cli.tour_printing import JsonReport, TextReport  # noqa: PLC0415
-    from gris_cli.touring import Tour  # noqa: PLC0415
 
     found = find_examples(examples)
     match engine:
@@ -61,7 +56,7 @@ def demo(  # noqa: PLR0917 - typer calls it by name
             data = duckdb_engine(found.tables)
     report = JsonReport() if as_json else TextReport()
     try:
-        identical = Tour(found, data, report).run(directory)
+        identical = DemoScript(found, data, report).run(directory)
     finally:
         data.close()
     if not identical:

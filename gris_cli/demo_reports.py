@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gris_cli.demo_script import ANALYST, SMALL_ANALYST, DemoQuestion, NoiseKey
 from gris_cli.failures import failure_of
+from gris_cli.formatting import format_cost, format_shortfall
 from gris_cli.printing import console_of_width, print_json, print_result, say, say_guarantee
-from gris_cli.touring import ANALYST, SMALL_ANALYST, NoiseKey, Stop
-from gris_cli.words import cost_words, shortfall_words
 from pinot_connector.budgets import questions_left
 from pinot_connector.errors import BudgetExhausted
 from pinot_connector.guarantees import AccountGuarantee
@@ -33,10 +33,10 @@ class TextReport:
         say(self._console, "noise key", f"{made} {key.path}{kept}")
         say(self._console, "account", ANALYST)
 
-    def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
+    def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
         """Shows a result."""
         self._console.print()
-        self._console.rule(f"[bold]{number}. {stop.title}", align="left")
+        self._console.rule(f"[bold]{number}. {question.title}", align="left")
         print_result(result, questions_left(result.remaining, result.cost), as_json=False)
 
     def promised(self, told: AccountGuarantee) -> None:
@@ -49,7 +49,7 @@ class TextReport:
         self._console.rule("[bold]Question 1 again", align="left")
         answer = "the identical answer" if identical else "ANOTHER ANSWER, which must not happen"
         say(self._console, "answer", f"{answer}, release {result.release_id[:16]}")
-        say(self._console, "charged", cost_words(result.charged))
+        say(self._console, "charged", format_cost(result.charged))
 
     def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
         """Shows the refusal."""
@@ -60,7 +60,7 @@ class TextReport:
             say(self._console, "refused", "never; the budget was larger than this demonstration")
             return
         for shortfall in refusal.shortfalls:
-            say(self._console, "refused", shortfall_words(shortfall))
+            say(self._console, "refused", format_shortfall(shortfall))
 
     def ends(self) -> None:
         """Says that nothing is left running."""
@@ -79,9 +79,11 @@ class JsonReport:
         self._told["data"] = DATA
         self._told["noise_key"] = {"path": str(key.path), "made": key.made, "kept": key.kept}
 
-    def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
+    def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
         """Notes a result."""
-        self._told["questions"].append({"number": number, "title": stop.title, "result": result.to_dict()})
+        self._told["questions"].append(
+            {"number": number, "title": question.title, "result": result.to_dict()}
+        )
 
     def promised(self, told: AccountGuarantee) -> None:
         """Notes how private all is that the account is shown."""

@@ -31,22 +31,24 @@ GROUP BY article_id ORDER BY 2 DESC LIMIT 10"""  # noqa: S608 - this is the ques
 
 
 @dataclass(frozen=True)
-class Stop:
+class DemoQuestion:
     """One question of the demonstration, and what it asks in words."""
 
     title: str
     question: question_pb2.Question
 
 
-STOPS = (
-    Stop(
+DEMO_QUESTIONS = (
+    DemoQuestion(
         "The ten articles that most members gave an opinion on",
         structured_question(COFACTS, "article_id", k=10),
     ),
-    Stop("Members by the month of their first opinion", structured_question(COFACTS, "cohort", k=None)),
-    Stop("The two opinions that most members have given", structured_question(COFACTS, "score", k=2)),
-    Stop("Members by the program they used", structured_question(COFACTS, "app", k=None)),
-    Stop("As SQL: the ten most useful answers, January to March 2019", sql_question(_SQL)),
+    DemoQuestion(
+        "Members by the month of their first opinion", structured_question(COFACTS, "cohort", k=None)
+    ),
+    DemoQuestion("The two opinions that most members have given", structured_question(COFACTS, "score", k=2)),
+    DemoQuestion("Members by the program they used", structured_question(COFACTS, "app", k=None)),
+    DemoQuestion("As SQL: the ten most useful answers, January to March 2019", sql_question(_SQL)),
 )
 
 
@@ -65,7 +67,7 @@ class Report(Protocol):
     def begins(self, key: NoiseKey) -> None:
         """The services are about to start with this key."""
 
-    def answered(self, number: int, stop: Stop, result: PrivateResult) -> None:
+    def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
         """A question was answered and paid for."""
 
     def promised(self, told: AccountGuarantee) -> None:
@@ -81,7 +83,7 @@ class Report(Protocol):
         """Everything was stopped."""
 
 
-class Tour:
+class DemoScript:
     """Runs the demonstration on one engine, with both services beside it."""
 
     def __init__(self, examples: Examples, engine: Engine, report: Report) -> None:
@@ -118,12 +120,12 @@ class Tour:
 
     def _ask_all(self, client: PrivateClient) -> bool:
         results = []
-        for number, stop in enumerate(STOPS, start=1):
-            results.append(client.ask(stop.question))
-            self._report.answered(number, stop, results[-1])
+        for number, question in enumerate(DEMO_QUESTIONS, start=1):
+            results.append(client.ask(question.question))
+            self._report.answered(number, question, results[-1])
             if number == 1:
                 self._report.promised(client.guarantee())
-        again = client.ask(STOPS[0].question)
+        again = client.ask(DEMO_QUESTIONS[0].question)
         same = (again.rows, again.release_id) == (results[0].rows, results[0].release_id)
         self._report.repeated(again, identical=same)
         return same

@@ -8,10 +8,10 @@ from gris_cli.flags import ConnectionFlags, QuestionFlags, with_flags
 @with_flags
 def explain(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> None:
     """Tell what a question would cost at most, without asking it; takes every flag of ask."""
-    from gris_cli.connecting import explained  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.expecting import expectation_of  # noqa: PLC0415
+    from gris_cli.clients import explained  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.expectations import expectation_of  # noqa: PLC0415
     from gris_cli.printing import print_explanation  # noqa: PLC0415
-    from gris_cli.wording import question_of  # noqa: PLC0415
+    from gris_cli.question_arguments import question_of  # noqa: PLC0415
 
     explanation = explained(connection, question_of(question))
     print_explanation(explanation, expectation_of(explanation.parameters), as_json=as_json)

@@ -23,7 +23,7 @@ from pinot_connector.results import (
 )
 
 if TYPE_CHECKING:
-    from gris_cli.expecting import Expectation
+    from gris_cli.expectations import Expectation
 
 # What a float adds beyond its twelfth digit is its own rounding, which went up already.
 _TWELVE_DIGITS = Context(prec=12)
@@ -47,33 +47,33 @@ _COUNT_NOISES = {
 }
 
 
-def mechanism_words(parameters: Parameters) -> str:
+def format_mechanism(parameters: Parameters) -> str:
     """Says what was done."""
     return f"{parameters.mechanism.value}: {_MECHANISMS[parameters.mechanism]}"
 
 
-def parameter_words(parameters: Parameters) -> str:
+def format_parameters(parameters: Parameters) -> str:
     """Says with which parameters it was done, and what each stands for."""
-    return "; ".join(_parameter_words(parameters))
+    return "; ".join(_format_parameters(parameters))
 
 
-def _parameter_words(parameters: Parameters) -> Iterator[str]:
-    yield f"epsilon_per {_number(parameters.epsilon_per)} for one information unit"
+def _format_parameters(parameters: Parameters) -> Iterator[str]:
+    yield f"epsilon_per {_format_number(parameters.epsilon_per)} for one information unit"
     if parameters.delta is not None:
-        yield f"delta {_number(parameters.delta)} for one call"
+        yield f"delta {_format_number(parameters.delta)} for one call"
     reach = parameters.delta_l0
-    elements = "any number of elements" if reach is None else f"at most {counted(reach, 'element')}"
+    elements = "any number of elements" if reach is None else f"at most {format_count(reach, 'element')}"
     yield f"a member changes {elements} (Delta), each by at most {parameters.tau} (tau)"
     if parameters.d_bar is not None:
-        yield f"only the largest are looked at: {counted(parameters.d_bar, 'element')} (d_bar)"
+        yield f"only the largest are looked at: {format_count(parameters.d_bar, 'element')} (d_bar)"
     if parameters.domain_size is not None:
-        yield f"a domain of {counted(parameters.domain_size, 'element')}"
+        yield f"a domain of {format_count(parameters.domain_size, 'element')}"
     if parameters.noise_scale is not None:
         law = _COUNT_NOISES[parameters.count_noise]
         yield f"{law} {float(parameters.noise_scale):.4g} in each count"
 
 
-def interval_words(result: PrivateResult) -> str:
+def format_interval_kind(result: PrivateResult) -> str:
     """Says what the intervals are true for."""
     percent = f"{100 * result.confidence:g} %"
     if result.interval_kind is IntervalKind.NONE:
@@ -90,7 +90,7 @@ def interval_words(result: PrivateResult) -> str:
     return f"each interval covers with {percent}{apart}"
 
 
-def ending_words(result: PrivateResult) -> str:
+def format_ending(result: PrivateResult) -> str:
     """Says why the ranking ends where it does, or nothing if it is complete."""
     if not result.ended_in_bottom:
         return ""
@@ -98,7 +98,7 @@ def ending_words(result: PrivateResult) -> str:
     return f"ended in bottom{threshold}: nothing below may be shown"
 
 
-def threshold_words(expectation: Expectation) -> str:
+def format_threshold(expectation: Expectation) -> str:
     """Says which counts will be found, or nothing where there is no threshold."""
     if expectation.found_half is None or expectation.found_mostly is None:
         return ""
@@ -108,27 +108,27 @@ def threshold_words(expectation: Expectation) -> str:
     )
 
 
-def width_words(expectation: Expectation) -> str:
+def format_width(expectation: Expectation) -> str:
     """Says how exact counts will be, or nothing without counts."""
     if expectation.half_width is None:
         return ""
     return f"a count lies within {expectation.half_width} of the truth with 95 %; close to a threshold less surely"
 
 
-def cost_words(cost: Cost) -> str:
+def format_cost(cost: Cost) -> str:
     """Says a cost."""
-    return f"{cost.information} information, {counted(cost.calls, 'call')}"
+    return f"{cost.information} information, {format_count(cost.calls, 'call')}"
 
 
-def level_words(level: Level) -> str:
+def format_level(level: Level) -> str:
     """Says what is left on one level."""
     limit = f"{level.remaining.information} of {level.limit.information} information"
-    calls = f"{level.remaining.calls} of {counted(level.limit.calls, 'call')}"
+    calls = f"{level.remaining.calls} of {format_count(level.limit.calls, 'call')}"
     mode = "" if level.mode is Mode.ENFORCE else ", recorded but not enforced"
-    return f"{'/'.join(level.path)}: {limit}, {calls}, {_refresh_words(level.window_end)}{mode}"
+    return f"{'/'.join(level.path)}: {limit}, {calls}, {_format_refresh(level.window_end)}{mode}"
 
 
-def share_words(share: Share) -> str:
+def format_share(share: Share) -> str:
     """Says how much of one level's budget a question takes in one unit."""
     part = "" if share.of_limit is None else f" ({float(100 * share.of_limit):.3g} %)"
     mode = "" if share.mode is Mode.ENFORCE else ", recorded but not enforced"
@@ -136,23 +136,25 @@ def share_words(share: Share) -> str:
     return f"{path}: {share.cost} of {share.limit} {share.unit}{part}, {share.remaining} left{mode}"
 
 
-def lasting_words(explanation: Explanation) -> str:
+def format_questions_left(explanation: Explanation) -> str:
     """Says which budget ends first if a question is asked again and again, and after how often; empty if none does."""
     share = explanation.narrowest
     if share is None:
         return ""
-    asked = counted(share.remaining // share.cost, "question")
+    asked = format_count(share.remaining // share.cost, "question")
     ends = f"enough for {asked} like this one, by the {share.unit} of {'/'.join(share.path)}"
     repeats = explanation.parameters.consistency is Consistency.KEYED
     return ends + ("; one that is paid for is free while the data stay the same" if repeats else "")
 
 
-def more_words(more: int | None) -> str:
+def format_more_questions(more: int | None) -> str:
     """Says for how many more questions a budget lasts, or nothing if nothing limits them."""
-    return "" if more is None else f"enough for {counted(more, 'more question')} at the price of this one"
+    return (
+        "" if more is None else f"enough for {format_count(more, 'more question')} at the price of this one"
+    )
 
 
-def guarantee_words(told: AccountGuarantee) -> str:
+def format_guarantee(told: AccountGuarantee) -> str:
     """Says what holds for all that an account is shown in a window."""
     account = "/".join(told.account)
     holds = told.holds
@@ -161,10 +163,10 @@ def guarantee_words(told: AccountGuarantee) -> str:
         return f"nothing bounds what {account} is shown: the limit of {level} is recorded but not enforced"
     if holds.guarantee is None:
         return f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts"
-    private = f"all that {account} is shown is {_privacy_words(holds.guarantee)}"
+    private = f"all that {account} is shown is {_format_privacy(holds.guarantee)}"
     if told.sharing is Sharing.NONE:
-        return f"{private}, for {_limit_words(holds.limit)}"
-    counted_there = f"of which {_limit_words(holds.limit)} are counted"
+        return f"{private}, for {_format_limit(holds.limit)}"
+    counted_there = f"of which {_format_limit(holds.limit)} are counted"
     if told.sharing is Sharing.COSTS:
         return f"{private}: it sees what others' results cost {level}, {counted_there}"
     return (
@@ -173,46 +175,48 @@ def guarantee_words(told: AccountGuarantee) -> str:
     )
 
 
-def own_words(told: AccountGuarantee) -> str:
+def format_own_guarantee(told: AccountGuarantee) -> str:
     """Says what covers an account's own results, or nothing where that is all that it is shown."""
     own = told.own
     if told.sharing is Sharing.NONE or own == told.shared:
         return ""
     if own.guarantee is None or own.limit is None:
         return "recorded but not enforced"
-    return f"{_limit_words(own.limit)}; its own results alone are {_privacy_words(own.guarantee)}"
+    return f"{_format_limit(own.limit)}; its own results alone are {_format_privacy(own.guarantee)}"
 
 
-def _privacy_words(guarantee: Guarantee) -> str:
+def _format_privacy(guarantee: Guarantee) -> str:
     # Both are rounded up: a smaller number would promise too much.
     epsilon = math.ceil(guarantee.epsilon * 100) / 100
     delta = _SIX_DIGITS_UP.create_decimal(_TWELVE_DIGITS.create_decimal(repr(guarantee.delta)))
     domains = guarantee.domain_count
-    published = f", with {counted(domains, 'published domain')}" if domains else ""
+    published = f", with {format_count(domains, 'published domain')}" if domains else ""
     return (
         f"({epsilon:.2f}, {float(delta):.6g})-differentially private for every member, "
         f"by {_BOUNDS[guarantee.bound]}{published}"
     )
 
 
-def _limit_words(limit: Cost) -> str:
-    return f"{limit.information} information and {counted(limit.calls, 'call')}"
+def _format_limit(limit: Cost) -> str:
+    return f"{limit.information} information and {format_count(limit.calls, 'call')}"
 
 
-def shortfall_words(shortfall: Shortfall) -> str:
+def format_shortfall(shortfall: Shortfall) -> str:
     """Says what is missing where."""
     asked = f"{shortfall.requested} asked for, {shortfall.remaining} left"
-    return f"{'/'.join(shortfall.level)}, {shortfall.unit}: {asked}, {_refresh_words(shortfall.refreshes_at)}"
+    return (
+        f"{'/'.join(shortfall.level)}, {shortfall.unit}: {asked}, {_format_refresh(shortfall.refreshes_at)}"
+    )
 
 
-def counted(number: int, what: str) -> str:
+def format_count(number: int, what: str) -> str:
     """Says how many there are of something whose plural takes an s."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _refresh_words(moment: datetime.datetime | None) -> str:
+def _format_refresh(moment: datetime.datetime | None) -> str:
     return "never refreshed" if moment is None else f"refreshed {moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _number(value: Fraction) -> str:
+def _format_number(value: Fraction) -> str:
     return f"{float(value):g}"

@@ -44,7 +44,7 @@ def guarantee(  # noqa: PLR0917 - typer calls it by name
     as_json: JsonFlag = False,
 ) -> None:
     """Tell how private all is that an account is shown in a window, whatever it asks; it needs no engine."""
-    from gris_cli.connecting import promised  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.clients import promised  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_guarantee  # noqa: PLC0415
 
     flags = ConnectionFlags(

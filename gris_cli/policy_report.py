@@ -18,8 +18,8 @@ from dp_service.queries.policy_review import Review, review
 from dp_service.queries.resolution import MechanismKind, mechanism_for
 from dp_service.queries.tables import Column, OfferedMeasure, Policy, Table, TauIs
 from dp_service.queries.times import TimeColumn
+from gris_cli.formatting import format_count
 from gris_cli.printing import console_of_width, print_json, printable, say
-from gris_cli.words import counted
 
 if TYPE_CHECKING:
     from gris_cli.policy_data import DataReport
@@ -36,7 +36,7 @@ _MECHANISMS = {
 def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) -> None:
     """Print faults: JSON on standard output, or each with the line that it speaks of on standard error."""
     if as_json:
-        message = f"the policy has {counted(len(problems), 'fault')}"
+        message = f"the policy has {format_count(len(problems), 'fault')}"
         places = [_place(problem) for problem in problems]
         print_json({"error": {"code": CODE, "message": message, "problems": places}})
         return
@@ -57,7 +57,7 @@ def print_report(file: PolicyFile, data: Sequence[DataReport] = (), *, as_json: 
     console = console_of_width()
     policy = file.policy
     say(console, "policy", f"{file.document.source} is sound")
-    say(console, "currency", _currency_words(policy))
+    say(console, "currency", _format_currency(policy))
     say(console, "count noise", policy.count_noise)
     for table in policy.tables:
         _print_table(console, table)
@@ -72,8 +72,12 @@ def print_report(file: PolicyFile, data: Sequence[DataReport] = (), *, as_json: 
 
 def _print_data(console: Console, report: DataReport) -> None:
     console.print()
-    say(console, "data", f"{report.table}: {counted(report.rows, 'row')}; true counts, for the owner alone")
-    say(console, "left out", f"{counted(report.rows_in_no_question, 'row')} that cannot be read as text")
+    say(
+        console,
+        "data",
+        f"{report.table}: {format_count(report.rows, 'row')}; true counts, for the owner alone",
+    )
+    say(console, "left out", f"{format_count(report.rows_in_no_question, 'row')} that cannot be read as text")
     grid = Grid(show_edge=False, header_style="bold")
     for head in ("column", "rows", "with", "left out of"):
         grid.add_column(head)
@@ -90,7 +94,7 @@ def _defaults_by_place(found: Review) -> Iterator[tuple[str, list[str]]]:
         yield place or "header", [f"{key} {value}" for _, key, value in group]
 
 
-def _currency_words(policy: Policy) -> str:
+def _format_currency(policy: Policy) -> str:
     epsilon, delta = float(policy.currency.epsilon_per), float(policy.currency.delta)
     return f"epsilon_per {epsilon:g}, delta {delta:g}; unit {policy.currency.unit_id}"
 
@@ -98,9 +102,9 @@ def _currency_words(policy: Policy) -> str:
 def _print_table(console: Console, table: Table) -> None:
     console.print()
     say(console, "table", f"{table.name}; its members are {table.member}")
-    say(console, "counts", "; ".join(map(_measure_words, table.measures)))
-    say(console, "time", _time_words(table.time))
-    say(console, "asked again", _consistency_words(table))
+    say(console, "counts", "; ".join(map(_format_measure, table.measures)))
+    say(console, "time", _format_time(table.time))
+    say(console, "asked again", _format_consistency(table))
     grid = Grid(show_edge=False, header_style="bold")
     for head in ("column", "type", "group by", "filter"):
         grid.add_column(head)
@@ -113,12 +117,12 @@ def _cells(column: Column, table: Table) -> tuple[str, ...]:
     return (
         column.name,
         column.type,
-        _grouping_words(column),
+        _format_grouping(column),
         ", ".join(sorted(table.operators(column))) or "-",
     )
 
 
-def _grouping_words(column: Column) -> str:
+def _format_grouping(column: Column) -> str:
     if not column.group_by:
         return "-"
     mechanism = _MECHANISMS[mechanism_for([column])]
@@ -131,12 +135,12 @@ def _grouping_words(column: Column) -> str:
     return f"{mechanism}: {domain}, {reach} of a member"
 
 
-def _measure_words(offered: OfferedMeasure) -> str:
+def _format_measure(offered: OfferedMeasure) -> str:
     how = {None: "", TauIs.ASSUMED: ", which is assumed", TauIs.CLIPPED: ", by clipping"}[offered.tau_is]
     return f"{offered.measure.replace('_', ' ')}, a member changes a count by at most {offered.tau}{how}"
 
 
-def _time_words(time: TimeColumn | None) -> str:
+def _format_time(time: TimeColumn | None) -> str:
     if time is None:
         return "no time column"
     if time.closed is None:
@@ -144,11 +148,11 @@ def _time_words(time: TimeColumn | None) -> str:
     closed = time.closed
     return (
         f"{time.name}, zone {time.zone}; rows count when their {closed.refresh} has been over for "
-        f"{counted(closed.delay_minutes, 'minute')}"
+        f"{format_count(closed.delay_minutes, 'minute')}"
     )
 
 
-def _consistency_words(table: Table) -> str:
+def _format_consistency(table: Table) -> str:
     version = "of the declared version" if table.data_version else "of one version"
     return f"{table.consistency}, on data {version}"
 

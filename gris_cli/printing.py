@@ -13,27 +13,27 @@ from rich.table import Table
 from rich.text import Text
 
 from gris_cli.failures import Failure
-from gris_cli.words import (
-    cost_words,
-    ending_words,
-    guarantee_words,
-    interval_words,
-    lasting_words,
-    level_words,
-    mechanism_words,
-    more_words,
-    own_words,
-    parameter_words,
-    share_words,
-    threshold_words,
-    width_words,
+from gris_cli.formatting import (
+    format_cost,
+    format_ending,
+    format_guarantee,
+    format_interval_kind,
+    format_level,
+    format_mechanism,
+    format_more_questions,
+    format_own_guarantee,
+    format_parameters,
+    format_questions_left,
+    format_share,
+    format_threshold,
+    format_width,
 )
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.results import Explanation, PrivateResult, Row
 
 if TYPE_CHECKING:
-    from gris_cli.expecting import Expectation
+    from gris_cli.expectations import Expectation
 
 MAX_WIDTH = 100
 MAX_ROWS = 40
@@ -56,8 +56,8 @@ def print_guarantee(told: AccountGuarantee, *, as_json: bool) -> None:
 
 def say_guarantee(console: Console, told: AccountGuarantee) -> None:
     """Says what holds for all that an account is shown, and beside a shared budget what its own pays for."""
-    say(console, "guarantee", guarantee_words(told))
-    say(console, "own budget", own_words(told))
+    say(console, "guarantee", format_guarantee(told))
+    say(console, "own budget", format_own_guarantee(told))
 
 
 def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> None:
@@ -69,15 +69,15 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     console.print(_table(result))
     if len(result.rows) > MAX_ROWS:
         say(console, "", f"the first {MAX_ROWS} of {len(result.rows)} elements; --json has all of them")
-    say(console, "", ending_words(result))
-    say(console, "intervals", interval_words(result))
-    say(console, "mechanism", mechanism_words(result.parameters))
-    say(console, "parameters", parameter_words(result.parameters))
-    say(console, "cost", f"{cost_words(result.cost)}; charged now: {cost_words(result.charged)}")
+    say(console, "", format_ending(result))
+    say(console, "intervals", format_interval_kind(result))
+    say(console, "mechanism", format_mechanism(result.parameters))
+    say(console, "parameters", format_parameters(result.parameters))
+    say(console, "cost", f"{format_cost(result.cost)}; charged now: {format_cost(result.charged)}")
     say(console, "release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")
     for level in result.remaining:
-        say(console, "left", level_words(level))
-    say(console, "", more_words(more))
+        say(console, "left", format_level(level))
+    say(console, "", format_more_questions(more))
 
 
 def print_written(path: Path, *, as_json: bool) -> None:
@@ -94,14 +94,14 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
         print_json({**explanation.to_dict(), "expectation": to_json(expectation)})
         return
     console = console_of_width()
-    say(console, "cost at most", cost_words(explanation.worst_case_cost))
+    say(console, "cost at most", format_cost(explanation.worst_case_cost))
     for share in explanation.shares:
-        say(console, "of budget", share_words(share))
-    say(console, "", lasting_words(explanation))
-    say(console, "mechanism", mechanism_words(explanation.parameters))
-    say(console, "parameters", parameter_words(explanation.parameters))
-    say(console, "threshold", threshold_words(expectation))
-    say(console, "intervals", width_words(expectation))
+        say(console, "of budget", format_share(share))
+    say(console, "", format_questions_left(explanation))
+    say(console, "mechanism", format_mechanism(explanation.parameters))
+    say(console, "parameters", format_parameters(explanation.parameters))
+    say(console, "threshold", format_threshold(expectation))
+    say(console, "intervals", format_width(expectation))
     for query in explanation.queries:
         say(console, f"SQL, {query.dialect}", query.sql)
 

@@ -17,7 +17,7 @@ from enum import StrEnum
 from dp_service.queries.canonical import CanonicalQuery, canonicalise
 from dp_service.queries.domains import MAXIMUM_ELEMENTS, Element, grouped_domains
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
-from dp_service.queries.reads import ReadColumn, columns_read
+from dp_service.queries.read_columns import ReadColumn, columns_read
 from dp_service.queries.structured import ColumnType, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
 from dp_service.queries.tables import Column, Consistency, CountNoise, Currency, Operator, Policy, Table
 

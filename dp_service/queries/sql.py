@@ -22,7 +22,7 @@ from sqlglot.errors import SqlglotError
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.sql_conditions import parse_conditions
 from dp_service.queries.sql_nodes import column_name, identifier_name, only, whole_number
-from dp_service.queries.sql_words import check_words, refuse
+from dp_service.queries.sql_tokens import check_tokens, refuse
 from dp_service.queries.structured import Filter, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
 
@@ -44,7 +44,7 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
     The policy is asked for the table's member column and its columns' types. Raises QuestionError that names the
     construct that is not accepted, and RefusedByPolicyError for names that the policy does not list.
     """
-    select = _parse(check_words(text))
+    select = _parse(check_tokens(text))
     # By exact type: to sqlglot SORT BY and DISTRIBUTE BY are kinds of ORDER BY.
     parts = {type(part): part for part in select.args.values() if type(part) in _PARTS}
     only(select, "expressions", *(key for key, part in select.args.items() if type(part) in _PARTS))

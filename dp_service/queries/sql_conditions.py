@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.sql_nodes import column_name, only, refuse_node, strip_parentheses, whole_number
-from dp_service.queries.sql_words import refuse
+from dp_service.queries.sql_tokens import refuse
 from dp_service.queries.structured import Bound, ColumnType, Filter, In, NotIn, Range, Value, type_of
 from dp_service.queries.tables import Column, Table
 

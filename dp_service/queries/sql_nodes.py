@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from dp_service.queries.sql_words import refuse
+from dp_service.queries.sql_tokens import refuse
 
 _MAXIMUM_DIGITS = 19
 

@@ -19,7 +19,7 @@ from dp_service.queries.structured import FORBIDDEN_CHARACTER
 MAXIMUM_LENGTH = 10_000
 MAXIMUM_DEPTH = 16
 
-_WORD = re.compile(
+_TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n]+)
       | (?P<comment>--|/\*|//|\{\#)
       | (?P<text>'(?:[^']|'')*+')
@@ -59,20 +59,20 @@ def refuse(construct: str) -> NoReturn:
 
 
 @dataclass(frozen=True)
-class _Word:
+class _Token:
     kind: str
     text: str
     start: int
     end: int
 
 
-def check_words(text: str) -> str:
+def check_tokens(text: str) -> str:
     """Return the statement without a semicolon at its end, or raise QuestionError naming what is not accepted."""
     if len(text) > MAXIMUM_LENGTH:
         raise QuestionError("sql", f"expected at most {MAXIMUM_LENGTH} characters")
     if FORBIDDEN_CHARACTER.search(text):
         refuse("a NUL or surrogate code point")
-    words = list(_words(text))
+    words = list(_tokens(text))
     if not words or words[0].text.upper() != "SELECT":
         raise QuestionError("sql", "expected a statement that begins with SELECT")
     for left, right in pairwise(words):
@@ -82,21 +82,21 @@ def check_words(text: str) -> str:
     return text[: words[-1].start] if words[-1].kind == "end" else text
 
 
-def _words(text: str) -> Iterator[_Word]:
+def _tokens(text: str) -> Iterator[_Token]:
     position = 0
     while position < len(text):
-        match = _WORD.match(text, position)
+        match = _TOKEN.match(text, position)
         kind = match.lastgroup if match is not None else None
         if match is None or kind is None:
             refuse(_REFUSED_SIGNS.get(text[position], "a character that is no part of a question"))
         if kind in _REFUSED_KINDS:
             refuse(_REFUSED_KINDS[kind])
         if kind != "space":
-            yield _Word(kind, match.group(), match.start(), match.end())
+            yield _Token(kind, match.group(), match.start(), match.end())
         position = match.end()
 
 
-def _check_neighbours(left: _Word, right: _Word) -> None:
+def _check_neighbours(left: _Token, right: _Token) -> None:
     """Refuse what two words mean together, such as U&'..', 0x1F, 'a' 'b' and every function."""
     touching = left.end == right.start
     if touching and left.kind == "name" and right.kind == "text":
@@ -116,13 +116,13 @@ def _check_neighbours(left: _Word, right: _Word) -> None:
         refuse("a function, subquery or CTE")
 
 
-def _is_stray_comma(left: _Word, right: _Word) -> bool:
+def _is_stray_comma(left: _Token, right: _Token) -> bool:
     """Tell whether a comma has nothing on one side, which a parser overlooks."""
     before = right.text == "," and (left.text in ("(", ",") or left.text.upper() in _CLAUSE_WORDS)
     return before or (left.text == "," and (right.text == ")" or right.text.upper() in _CLAUSE_WORDS))
 
 
-def _check_depth(words: list[_Word]) -> None:
+def _check_depth(words: list[_Token]) -> None:
     """Refuse deep nesting, which a recursive parser answers with an overflow of its stack."""
     depth = 0
     for word in words:
@@ -131,7 +131,7 @@ def _check_depth(words: list[_Word]) -> None:
             refuse("deeper nesting of parentheses")
 
 
-def _check_between(words: list[_Word]) -> None:
+def _check_between(words: list[_Token]) -> None:
     """Refuse two literals after BETWEEN without an AND, which the parser puts there by itself."""
     for i, word in enumerate(words):
         if word.kind == "name" and word.text.upper() == "BETWEEN":

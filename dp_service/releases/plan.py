@@ -73,15 +73,15 @@ class Plan:
     policy_statement: str = ""
 
 
-def seal(plan: Plan, key: NoiseKey) -> bytes:
+def sign_plan(plan: Plan, key: NoiseKey) -> bytes:
     """Return the plan as bytes that only a holder of the key can make."""
     payload = zlib.compress(json.dumps(_to_json(plan), separators=(",", ":")).encode(), level=1)
     head = PLAN_VERSION + bytes.fromhex(key.key_id)
     return head + key.authenticate(KeyUse.PLAN, head, payload) + payload
 
 
-def sealing_key(sealed: bytes, keys: KeySet) -> NoiseKey:
-    """Return the live key that a plan says it was sealed with, or raise PlanError; `unseal` tells whether it was.
+def signing_key(sealed: bytes, keys: KeySet) -> NoiseKey:
+    """Return the live key that a plan says it was sealed with, or raise PlanError; `verify_plan` tells whether it was.
 
     The plan has to be released under this key: its query_id was made with it.
     """
@@ -91,7 +91,7 @@ def sealing_key(sealed: bytes, keys: KeySet) -> NoiseKey:
     return key
 
 
-def unseal(sealed: bytes, key: NoiseKey, *, now: int) -> Plan:
+def verify_plan(sealed: bytes, key: NoiseKey, *, now: int) -> Plan:
     """Return the plan, or raise PlanError if it was not sealed with this key and in this form, or is too old.
 
     A plan is also too old if this program draws noise in another way than the one that made it: two ways of drawing

@@ -17,7 +17,7 @@ FRESH_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Moment:
+class IssueContext:
     """What translation takes from the outside: the time in seconds since 1970 (UTC), and 32 fresh random bytes."""
 
     seconds: int
@@ -28,7 +28,7 @@ def plan_for(
     resolution: Resolution,
     engine_data_version: str,
     key: NoiseKey,
-    moment: Moment,
+    issue_context: IssueContext,
     *,
     policy_statement: str = "",
 ) -> Plan:
@@ -43,7 +43,7 @@ def plan_for(
     specification = release_specification(canonical_bytes(resolution.query), parameters, drawn_by=drawn_by)
     data_version = resolution.fixed_data_version or engine_data_version
     # In fresh mode the question's id is drawn anew each time: no question is ever a known, paid one.
-    fresh = moment.fresh if parameters.consistency is Consistency.FRESH else b""
+    fresh = issue_context.fresh if parameters.consistency is Consistency.FRESH else b""
     return Plan(
         table=resolution.query.table,
         columns=resolution.columns,
@@ -54,7 +54,7 @@ def plan_for(
         data_version=data_version,
         engine_data_version=engine_data_version,
         query_id=query_id(key, specification, data_version, fresh),
-        issued_at=moment.seconds,
+        issued_at=issue_context.seconds,
         drawn_by=drawn_by,
         fresh=fresh,
         policy_statement=policy_statement,

@@ -15,7 +15,7 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Consistency, CountNoise
-from dp_service.queries.reads import ReadColumn
+from dp_service.queries.read_columns import ReadColumn
 from dp_service.queries.render import Feature
 from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType

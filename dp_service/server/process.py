@@ -25,7 +25,7 @@ from dp_service.releases.mechanism import UnusableParametersError
 from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import KeyFileError, read_key_files
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
-from dp_service.server.service import DpServicer, Outside
+from dp_service.server.service import DpServicer, Environment
 from gris_serving import health, logs
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
@@ -228,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         content = options.policy.read_bytes()
         keys = read_key_files(options.key_file, options.previous_key_file)
         served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
-        servicer = DpServicer(served, keys, Outside(time.time, os.urandom))
+        servicer = DpServicer(served, keys, Environment(time.time, os.urandom))
         security = Security(options.security, METHODS)
         security.demand_safe(options.listen)
         if not options.validate:

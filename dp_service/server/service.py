@@ -20,10 +20,10 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.keys import KeySet
 from dp_service.releases.mechanism import count_noise_scale, mechanism_of
 from dp_service.releases.parameters import parameters_of
-from dp_service.releases.plan import PLAN_TTL_SECONDS, seal, sealing_key, unseal
+from dp_service.releases.plan import PLAN_TTL_SECONDS, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
-from dp_service.releases.translation import FRESH_BYTES, Moment, plan_for
-from dp_service.server import answers
+from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
+from dp_service.server import responses
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_foreseen, status_of
@@ -37,8 +37,8 @@ from dp_service.server.messages import (
     read_column,
     structured_question,
 )
-from dp_service.server.reception import Reception, begin, drain, receive_stream
 from dp_service.server.served_policy import ServedPolicy
+from dp_service.server.stream_assembler import StreamAssembler, begin, drain, receive_stream
 
 DATA_VERSION_CHARACTERS = 256
 SHORT_ROWS = 2000
@@ -52,7 +52,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 
 @dataclass(frozen=True)
-class Outside:
+class Environment:
     """What the service takes from the outside: the time in seconds since 1970 (UTC) and fresh random bytes."""
 
     clock: Callable[[], float]
@@ -80,11 +80,11 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     """
 
     def __init__(
-        self, served: ServedPolicy, keys: KeySet, outside: Outside, admission: Admission | None = None
+        self, served: ServedPolicy, keys: KeySet, environment: Environment, admission: Admission | None = None
     ) -> None:
         self._served = served
         self._keys = keys
-        self._outside = outside
+        self._environment = environment
         self._admission = admission or Admission()
 
     async def TranslateQuery(  # noqa: N802 - the contract's name
@@ -133,45 +133,45 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         """Release a histogram that comes in chunks."""
         try:
             with self._admission.entered():
-                reception = await receive_stream(request_iterator, self._keys, now=self._outside.now())
-                released = await asyncio.to_thread(self._release, reception)
+                assembler = await receive_stream(request_iterator, self._keys, now=self._environment.now())
+                released = await asyncio.to_thread(self._release, assembler)
         except Exception as error:
             await drain(request_iterator)
             await _abort(context, error)
-        for chunk in answers.element_chunks(reception.plan, released):
+        for chunk in responses.element_chunks(assembler.plan, released):
             yield dp_pb2.AddNoiseResponse(chunk=chunk)
-        end = answers.release_message(reception.plan, released, reception.confidence, reception.key)
+        end = responses.release_message(assembler.plan, released, assembler.confidence, assembler.key)
         yield dp_pb2.AddNoiseResponse(end=end)
 
     async def GetCatalog(  # noqa: N802 - the contract's name
         self, request: dp_pb2.GetCatalogRequest, context: Context
     ) -> dp_pb2.GetCatalogResponse:
         """Tell what may be asked, one page of it."""
-        content, now = self._served.content, self._outside.now()
+        content, now = self._served.content, self._environment.now()
         return await self._in_thread(context, lambda: catalog_page(request, content, now=now))
 
     def _asked(self, question: question_pb2.Question) -> _Asked:
         # One reading of the policy for all of it: it may be replaced at any moment.
         policy = self._served.content.policy
         query = _query(question, policy)
-        return _Asked(query, resolve(query, policy, now=self._outside.now()), policy.statement)
+        return _Asked(query, resolve(query, policy, now=self._environment.now()), policy.statement)
 
     def _translate(self, request: dp_pb2.TranslateQueryRequest) -> dp_pb2.TranslateQueryResponse:
         if not 1 <= len(request.data_version) <= DATA_VERSION_CHARACTERS:
             raise RequestError("data_version", f"expected 1 to {DATA_VERSION_CHARACTERS} characters")
         asked = self._asked(request.question)
         resolution = asked.resolution
-        moment = Moment(self._outside.now(), self._outside.entropy(FRESH_BYTES))
+        issue_context = IssueContext(self._environment.now(), self._environment.entropy(FRESH_BYTES))
         plan = plan_for(
             resolution,
             request.data_version,
             self._keys.current,
-            moment,
+            issue_context,
             policy_statement=asked.policy_statement,
         )
         worst = mechanism_of(plan.parameters).worst_case_cost()
         response = dp_pb2.TranslateQueryResponse(
-            plan=seal(plan, self._keys.current),
+            plan=sign_plan(plan, self._keys.current),
             engine_queries=_engine_queries(resolution, _dialects(request.dialect)),
             table=plan.table,
             columns=expected_columns(plan.columns),
@@ -199,8 +199,8 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         )
 
     def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:
-        key = sealing_key(request.plan, self._keys)
-        plan = unseal(request.plan, key, now=self._outside.now())
+        key = signing_key(request.plan, self._keys)
+        plan = verify_plan(request.plan, key, now=self._environment.now())
         try:
             cost = mechanism_of(plan.parameters).cost(request.released, request.ended_in_bottom)
         except ValueError as error:
@@ -208,13 +208,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return dp_pb2.ComputeCostResponse(cost=cost_message(cost, plan.unit_id))
 
     def _add_noise_unary(self, request: dp_pb2.AddNoiseUnaryRequest) -> dp_pb2.AddNoiseUnaryResponse:
-        reception = begin(request.header, self._keys, now=self._outside.now())
+        assembler = begin(request.header, self._keys, now=self._environment.now())
         if request.histogram.columns or request.histogram.counts:
-            reception.add(request.histogram)
-        released = self._release(reception)
+            assembler.add(request.histogram)
+        released = self._release(assembler)
         return dp_pb2.AddNoiseUnaryResponse(
-            elements=answers.all_elements(reception.plan, released),
-            release=answers.release_message(reception.plan, released, reception.confidence, reception.key),
+            elements=responses.all_elements(assembler.plan, released),
+            release=responses.release_message(assembler.plan, released, assembler.confidence, assembler.key),
         )
 
     async def _at_once(self, context: Context, work: Callable[[], _Answer]) -> _Answer:
@@ -233,9 +233,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         except Exception as error:
             await _abort(context, error)
 
-    def _release(self, reception: Reception) -> Released:
-        histogram = reception.histogram()
-        return release(reception.plan, histogram, reception.key, confidence=reception.confidence)
+    def _release(self, assembler: StreamAssembler) -> Released:
+        histogram = assembler.histogram()
+        return release(assembler.plan, histogram, assembler.key, confidence=assembler.confidence)
 
 
 def _query(question: question_pb2.Question, policy: Policy) -> HistogramQuery:

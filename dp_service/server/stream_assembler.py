@@ -14,7 +14,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.releases.histogram import Histogram, HistogramError, Scalar, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey
-from dp_service.releases.plan import Plan, sealing_key, unseal
+from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.server.errors import DataChangedError, RequestError
 from dp_service.server.messages import column_values
 
@@ -25,7 +25,7 @@ DRAIN_SECONDS = 1.0
 
 
 @dataclass
-class Reception:
+class StreamAssembler:
     """The rows that have come so far for one plan, and the key that it was sealed with."""
 
     plan: Plan
@@ -59,42 +59,42 @@ class Reception:
         return checked_histogram(types, self.columns, self.counts, row_limit=self.plan.row_limit)
 
 
-def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> Reception:
+def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> StreamAssembler:
     """Check a header and begin to receive; raises PlanError, DataChangedError or RequestError."""
-    key = sealing_key(header.plan, keys)
-    plan = unseal(header.plan, key, now=now)
+    key = signing_key(header.plan, keys)
+    plan = verify_plan(header.plan, key, now=now)
     if header.data_version != plan.engine_data_version:
         raise DataChangedError
     confidence = header.confidence or DEFAULT_CONFIDENCE
     if not (math.isfinite(confidence) and 0.5 < confidence < 1):
         raise RequestError("header.confidence", "expected a number strictly between 0.5 and 1")
-    return Reception(plan, key, confidence)
+    return StreamAssembler(plan, key, confidence)
 
 
 async def receive_stream(
     parts: AsyncIterator[dp_pb2.AddNoiseRequest], keys: KeySet, *, now: int
-) -> Reception:
+) -> StreamAssembler:
     """Receive a whole stream; one that is half finished or out of order is refused."""
-    reception: Reception | None = None
+    assembler: StreamAssembler | None = None
     ended = False
     async for part in parts:
         kind = part.WhichOneof("part")
         if ended:
             raise RequestError("end", "expected nothing after it")
-        if (kind == "header") is not (reception is None):
+        if (kind == "header") is not (assembler is None):
             raise RequestError("header", "expected first, and once")
-        if reception is None:
-            reception = begin(part.header, keys, now=now)
+        if assembler is None:
+            assembler = begin(part.header, keys, now=now)
         elif kind == "chunk":
-            reception.add(part.chunk)
+            assembler.add(part.chunk)
         elif kind == "end":
-            _check_end(part.end, reception)
+            _check_end(part.end, assembler)
             ended = True
         else:
             raise RequestError("part", "expected one of header, chunk, end")
-    if reception is None or not ended:
+    if assembler is None or not ended:
         raise RequestError("end", "expected a header, the rows and an end; the stream is half finished")
-    return reception
+    return assembler
 
 
 async def drain(parts: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
@@ -111,6 +111,6 @@ async def _read_all(parts: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
             pass
 
 
-def _check_end(end: dp_pb2.ReleaseEnd, reception: Reception) -> None:
-    if end.row_count != len(reception.counts):
+def _check_end(end: dp_pb2.ReleaseEnd, assembler: StreamAssembler) -> None:
+    if end.row_count != len(assembler.counts):
         raise RequestError("end.row_count", "expected the number of rows in all chunks together")

@@ -45,7 +45,7 @@ def show(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what every level of an account may spend, has spent and has left."""
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import currency_notes, history_sheet, levels_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import history_request, path_of  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
@@ -84,7 +84,7 @@ def set_limit(
     """Set the limit of one level in the ledger; it comes before the configuration's and holds at once."""
     from gris_api.budget.v1 import admin_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
 
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415
     from gris_cli.budget.requests import limit_of, path_of  # noqa: PLC0415
     from gris_cli.printing import print_json  # noqa: PLC0415
 
@@ -118,7 +118,7 @@ def new_currency(
     as_json: JsonFlag = False,
 ) -> None:
     """Let a root account count in another currency from its next window on; nothing is carried over."""
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_json  # noqa: PLC0415
 
     if withdraw == bool(unit_id):
@@ -141,7 +141,7 @@ def resume_clock(
     as_json: JsonFlag = False,
 ) -> None:
     """Let the time of a root account go on after its store's clock had jumped ahead; this machine's must be right."""
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_json  # noqa: PLC0415
 
     seconds = on_ledger(admin, lambda ledger: ledger.resume_clock(root, request_id))
@@ -162,7 +162,7 @@ def refund(
     as_json: JsonFlag = False,
 ) -> None:
     """Give back what an account was charged for a release; to ask for it again charges it again."""
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.requests import path_of  # noqa: PLC0415
     from gris_cli.printing import print_json  # noqa: PLC0415
 
@@ -185,7 +185,7 @@ def seal(
     as_json: JsonFlag = False,
 ) -> None:
     """Verify a root account and seal its journal, so that later verifications begin there."""
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_json  # noqa: PLC0415
 
     sealed = on_ledger(admin, lambda ledger: ledger.sealed(root, archive=archive))
@@ -210,7 +210,7 @@ def charges(
     """List what an account, and every one below it, was charged."""
     from gris_api.budget.v1 import admin_pb2, budget_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
 
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415
     from gris_cli.budget.reports import charges_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import moment, path_of  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
@@ -241,7 +241,7 @@ def usage(
     as_json: JsonFlag = False,
 ) -> None:
     """Tell how many accounts would have exhausted a limit by each day (Rogers et al. 2020, figure 5)."""
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import draw_report, usage_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import usage_request  # noqa: PLC0415
     from gris_cli.plan.pictures import check_picture  # noqa: PLC0415
@@ -263,7 +263,7 @@ def verify(
     as_json: JsonFlag = False,
 ) -> None:
     """Add up the journal anew and compare every balance with it; exit code 1 if any differs."""
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import verification_sheet  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
@@ -280,7 +280,7 @@ def status(
     as_json: JsonFlag = False,
 ) -> None:
     """Tell whether the configuration in the file is in force, and if not since when and why; exit code 1 then."""
-    from gris_cli.budget.ledger import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import status_sheet  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 

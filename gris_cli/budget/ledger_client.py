@@ -15,7 +15,7 @@ from google.rpc import error_details_pb2
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 from grpc_status import rpc_status
 
-from gris_cli.lines import line_to
+from gris_cli.connection_options import protected_address
 from pinot_connector.budgets import Level, level_of
 from pinot_connector.channels import open_channel
 from pinot_connector.rpc_errors import Service, error_of_rpc
@@ -43,7 +43,7 @@ class Ledger:
     """A connection to one address of budget_service: the service's own, or the administrator's."""
 
     def __init__(self, address: str) -> None:
-        self._channel = open_channel(line_to(address))
+        self._channel = open_channel(protected_address(address))
         self._budget: Any = budget_pb2_grpc.BudgetServiceStub(self._channel)
         self._admin: Any = admin_pb2_grpc.BudgetAdminServiceStub(self._channel)
 
@@ -55,7 +55,9 @@ class Ledger:
             levels=tuple(level_of(level) for level in response.levels),
             unit_id=response.unit_id,
             next_unit_id=response.next_unit_id,
-            next_unit_begins_at=moment_text(response.next_unit_begins_at) if response.next_unit_id else "",
+            next_unit_begins_at=format_timestamp(response.next_unit_begins_at)
+            if response.next_unit_id
+            else "",
             seconds_ahead=response.clock_ahead.ToTimedelta().total_seconds(),
         )
 
@@ -75,7 +77,7 @@ class Ledger:
             return ""
         request = admin_pb2.BeginCurrencyRequest(account=account, unit_id=unit_id, request_id=request_id)
         response = await _called(self._admin.BeginCurrency, request, CALL_SECONDS)
-        return moment_text(response.begins_at)
+        return format_timestamp(response.begins_at)
 
     async def resume_clock(self, root: str, request_id: str) -> float:
         """Lets the time of a root go on, by this machine's clock; returns how far ahead it is, in seconds."""
@@ -135,7 +137,7 @@ class Ledger:
         await self._channel.close()
 
 
-def moment_text(stamp: timestamp_pb2.Timestamp) -> str:
+def format_timestamp(stamp: timestamp_pb2.Timestamp) -> str:
     """Returns a moment for people, in UTC."""
     return stamp.ToDatetime().isoformat(sep=" ", timespec="seconds")
 

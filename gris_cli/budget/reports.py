@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from gris_api.budget.v1 import admin_pb2
 
-from gris_cli.budget.ledger import Budget, moment_text
+from gris_cli.budget.ledger_client import Budget, format_timestamp
 from gris_cli.plan.pictures import draw_usage
 from gris_cli.plan.sheets import Column, Sheet, percent
 from gris_cli.plan.usage import Exhausted
@@ -86,7 +86,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
     """Return charges, oldest first."""
     rows = [
         (
-            moment_text(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
+            format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
             _KINDS.get(each.kind, "unknown"), each.release_id, each.request_id, each.policy_statement,
             each.shared_cost.information if each.HasField("shared_cost") else None,
             each.reason,
@@ -132,9 +132,9 @@ def status_sheet(found: admin_pb2.GetStatusResponse) -> Sheet:
     """Return what is wrong with a configuration that is refused, one row for each fault."""
     rows = [(each.field, each.expected) for each in found.faults]
     columns = (_text("field", "field"), _text("expected", "expected"))
-    since = f"in force since {moment_text(found.configuration_since)} (UTC)"
+    since = f"in force since {format_timestamp(found.configuration_since)} (UTC)"
     if found.HasField("refused_since"):
-        since += f"; another one is refused since {moment_text(found.refused_since)}"
+        since += f"; another one is refused since {format_timestamp(found.refused_since)}"
     return Sheet(columns, rows, (("configuration", since),))
 
 
@@ -143,7 +143,7 @@ def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
     rows = [
         (
             "/".join(each.path), each.unit, each.sum,
-            moment_text(each.window_start) if each.HasField("window_start") else "", each.kept, each.rebuilt,
+            format_timestamp(each.window_start) if each.HasField("window_start") else "", each.kept, each.rebuilt,
         )
         for each in found.differences
     ]  # fmt: skip

@@ -17,8 +17,8 @@ from gris_cli.plan.flags import OutFlag, SeedFlag, exact, named_errors
 
 if TYPE_CHECKING:
     from dp_service.partitions import Method, Parameters
+    from gris_cli.domain.member_data import Source
     from gris_cli.domain.publishing import Found, Publication
-    from gris_cli.domain.reading import Source
 
 app = typer.Typer(
     help="Publish which elements of a column are safe to name, and look at what was published.",
@@ -99,9 +99,9 @@ def publish(
 ) -> None:
     """Publish the elements of a column that are safe to name, and record what that costs everyone who sees them."""
     _require_duckdb()
-    from gris_cli.domain.flow import Request, published  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.domain.member_data import Source  # noqa: PLC0415
     from gris_cli.domain.publishing import Publication  # noqa: PLC0415
-    from gris_cli.domain.reading import Source  # noqa: PLC0415
+    from gris_cli.domain.publishing_flow import Request, published  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
 
     if bool(account) == unrecorded:
@@ -147,7 +147,7 @@ def inspect(
 ) -> None:
     """Tell what a domain file holds, what it cost, and whether it is whole."""
     _require_duckdb()
-    from gris_cli.domain.flow import inspected  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.domain.publishing_flow import inspected  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
 
     made = inspected(file, policy)
@@ -201,9 +201,9 @@ def compare(
 ) -> None:
     """Tell how many elements each method would release; for the owner of the data, never for analysts."""
     _require_duckdb()
-    from gris_cli.domain.comparing import compared, grid_of, iterations_sheet, methods_sheet  # noqa: PLC0415
+    from gris_cli.domain.comparison import compared, grid_of, iterations_sheet, methods_sheet  # noqa: PLC0415
+    from gris_cli.domain.member_data import SourceError  # noqa: PLC0415
     from gris_cli.domain.pictures import draw_compared  # noqa: PLC0415
-    from gris_cli.domain.reading import SourceError  # noqa: PLC0415
     from gris_cli.plan.pictures import check_picture  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
@@ -228,8 +228,8 @@ def compare(
 def _compared_source(
     data: Path | None, member: str, column: str, table: str, *, drops_nulls: bool, synthetic: int
 ) -> Source:
-    from gris_cli.domain.reading import Source  # noqa: PLC0415
-    from gris_cli.domain.samples import synthetic as made_up  # noqa: PLC0415
+    from gris_cli.domain.member_data import Source  # noqa: PLC0415
+    from gris_cli.domain.synthetic_data import synthetic as made_up  # noqa: PLC0415
 
     if (data is None) == (synthetic == 0):
         raise typer.BadParameter("give either --data with --column and --member, or --synthetic")

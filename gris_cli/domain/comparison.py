@@ -14,7 +14,7 @@ from statistics import fmean
 
 from dp_service.noise.stream import SEED_BYTES, KeyedStream
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
-from gris_cli.domain.reading import Pairs, Source, read_pairs
+from gris_cli.domain.member_data import Pairs, Source, read_pairs
 from gris_cli.plan.sheets import Column, Sheet
 
 SALT = b"gris/domain/compare"

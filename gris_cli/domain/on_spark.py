@@ -14,8 +14,8 @@ from pyspark.sql import functions as sf
 from dp_service.noise.stream import SEED_BYTES
 from dp_service.partitions.spark import SparkFailedError, discover_on_spark, guarded
 from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType
+from gris_cli.domain.member_data import Source, SourceError
 from gris_cli.domain.publishing import Found, Publication
-from gris_cli.domain.reading import Source, SourceError
 from pinot_connector.engines.spark.sessions import own_session, started
 from pinot_connector.engines.spark.sources import require_plain_texts, source_of
 from pinot_connector.errors import EngineRefused, EngineUnavailable

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dp_service.partitions import Method
-from gris_cli.domain.comparing import Compared
+from gris_cli.domain.comparison import Compared
 from gris_cli.plan.pictures import drawn, styles
 
 

@@ -18,8 +18,8 @@ from dp_service.partitions import KeyedElementNoise, Method, Parameters, discove
 from dp_service.queries.published import DomainFile, in_order, written
 from dp_service.queries.structured import ColumnType
 from dp_service.queries.versions import is_plain_hash
+from gris_cli.domain.member_data import Source, read_pairs
 from gris_cli.domain.price import guarantee_of
-from gris_cli.domain.reading import Source, read_pairs
 
 READABLE = 0o644
 

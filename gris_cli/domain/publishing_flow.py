@@ -22,10 +22,10 @@ from dp_service.queries.published import (
 )
 from dp_service.queries.structured import ColumnType
 from gris_cli.budget.requests import path_of
+from gris_cli.domain.ledger_entry import LedgerAccount, record
+from gris_cli.domain.member_data import SourceError
 from gris_cli.domain.price import price_of
 from gris_cli.domain.publishing import Found, Publication, domain_of, write_recorded
-from gris_cli.domain.reading import SourceError
-from gris_cli.domain.recording import LedgerAccount, record
 from pinot_connector.budgets import Cost
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dp_service.queries.published import DomainFile, plain_value
+from gris_cli.formatting import format_cost
 from gris_cli.plan.sheets import upwards
 from gris_cli.printing import console_of_width, print_json, printable, say
-from gris_cli.words import cost_words
 from pinot_connector.budgets import Cost
 
 
@@ -33,7 +33,7 @@ def print_domain(
         f"({upwards(domain.epsilon)}, {domain.dp_delta:.3g})-DP for adding or removing a member",
     )
     say(console, "", f"{float(domain.delta):g}-approximate {float(domain.rho):g}-zCDP")
-    say(console, "price", "" if price is None else cost_words(price))
+    say(console, "price", "" if price is None else format_cost(price))
     say(console, "counts", f"for everyone who sees it: --domain {domain_flag(domain)} of gris plan guarantee")
     say(console, "policy", f"domain: {{published: FILE, integrity: {integrity}}}")
     if lists_elements:

@@ -190,14 +190,14 @@ def deployments_sheet(budget: Budget) -> Sheet:
         (
             each.name,
             each.model.value,
-            " or ".join(_loss_words(loss) for loss in each.per_report),
-            _loss_words(each.daily),
-            _loss_words(each.monthly),
+            " or ".join(_format_loss(loss) for loss in each.per_report),
+            _format_loss(each.daily),
+            _format_loss(each.monthly),
             each.note,
         )
         for each in DEPLOYMENTS
     ]
-    report = _loss_words(Loss(float(budget.epsilon_per), float(budget.delta)))
+    report = _format_loss(Loss(float(budget.epsilon_per), float(budget.delta)))
     worth = f"({upwards(own.epsilon)}, {plainly(own.delta)})"
     rows.append(
         ("this budget", "global", report, "", worth, f"{budget.information} and {budget.calls} a month")
@@ -219,5 +219,5 @@ def deployments_sheet(budget: Budget) -> Sheet:
     )
 
 
-def _loss_words(loss: Loss | None) -> str:
+def _format_loss(loss: Loss | None) -> str:
     return "" if loss is None else f"({loss.epsilon:g}, {loss.delta:g})"

@@ -192,7 +192,7 @@ def compose(
 ) -> None:
     """Compare composition bounds; the picture is figure 1 of Durfee and Rogers 2019: what bounded range gains."""
     from dp_service.accounting.bounds import Portion  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.composing import compose_sheet, ratios  # noqa: PLC0415
+    from gris_cli.plan.composition import compose_sheet, ratios  # noqa: PLC0415
     from gris_cli.plan.pictures import check_picture, draw_ratios  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415

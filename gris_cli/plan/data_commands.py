@@ -64,13 +64,13 @@ def curve(
     as_json: JsonFlag = False,
 ) -> None:
     """Simulate how many elements a top-k of an unknown domain returns (Rogers et al. 2020, figure 3)."""
-    from gris_cli.plan.expected import curve_sheet  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.plan.expectations import curve_sheet  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
     from gris_cli.plan.pictures import check_picture, draw_curve  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.simulating import Draws, gumbel_mechanisms  # noqa: PLC0415
-    from gris_cli.plan.simulating import curve as simulated  # noqa: PLC0415
+    from gris_cli.plan.simulation import Draws, gumbel_mechanisms  # noqa: PLC0415
+    from gris_cli.plan.simulation import curve as simulated  # noqa: PLC0415
 
     check_picture(out, curves=len(d_bars))
     named = histogram_of(CountsFlags(counts, data, by, member))
@@ -110,13 +110,13 @@ def found(
     as_json: JsonFlag = False,
 ) -> None:
     """Tell which counts are found; with a histogram, simulate how often (Rogers et al. 2020, figure 4)."""
-    from gris_cli.plan.expected import found_sheet, mechanism_of, needed_sheet  # noqa: PLC0415
+    from gris_cli.plan.expectations import found_sheet, mechanism_of, needed_sheet  # noqa: PLC0415
     from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
     from gris_cli.plan.pictures import check_picture, draw_found  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
-    from gris_cli.plan.simulating import Draws  # noqa: PLC0415
-    from gris_cli.plan.simulating import found as simulated  # noqa: PLC0415
+    from gris_cli.plan.simulation import Draws  # noqa: PLC0415
+    from gris_cli.plan.simulation import found as simulated  # noqa: PLC0415
 
     check_picture(out)
     named = histogram_of(CountsFlags(counts, data, by, member))

@@ -8,9 +8,9 @@ from fractions import Fraction
 from dp_service.accounting.accuracy import GumbelThreshold, LaplaceThreshold
 from dp_service.mechanisms import Currency, UnkGumb, UnkLap
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
-from gris_cli.expecting import ALPHA, HALF, MOSTLY, gumbel_threshold, laplace_threshold
+from gris_cli.expectations import ALPHA, HALF, MOSTLY, gumbel_threshold, laplace_threshold
 from gris_cli.plan.sheets import Cell, Column, Sheet, percent
-from gris_cli.plan.simulating import CurvePoint, FoundElement
+from gris_cli.plan.simulation import CurvePoint, FoundElement
 
 
 def mechanism_of(

@@ -11,8 +11,8 @@ from typing import Any
 
 import typer
 
-from gris_cli.plan.composing import Ratio
-from gris_cli.plan.simulating import CurvePoint, FoundElement
+from gris_cli.plan.composition import Ratio
+from gris_cli.plan.simulation import CurvePoint, FoundElement
 from gris_cli.plan.usage import Exhausted
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart; markers repeat what they say.

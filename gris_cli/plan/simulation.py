@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dp_service.mechanisms import Currency, UnkGumb, UnkLap
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.noise.encoding import length_prefixed
-from gris_cli.expecting import laplace_threshold
+from gris_cli.expectations import laplace_threshold
 from gris_cli.plan.histograms import NamedHistogram
 
 Advance = Callable[[], None]

@@ -8,7 +8,7 @@ import pytest
 
 from dp_service.server.served_policy import ServedPolicy
 from gris_cli.__main__ import main
-from gris_cli.catalog_printing import print_catalog
+from gris_cli.catalog_tables import print_catalog
 from tests.connector.test_catalog import DOMAIN, calls_to, content
 from tests.connector.world import World
 

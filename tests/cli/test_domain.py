@@ -19,7 +19,7 @@ from dp_service.queries.policy import read_policy
 from dp_service.queries.published import read_published
 from examples.published_domain import compare
 from gris_cli.__main__ import main
-from gris_cli.domain import recording
+from gris_cli.domain import ledger_entry
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.rpc_errors import Service as Named
@@ -116,7 +116,7 @@ def test_a_price_is_not_added_to_units_of_laplace_noise(
     """The account of an analyst whose units are worth bounded range refuses it, and there is no file."""
     currency = read_policy((folder / "policy.yaml").read_bytes(), "policy.yaml").policy.currency
     cost = Cost(information=1, calls=1, unit_id=currency.unit_id)
-    recording.record(recording.LedgerAccount(ledger.address, ("acme", "ada"), None), cost)
+    ledger_entry.record(ledger_entry.LedgerAccount(ledger.address, ("acme", "ada"), None), cost)
     assert 1 == publish(folder, "--account", "acme/ada", "--budget", ledger.address)
     assert not (folder / "page.json").exists()
     assert [1, 1] == spent(ledger, "acme/ada", capsys)
@@ -135,7 +135,7 @@ def test_an_unknown_outcome_is_repeated_and_counts_once(
     folder: Path, ledger: Service, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first charge takes effect and its answer is lost; the second is of the same release."""
-    charged = recording._charged
+    charged = ledger_entry._charged
     lost = iter([True, False])
 
     async def losing(calls: Any, release: Any) -> Any:
@@ -144,7 +144,7 @@ def test_an_unknown_outcome_is_repeated_and_counts_once(
             raise OutcomeUnknown(Named.BUDGET, "the answer was lost")
         return answer
 
-    monkeypatch.setattr(recording, "_charged", losing)
+    monkeypatch.setattr(ledger_entry, "_charged", losing)
     assert 0 == publish(folder, "--account", "domains/lost", "--budget", ledger.address)
     assert [36, 10] == spent(ledger, "domains/lost", capsys)
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pytest
 
 from gris_cli.__main__ import main
-from gris_cli.words import guarantee_words, own_words
+from gris_cli.formatting import format_guarantee, format_own_guarantee
 from pinot_connector.budgets import Cost
 from pinot_connector.guarantees import AccountGuarantee, Bound, BudgetGuarantee, Guarantee, Sharing
 from tests.connector.world import World
@@ -82,7 +82,7 @@ def told_of(sharing: Sharing, shared: BudgetGuarantee | None, own: BudgetGuarant
 )
 def test_each_guarantee_is_labelled(told: AccountGuarantee, words: str, own: str) -> None:
     """Which budget's it is, rounded up, and what the account's own pays for beside a shared one."""
-    assert (words, own) == (guarantee_words(told), own_words(told))
+    assert (words, own) == (format_guarantee(told), format_own_guarantee(told))
 
 
 def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,10 +13,10 @@ import pytest
 from dp_service.mechanisms import Currency, Histogram, UnkGumb, UnkLap
 from examples import simulated_month
 from gris_cli.__main__ import main
-from gris_cli.expecting import Expectation, expectation_of
+from gris_cli.expectations import Expectation, expectation_of
 from gris_cli.plan.histograms import NamedHistogram
 from gris_cli.plan.sheets import percent, plainly, upwards
-from gris_cli.plan.simulating import Draws, curve
+from gris_cli.plan.simulation import Draws, curve
 from pinot_connector.results import Consistency, CountNoise, Mechanism, Parameters
 from tests.dp.publishing import domain_file, policy_of
 

@@ -12,7 +12,7 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, ServedPolicy, usable_policy
-from dp_service.server.service import DpServicer, Outside
+from dp_service.server.service import DpServicer, Environment
 from pinot_connector import AsyncPrivateClient, PrivateClient
 from pinot_connector.catalog import (
     FilterOperator,
@@ -56,7 +56,7 @@ def content(text: str = POLICY) -> PolicyContent:
 async def calls_to(served: ServedPolicy) -> AsyncIterator[DpServiceClient]:
     """Serve a policy and give calls to it."""
     server = grpc.aio.server()
-    servicer = DpServicer(served, KeySet(KEY), Outside(Clock(), Entropy()))
+    servicer = DpServicer(served, KeySet(KEY), Environment(Clock(), Entropy()))
     dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(renderer() is None, reason="needs kustomize or k
 GRIS, ELSEWHERE, PINOT = "gris", "elsewhere", "pinot"
 DNS = {(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")}
 STORE, ANALYSTS = "10.20.0.0/24", "10.30.0.0/16"
-OUTSIDE = (
+ENVIRONMENT = (
     Party("store", address="10.20.0.5"),
     Party("beside the store", address="10.20.1.5"),
     Party("analysts' network", address="10.30.7.7"),
@@ -105,7 +105,7 @@ def pairs(manifests: list[Manifest], direction: Direction) -> Iterator[tuple[Par
         guarded.append(Party("pinot", PINOT, {"app": "pinot"}))
     strangers = [Party(f"stranger in {namespace}", namespace) for namespace in (PINOT, ELSEWHERE)]
     impostors = [Party(f"impostor of {each.name}", ELSEWHERE, each.labels) for each in guarded]
-    everybody = [*guarded, *strangers, *impostors, *OUTSIDE]
+    everybody = [*guarded, *strangers, *impostors, *ENVIRONMENT]
     if direction == "Egress":
         yield from ((source, target) for source in ours for target in everybody)
     else:

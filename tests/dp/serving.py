@@ -12,7 +12,7 @@ from gris_api.dp.v1 import dp_pb2_grpc
 
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import ServedPolicy, usable_policy
-from dp_service.server.service import DpServicer, Outside
+from dp_service.server.service import DpServicer, Environment
 from tests.dp.asking import KEY, Clock, Entropy
 
 _LIMITS = [("grpc.max_receive_message_length", 16 * 2**20)]
@@ -21,13 +21,13 @@ _LIMITS = [("grpc.max_receive_message_length", 16 * 2**20)]
 def servicer_of(policy: str, keys: KeySet | None = None, clock: Clock | None = None) -> DpServicer:
     """Return a servicer of a policy with the tests' key, clock and entropy unless others are given."""
     served = ServedPolicy(usable_policy(policy.encode(), "policy", KEY))
-    return DpServicer(served, keys or KeySet(KEY), Outside(clock or Clock(), Entropy()))
+    return DpServicer(served, keys or KeySet(KEY), Environment(clock or Clock(), Entropy()))
 
 
 def servicer_of_file(policy: Path) -> DpServicer:
     """Return a servicer of a policy in a file, which may name files of published domains beside it."""
     served = ServedPolicy(usable_policy(policy.read_bytes(), str(policy), KEY))
-    return DpServicer(served, KeySet(KEY), Outside(Clock(), Entropy()))
+    return DpServicer(served, KeySet(KEY), Environment(Clock(), Entropy()))
 
 
 @asynccontextmanager

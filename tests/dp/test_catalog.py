@@ -14,7 +14,7 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import ServedPolicy, usable_policy
-from dp_service.server.service import DpServicer, Outside
+from dp_service.server.service import DpServicer, Environment
 from tests.dp.asking import KEY, Clock, Entropy, error_of
 from tests.dp.serving import servicer_of, serving
 
@@ -174,7 +174,7 @@ async def test_the_largest_domain_comes_in_pages_below_the_limit_of_every_client
 async def test_a_page_of_a_replaced_policy_is_refused() -> None:
     """Half a catalogue of one policy and half of another is none."""
     served = ServedPolicy(usable_policy(POLICY.encode(), "policy", KEY))
-    async with serving(DpServicer(served, KeySet(KEY), Outside(Clock(), Entropy()))) as dp:
+    async with serving(DpServicer(served, KeySet(KEY), Environment(Clock(), Entropy()))) as dp:
         first = await dp.GetCatalog(dp_pb2.GetCatalogRequest(page_size=3))
         served.replace(usable_policy(POLICY.replace("tau: 4", "tau: 5").encode(), "policy", KEY))
         request = dp_pb2.GetCatalogRequest(page_size=3, page_token=first.next_page_token)

@@ -15,7 +15,7 @@ from grpc_status import rpc_status
 from dp_service.releases.keys import KeySet
 from dp_service.server.admission import Admission
 from dp_service.server.served_policy import ServedPolicy, usable_policy
-from dp_service.server.service import DpServicer, Outside
+from dp_service.server.service import DpServicer, Environment
 from tests.dp.asking import KEY, POLICY, Entropy, answer_of, header, question, translated
 from tests.dp.serving import serving
 
@@ -39,7 +39,7 @@ class HeldClock:
 def admitting(most: int, clock: HeldClock) -> DpServicer:
     """Return a servicer that lets so many calls in."""
     served = ServedPolicy(usable_policy(POLICY.encode(), "policy", KEY))
-    return DpServicer(served, KeySet(KEY), Outside(clock, Entropy()), Admission(most))
+    return DpServicer(served, KeySet(KEY), Environment(clock, Entropy()), Admission(most))
 
 
 async def overloaded(call: Any) -> error_details_pb2.RetryInfo:

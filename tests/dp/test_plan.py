@@ -11,7 +11,15 @@ from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.structured import ColumnType
 from dp_service.releases.keys import KeyUse, NoiseKey
 from dp_service.releases.mechanism import versions
-from dp_service.releases.plan import PLAN_TTL_SECONDS, PLAN_VERSION, Plan, PlanError, PlanFault, seal, unseal
+from dp_service.releases.plan import (
+    PLAN_TTL_SECONDS,
+    PLAN_VERSION,
+    Plan,
+    PlanError,
+    PlanFault,
+    sign_plan,
+    verify_plan,
+)
 from tests.dp.test_identity import GUMBEL, KEY, OTHER_KEY
 
 PARAMETERS = dataclasses.replace(GUMBEL, tau=3)
@@ -44,7 +52,7 @@ STATED = dataclasses.replace(PLAN, policy_statement=f"{0:016x}:1/10:1/1000000000
 @pytest.mark.parametrize("plan", [PLAN, KNOWN, IN_PART, STATED])
 def test_a_plan_comes_back_as_it_was(plan: Plan) -> None:
     """Nothing is lost between translation and noise, so no policy is needed then."""
-    assert plan == unseal(seal(plan, KEY), KEY, now=1000)
+    assert plan == verify_plan(sign_plan(plan, KEY), KEY, now=1000)
 
 
 @pytest.mark.parametrize(
@@ -54,45 +62,45 @@ def test_a_plan_is_good_for_ten_minutes(now: int, fault: bool) -> None:
     """An old plan is refused, and so is one from the future, half a minute of different clocks aside."""
     assert PLAN_TTL_SECONDS == 600
     if not fault:
-        assert unseal(seal(PLAN, KEY), KEY, now=now) == PLAN
+        assert verify_plan(sign_plan(PLAN, KEY), KEY, now=now) == PLAN
         return
     with pytest.raises(PlanError) as caught:
-        unseal(seal(PLAN, KEY), KEY, now=now)
+        verify_plan(sign_plan(PLAN, KEY), KEY, now=now)
     assert PlanFault.EXPIRED is caught.value.fault
 
 
 def test_a_plan_that_was_touched_is_refused() -> None:
     """Flipping any byte, or cutting or lengthening a plan, makes it a forgery."""
-    sealed = seal(PLAN, KEY)
+    sealed = sign_plan(PLAN, KEY)
     forged = [sealed[:i] + bytes([sealed[i] ^ 1]) + sealed[i + 1 :] for i in range(len(sealed))]
     for plan in [*forged, b"", sealed[:-1], sealed + b"x", sealed[:40]]:
         with pytest.raises(PlanError) as caught:
-            unseal(plan, KEY, now=1000)
+            verify_plan(plan, KEY, now=1000)
         assert PlanFault.NOT_AUTHENTIC is caught.value.fault
 
 
 def test_a_plan_of_a_replica_before_statements_is_read() -> None:
     """During an upgrade such plans live for ten minutes more; one without a statement is written as it was then."""
-    sealed = seal(PLAN, KEY)
+    sealed = sign_plan(PLAN, KEY)
     assert b"policy_statement" not in zlib.decompress(sealed[41:])
-    assert "" == unseal(sealed, KEY, now=1000).policy_statement
+    assert "" == verify_plan(sealed, KEY, now=1000).policy_statement
 
 
 @pytest.mark.parametrize("key", [OTHER_KEY, NoiseKey(bytes(32))])
 def test_a_plan_of_another_key_is_refused(key: NoiseKey) -> None:
     """Only the key that sealed a plan opens it."""
     with pytest.raises(PlanError):
-        unseal(seal(PLAN, KEY), key, now=1000)
+        verify_plan(sign_plan(PLAN, KEY), key, now=1000)
 
 
 def test_a_plan_in_another_form_is_refused_even_under_the_right_key() -> None:
     """A newer program may have written what this one would overlook."""
-    sealed = seal(PLAN, KEY)
+    sealed = sign_plan(PLAN, KEY)
     head, payload = b"\x03" + sealed[1:9], sealed[41:]
     assert PLAN_VERSION != head[:1]
     forged = head + KEY.authenticate(KeyUse.PLAN, head, payload) + payload
     with pytest.raises(PlanError) as caught:
-        unseal(forged, KEY, now=1000)
+        verify_plan(forged, KEY, now=1000)
     assert PlanFault.EXPIRED is caught.value.fault
 
 
@@ -103,5 +111,5 @@ def test_a_plan_that_another_program_would_draw_otherwise_is_refused(position: i
     drawn_by[position] += 1
     other = dataclasses.replace(PLAN, drawn_by=(drawn_by[0], drawn_by[1]))
     with pytest.raises(PlanError) as caught:
-        unseal(seal(other, KEY), KEY, now=1000)
+        verify_plan(sign_plan(other, KEY), KEY, now=1000)
     assert PlanFault.EXPIRED is caught.value.fault

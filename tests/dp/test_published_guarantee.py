@@ -19,7 +19,7 @@ from dp_service.queries.publications import Publication, policy_statement, publi
 from dp_service.queries.published import DomainFile
 from dp_service.releases.keys import KeySet, KeyUse
 from dp_service.server.served_policy import ServedPolicy, usable_policy
-from dp_service.server.service import DpServicer, Outside
+from dp_service.server.service import DpServicer, Environment
 from tests.dp.asking import KEY, Clock, Entropy, error_of, header, question, translated
 from tests.dp.publishing import HEADER, domain_file, policy_of, publication_text
 from tests.dp.serving import servicer_of, servicer_of_file, serving
@@ -246,7 +246,7 @@ async def test_a_release_carries_the_statement_of_the_policy_it_was_translated_u
     """Also where the policy is another one by then; both go with the plan; ids and noise stay."""
     policy = policy_of(tmp_path, *DOMAINS)
     served = ServedPolicy(usable_policy(policy.read_bytes(), str(policy), KEY))
-    async with serving(DpServicer(served, KeySet(KEY), Outside(Clock(), Entropy()))) as dp:
+    async with serving(DpServicer(served, KeySet(KEY), Environment(Clock(), Entropy()))) as dp:
         plan = await translated(dp, question("one", table="t", k=2))
         listed = policy.read_text().split("domain: ")[0] + "domain: [a, b, c]}\n"
         served.replace(usable_policy(listed.encode(), "policy", KEY))

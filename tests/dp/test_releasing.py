@@ -39,7 +39,7 @@ from dp_service.releases.mechanism import (
 from dp_service.releases.parameters import ReleaseParameters, parameters_of
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import IntervalKind, Released, release
-from dp_service.releases.translation import Moment, plan_for
+from dp_service.releases.translation import IssueContext, plan_for
 from tests.dp.asking import POLICY
 from tests.dp.test_identity import GUMBEL, KEY
 from tests.dp.test_plan import PLAN
@@ -255,9 +255,9 @@ def test_a_plan_speaks_of_the_running_versions(monkeypatch: pytest.MonkeyPatch) 
     resolution = resolve(
         HistogramQuery("engagement", ("cohort",), Measure.DISTINCT_MEMBERS), parse_policy(POLICY), now=0
     )
-    before = plan_for(resolution, "v", KEY, Moment(0, b""))
+    before = plan_for(resolution, "v", KEY, IssueContext(0, b""))
     monkeypatch.setattr(UnkLap, "version", UnkLap.version + 1)
-    after = plan_for(resolution, "v", KEY, Moment(0, b""))
+    after = plan_for(resolution, "v", KEY, IssueContext(0, b""))
     assert before.specification != after.specification
     assert before.query_id != after.query_id
 

@@ -21,7 +21,7 @@ from dp_service.queries.published import DomainFile, integrity_of, written
 from dp_service.queries.structured import ColumnType
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, ServedPolicy, usable_policy
-from dp_service.server.service import DpServicer, Outside
+from dp_service.server.service import DpServicer, Environment
 from tests.dp.asking import KEY, POLICY, Clock, Entropy, answer_of, error_of, header, question, translated
 from tests.dp.serving import serving
 
@@ -166,7 +166,7 @@ def test_a_file_that_is_gone_leaves_the_policy_before_it(
 async def test_a_plan_of_an_earlier_policy_is_honoured_and_a_new_question_is_not() -> None:
     """AddNoise needs no policy: what was translated, and may be reserved, is released as it was planned."""
     served = ServedPolicy(content_of(POLICY))
-    async with serving(DpServicer(served, KeySet(KEY), Outside(Clock(), Entropy()))) as dp:
+    async with serving(DpServicer(served, KeySet(KEY), Environment(Clock(), Entropy()))) as dp:
         plan = await translated(dp, question("article"))
         request = dp_pb2.AddNoiseUnaryRequest(header=header(plan), histogram=answer_of("article"))
         before = await dp.AddNoiseUnary(request)
@@ -195,7 +195,7 @@ async def test_no_request_sees_half_of_one_policy_and_half_of_another() -> None:
     """Names are looked up and the question is resolved in one and the same policy, however often it changes."""
     other = POLICY.replace("article", "piece").replace("tau: 3", "tau: 4")
     served = Alternating(content_of(POLICY), content_of(other))
-    async with serving(DpServicer(served, KeySet(KEY), Outside(Clock(), Entropy()))) as dp:
+    async with serving(DpServicer(served, KeySet(KEY), Environment(Clock(), Entropy()))) as dp:
         outcomes = []
         for column in ["article", "article", "piece", "piece"]:
             sql = f"SELECT {column}, COUNT(*) FROM engagement WHERE {column} <> 'x' GROUP BY {column} LIMIT 2"  # noqa: S608

@@ -17,9 +17,9 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.releases import identity, keys, releasing, translation
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.parameters import ReleaseParameters
-from dp_service.server import answers, reception, service
-from dp_service.server.reception import Reception
+from dp_service.server import responses, service, stream_assembler
 from dp_service.server.service import DpServicer
+from dp_service.server.stream_assembler import StreamAssembler
 from tests.dp.asking import POLICY, answer_of, header, question, released, translated
 from tests.dp.serving import servicer_of, serving
 
@@ -130,7 +130,7 @@ def unkeyed_seed(patch: pytest.MonkeyPatch) -> None:
 
 def unkeyed_data_version(patch: pytest.MonkeyPatch) -> None:
     """Results show a plain hash of the segments' checksums."""
-    patch.setattr(answers, "keyed_data_version", plain_hash)
+    patch.setattr(responses, "keyed_data_version", plain_hash)
 
 
 def query_id_without_fresh_bytes(patch: pytest.MonkeyPatch) -> None:
@@ -150,9 +150,9 @@ def one_key_for_query_ids(patch: pytest.MonkeyPatch) -> None:
 
 def noise_of_the_current_key(patch: pytest.MonkeyPatch) -> None:
     """An old plan is drawn with the new key: a second draw under a query id that is paid already."""
-    real = reception.begin
+    real = stream_assembler.begin
 
-    def begin(head: dp_pb2.ReleaseHeader, key_set: KeySet, *, now: int) -> Reception:
+    def begin(head: dp_pb2.ReleaseHeader, key_set: KeySet, *, now: int) -> StreamAssembler:
         return dataclasses.replace(real(head, key_set, now=now), key=key_set.current)
 
     patch.setattr(service, "begin", begin)

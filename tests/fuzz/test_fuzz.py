@@ -7,7 +7,7 @@ import pytest
 
 from dp_service.queries import sql_conditions
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.sql_words import MAXIMUM_LENGTH
+from dp_service.queries.sql_tokens import MAXIMUM_LENGTH
 from dp_service.queries.structured import Range
 from tests.fuzz.__main__ import fuzz
 from tests.fuzz.checking import checked, work_allowed, work_of

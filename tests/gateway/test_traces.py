@@ -14,7 +14,7 @@ from tests.connector.world import write_small
 from tests.gateway.conftest import stub_of, write_configuration
 from tests.serving.collector import ENDPOINT, collecting
 from tests.serving.pki import Authority, Issuer, uri
-from tests.serving.processes import budget_words, dp_words, process
+from tests.serving.processes import budget_command, dp_command, process
 
 THEIRS = "0af7651916cd43dd8448eb211c80319c"
 
@@ -40,7 +40,7 @@ async def test_an_outsiders_trace_ends_at_the_gateway(
             log = tmp_path / "log"
             dp, budget = (
                 opened.enter_context(process(module, words(tmp_path), log))["address"]
-                for module, words in (("dp_service", dp_words), ("budget_service", budget_words))
+                for module, words in (("dp_service", dp_command), ("budget_service", budget_command))
             )
             config = write_configuration(tmp_path, authority, issuer, dp, budget)
             ready = opened.enter_context(process("gris_gateway", ["--config", config], log))

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from dp_service.queries.intervals import Interval
-from dp_service.queries.reads import ReadColumn
+from dp_service.queries.read_columns import ReadColumn
 from dp_service.queries.structured import INT64_MINIMUM, ColumnType
 
 from .policies import resolved

@@ -24,7 +24,7 @@ from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import ResolvedMechanism, mechanism_of
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import counted
-from dp_service.releases.translation import Moment, plan_for
+from dp_service.releases.translation import IssueContext, plan_for
 from pinot_connector.engines import base
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.queries.drawing import NOW
@@ -127,7 +127,7 @@ def _met(resolutions: list[Resolution], rows: list[Row], folder: Path) -> list[H
 
 def _met_by(engine: DuckDBEngine, resolution: Resolution) -> Histogram:
     version = engine.data_version("t")
-    plan = plan_for(resolution, version, _KEY, Moment(NOW, bytes(32)))
+    plan = plan_for(resolution, version, _KEY, IssueContext(NOW, bytes(32)))
     return counted(plan, _histogram(plan, engine.run(_engine_query(resolution), version)))
 
 
@@ -194,7 +194,7 @@ def _paid(resolution: Resolution) -> Fraction:
 
 
 def _mechanism(resolution: Resolution) -> ResolvedMechanism:
-    return mechanism_of(plan_for(resolution, "v", _KEY, Moment(NOW, bytes(32))).parameters)
+    return mechanism_of(plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32))).parameters)
 
 
 def _counts(histogram: Histogram) -> dict[Element, int]:

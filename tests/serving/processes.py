@@ -30,7 +30,7 @@ def process(module: str, words: Sequence[object], log: Path) -> Iterator[dict[st
             running.wait(timeout=30)
 
 
-def dp_words(folder: Path) -> list[object]:
+def dp_command(folder: Path) -> list[object]:
     """Write what dp_service needs; return its command line."""
     (folder / "policy.yaml").write_text(POLICY)
     key = folder / "noise.key"
@@ -39,7 +39,7 @@ def dp_words(folder: Path) -> list[object]:
     return ["--policy", folder / "policy.yaml", "--key-file", key, "--listen", "127.0.0.1:0"]
 
 
-def budget_words(folder: Path) -> list[object]:
+def budget_command(folder: Path) -> list[object]:
     """Write what budget_service needs; return its command line."""
     (folder / "budget.yaml").write_text(BUDGET)
     store = f"sqlite:{folder / 'ledger.db'}"

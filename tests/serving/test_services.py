@@ -29,7 +29,7 @@ from pinot_connector.errors import ServiceRefused
 from tests.connector.world import COFACTS, POLICY, new_account
 from tests.dp.serving import servicer_of
 from tests.serving.pki import ISSUER, Authority, Issuer, dns, email, uri
-from tests.serving.processes import budget_words, dp_words, process
+from tests.serving.processes import budget_command, dp_command, process
 
 AUDIENCE = "gris-services"
 
@@ -65,7 +65,7 @@ jwt:
     return path
 
 
-def security_words(authority: Authority, access: Path) -> list[object]:
+def security_options(authority: Authority, access: Path) -> list[object]:
     """Return the command line of a protected service."""
     certificate, key = authority.server()
     tls = ["--tls-certificate", certificate, "--tls-key", key, "--tls-client-ca", authority.ca_file]
@@ -78,11 +78,11 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("guarded")
     authority, issuer = Authority.new(folder), Issuer(folder)
     access = access_file(folder, issuer)
-    words = security_words(authority, access)
+    words = security_options(authority, access)
     admin = ["--admin-listen", "127.0.0.1:0"]
     with (
-        process("dp_service", [*dp_words(folder), *words], folder / "dp.log") as dp,
-        process("budget_service", [*budget_words(folder), *words, *admin], folder / "budget.log") as budget,
+        process("dp_service", [*dp_command(folder), *words], folder / "dp.log") as dp,
+        process("budget_service", [*budget_command(folder), *words, *admin], folder / "budget.log") as budget,
     ):
         app = authority.client(uri("spiffe://example.org/app"), file="app")
         yield Guarded(
@@ -334,14 +334,14 @@ def test_a_service_does_not_start_half_protected(
     certificate, key = authority.server()
     access = access_file(tmp_path, issuer)
     files = {"CERT": certificate, "KEY": key, "CA": authority.ca_file, "ACCESS": access}
-    base = dp_words(tmp_path) if service is dp_main else budget_words(tmp_path)
+    base = dp_command(tmp_path) if service is dp_main else budget_command(tmp_path)
     assert 2 == service([str(word) for word in (*base, *(files.get(word, word) for word in words))])
     assert complaint in capsys.readouterr().err
 
 
 def test_plain_text_beyond_this_machine_can_be_asked_for_by_name(tmp_path: Path) -> None:
     """`--insecure` is the one word that opens it."""
-    words = [*dp_words(tmp_path), "--listen", "0.0.0.0:0", "--insecure"]
+    words = [*dp_command(tmp_path), "--listen", "0.0.0.0:0", "--insecure"]
     with process("dp_service", words, tmp_path / "log") as ready:
         assert ready["address"].startswith("0.0.0.0:")
 
@@ -368,7 +368,7 @@ def test_a_wrong_access_file_is_named(
     """File and field, in one line, by `--validate` too."""
     authority, access = Authority.new(tmp_path), tmp_path / "access.yaml"
     access.write_text(content)
-    words = [*dp_words(tmp_path), *security_words(authority, access), "--validate"]
+    words = [*dp_command(tmp_path), *security_options(authority, access), "--validate"]
     assert 2 == dp_main([str(word) for word in words])
     said = capsys.readouterr().err
     assert str(access) in said or complaint == "/absent"

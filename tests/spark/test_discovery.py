@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
 from dp_service.partitions.spark import discover_on_spark
-from gris_cli.domain.reading import Source, read_pairs
+from gris_cli.domain.member_data import Source, read_pairs
 
 SEED = bytes(range(32))
 SALT = b"a public salt"

@@ -14,8 +14,8 @@ from dp_service.partitions import KeyedElementNoise, Method, Parameters, discove
 from dp_service.partitions.spark import SparkFailedError, discover_on_spark
 from dp_service.queries.published import read_published
 from gris_cli.__main__ import main
+from gris_cli.domain.member_data import Source, SourceError, read_pairs
 from gris_cli.domain.on_spark import canonical_pairs
-from gris_cli.domain.reading import Source, SourceError, read_pairs
 from tests.connector.world import copy
 
 from .test_discovery import SALT, SEED

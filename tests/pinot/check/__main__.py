@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from gris_cli.connecting import PinotAccess
+from gris_cli.clients import PinotAccess
 from tests.pinot.check.cluster import CheckedCluster
 from tests.pinot.check.rows import Outcome, tried
 from tests.pinot.check.table import ROWS
