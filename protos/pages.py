@@ -30,9 +30,9 @@ GATEWAY = ".gris.app.v1.PrivateQueryService"
 
 @dataclass(frozen=True)
 class Contract:
-    """Everything that the protos declare, by full name with a leading dot, and what they say of it.
+    """Everything that the protos declare, by full name with a leading dot, with its comments.
 
-    What the comment of a service says after its first paragraph is about its `errors`.
+    `errors` holds a service's comment after its first paragraph, which is about errors.
     """
 
     services: dict[str, ServiceDescriptorProto]
@@ -45,9 +45,9 @@ def write_pages(target: Path) -> None:
     """Write an index and one page for each RPC below `target`."""
     contract = _contract()
     index = [
-        "# The RPCs\n\nMade from the protos, which are the contract, and from programs that the tests run."
-        " Addresses come from the environment:\n`GRIS_DP`, `GRIS_BUDGET` and `GRIS_ADMIN`; for the gateway"
-        " `GRIS_GATEWAY` and the PEM files `GRIS_CA_FILE`,\n`GRIS_CERTIFICATE_FILE` and `GRIS_KEY_FILE`.\n"
+        "# The RPCs\n\nThese pages are generated from the protos, which are the contract, and from programs that the"
+        " tests run. The programs\nread addresses from the environment: `GRIS_DP`, `GRIS_BUDGET` and `GRIS_ADMIN`; for"
+        " the gateway `GRIS_GATEWAY` and the PEM\nfiles `GRIS_CA_FILE`, `GRIS_CERTIFICATE_FILE` and `GRIS_KEY_FILE`.\n"
     ]
     for name, service in contract.services.items():
         index.append(
@@ -88,9 +88,9 @@ def _files() -> list[FileDescriptorProto]:
 
 
 def _declared(file: FileDescriptorProto, path: tuple[int, ...]) -> str | None:
-    """Return the name of what stands at a place, if it is a top-level declaration or a part of one.
+    """Return the name of the declaration at a path, if it is top-level or directly inside a top-level one.
 
-    Places are numbered as in descriptor.proto: 4, 5 and 6 are messages, enumerations and services.
+    The numbers are those of descriptor.proto: 4, 5 and 6 are messages, enumerations and services.
     """
     declarations: dict[int, Sequence[Any]] = {4: file.message_type, 5: file.enum_type, 6: file.service}
     match path:
@@ -121,7 +121,7 @@ def _page(contract: Contract, service: str, method: MethodDescriptorProto) -> st
 
 
 def _inner(contract: Contract, method: MethodDescriptorProto) -> Iterator[str]:
-    """Yield what the fields of a method's messages are made of, each once, in the order of their first use."""
+    """Yield a section for each type that a method's messages use, once, in the order of first use."""
     # Not a set: its order would change from run to run.
     ends = (method.input_type, method.output_type)
     names = dict.fromkeys(name for end in ends for name in _used(contract, end))

@@ -9,8 +9,8 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
 service = admin_pb2_grpc.BudgetAdminServiceStub(grpc.insecure_channel(os.environ["GRIS_ADMIN"]))
 request = admin_pb2.BeginCurrencyRequest(
     account=budget_pb2.Account(path=["demo"]),
-    # The unit_id of GetCatalog under the policy that will be served from then on.
+    # The unit_id that GetCatalog returns under the policy that will be served from then on.
     unit_id="00000000000000000000000000000001",
     request_id=str(uuid.uuid4()),
 )
-print("costs are taken in it from", service.BeginCurrency(request).begins_at.ToJsonString())
+print("costs are accepted in it from", service.BeginCurrency(request).begins_at.ToJsonString())

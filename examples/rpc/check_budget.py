@@ -1,4 +1,4 @@
-"""Asks whether a cost would be allowed now."""
+"""Checks whether a cost would be allowed now."""
 
 import os
 
@@ -7,7 +7,7 @@ from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 
-# The deployment's currency, as dp_service names it.
+# dp_service knows the unit_id of the deployment's currency.
 catalog = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"])).GetCatalog(
     dp_pb2.GetCatalogRequest(page_size=1)
 )

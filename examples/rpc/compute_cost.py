@@ -1,11 +1,11 @@
-"""Asks what an outcome of a planned question costs."""
+"""Computes the cost of an outcome of a planned question."""
 
 import os
 
 import grpc
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
-# What the policy declares of the example data; a table without it has the version that its engine reads.
+# The data_version that the policy declares. For a table without one, send the version that its engine reports.
 VERSION = "sha256:9c2421aef2b1692b3c8692d6ccbd3fe8a5b237e0cc62dc5ed3e0d41d4eb81234"
 
 service = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"]))

@@ -1,4 +1,4 @@
-"""Tells what is spent, held and left."""
+"""Shows what is spent, reserved and left."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Asks which configuration is in force, and why a newer one is not."""
+"""Shows since when the configuration is in force, and why a newer one is not."""
 
 import os
 

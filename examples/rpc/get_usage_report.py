@@ -1,4 +1,4 @@
-"""Tells how many analysts would have exhausted a limit by each day."""
+"""Shows how many analysts would have exhausted a limit by the end of each day."""
 
 import os
 from datetime import UTC, datetime, timedelta

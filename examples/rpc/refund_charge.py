@@ -1,4 +1,4 @@
-"""Gives back what an account was charged for a release whose answer was wrong."""
+"""Refunds what an account was charged for a release whose answer was wrong."""
 
 import os
 import uuid
@@ -14,7 +14,7 @@ request = admin_pb2.RefundChargeRequest(
     request_id=str(uuid.uuid4()),
 )
 try:
-    print("given back", service.RefundCharge(request).refunded.information, "information units")
+    print("refunded", service.RefundCharge(request).refunded.information, "information units")
 except grpc.RpcError as error:
-    # Nobody has paid for a release of this name: FAILED_PRECONDITION, NOT_PAID.
+    # Nobody has paid for a release with this id: FAILED_PRECONDITION, NOT_PAID.
     print(error.code().name, error.details())

@@ -1,4 +1,4 @@
-"""Gives a reservation back: nothing was released."""
+"""Cancels a reservation: nothing was released."""
 
 import os
 import uuid
@@ -8,7 +8,7 @@ from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 
-# The deployment's currency, as dp_service names it.
+# dp_service knows the unit_id of the deployment's currency.
 catalog = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"])).GetCatalog(
     dp_pb2.GetCatalogRequest(page_size=1)
 )
@@ -25,4 +25,4 @@ release = budget_pb2.ReleaseReservationRequest(
     reservation_id=service.ReserveBudget(reserve).reservation_id,
     request_id=str(uuid.uuid4()),
 )
-print("free again:", service.ReleaseReservation(release).returned.information)
+print("available again:", service.ReleaseReservation(release).returned.information)

@@ -1,4 +1,4 @@
-"""Lets the time of a root account go on after the clock of its store was wrong."""
+"""Lets the time of a root account run on after the clock of its store was wrong."""
 
 import os
 import uuid
@@ -14,5 +14,5 @@ request.true_time.GetCurrentTime()
 try:
     print("ahead of the store's clock by", service.ResumeClock(request).ahead.ToJsonString())
 except grpc.RpcError as error:
-    # Most of the time nothing is wrong: FAILED_PRECONDITION, CLOCK_NOT_BEHIND.
+    # Usually nothing is wrong: FAILED_PRECONDITION, CLOCK_NOT_BEHIND.
     print(error.code().name, error.details())

@@ -1,4 +1,4 @@
-"""Seals the journal of a root account."""
+"""Writes a checkpoint of a root account's journal."""
 
 import os
 
@@ -7,4 +7,4 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
 
 service = admin_pb2_grpc.BudgetAdminServiceStub(grpc.insecure_channel(os.environ["GRIS_ADMIN"]))
 sealed = service.SealJournal(admin_pb2.SealJournalRequest(account=budget_pb2.Account(path=["demo"])))
-print(sealed.entries, "entries are sealed under", sealed.digest)
+print(sealed.entries, "entries in the checkpoint, digest", sealed.digest)

@@ -1,4 +1,4 @@
-"""Gives an analyst a limit of her own."""
+"""Sets a limit for one analyst."""
 
 import os
 import uuid

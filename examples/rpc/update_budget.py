@@ -8,7 +8,7 @@ from gris_api.budget.v1 import budget_pb2, budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 
-# The deployment's currency, as dp_service names it.
+# dp_service knows the unit_id of the deployment's currency.
 catalog = dp_pb2_grpc.DpServiceStub(grpc.insecure_channel(os.environ["GRIS_DP"])).GetCatalog(
     dp_pb2.GetCatalogRequest(page_size=1)
 )
@@ -30,5 +30,5 @@ charge = budget_pb2.UpdateBudgetRequest(
 charged = service.UpdateBudget(charge)
 for level in charged.levels:
     print("/".join(level.path), level.remaining.information, "information units left")
-# The same call again is answered from the ledger and costs nothing.
+# A retry of the same call is answered from the ledger and costs nothing.
 print("replayed:", service.UpdateBudget(charge).replayed)

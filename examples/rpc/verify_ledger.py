@@ -1,4 +1,4 @@
-"""Adds up the journal anew and compares every balance."""
+"""Adds up the journal again and compares every balance with it."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Takes back the plan of another currency."""
+"""Withdraws the plan of another currency."""
 
 import os
 import uuid
@@ -11,5 +11,5 @@ request = admin_pb2.WithdrawCurrencyRequest(
     account=budget_pb2.Account(path=["demo"]), request_id=str(uuid.uuid4())
 )
 service.WithdrawCurrency(request)
-# A repeat of the same call changes nothing more.
+# A retry of the same call changes nothing.
 print("replayed:", service.WithdrawCurrency(request).replayed)

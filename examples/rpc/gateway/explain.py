@@ -1,4 +1,4 @@
-"""Tells what a question would cost at most, and what part of the budget that is."""
+"""Shows what a question would cost at most, and how much of the budget that is."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tells what may be asked."""
+"""Lists what may be asked."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tells how private all is that the caller's account is shown."""
+"""Shows the privacy guarantee of everything that the caller's account is shown."""
 
 import os
 from pathlib import Path

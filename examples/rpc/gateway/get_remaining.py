@@ -1,4 +1,4 @@
-"""Tells what is left of the caller's own budget."""
+"""Shows what is left of the caller's own budget."""
 
 import os
 from pathlib import Path

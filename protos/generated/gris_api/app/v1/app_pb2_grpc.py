@@ -26,19 +26,19 @@ if _version_not_supported:
 
 
 class PrivateQueryServiceStub(object):
-    """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
-    application's server, which knows the caller by a certificate or a token.
+    """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
+    application's server offers it and authenticates the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
-    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
+    The caller's identity determines whose budget pays. A caller may name an account below its own if the gateway's rules
+    allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
-    RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (with google.rpc.QuotaFailure and a
-    gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
-    with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
-    retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
-    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
+    gris.budget.v1.CheckBudgetResponse that lists what is missing. UNAVAILABLE with reason RATE_LIMITED or
+    TOO_MANY_AT_ONCE says when to retry (google.rpc.RetryInfo and, for gRPC's own retries, the trailer
+    grpc-retry-pushback-ms); with reason OUTCOME_UNKNOWN the question may have been charged. DEADLINE_EXCEEDED with
+    reason ANSWER_UNREAD ends an answer that the caller did not read in time.
     """
 
     def __init__(self, channel):
@@ -80,61 +80,61 @@ class PrivateQueryServiceStub(object):
 
 
 class PrivateQueryServiceServicer(object):
-    """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
-    application's server, which knows the caller by a certificate or a token.
+    """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
+    application's server offers it and authenticates the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
-    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
+    The caller's identity determines whose budget pays. A caller may name an account below its own if the gateway's rules
+    allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
-    RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (with google.rpc.QuotaFailure and a
-    gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
-    with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
-    retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
-    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
+    gris.budget.v1.CheckBudgetResponse that lists what is missing. UNAVAILABLE with reason RATE_LIMITED or
+    TOO_MANY_AT_ONCE says when to retry (google.rpc.RetryInfo and, for gRPC's own retries, the trailer
+    grpc-retry-pushback-ms); with reason OUTCOME_UNKNOWN the question may have been charged. DEADLINE_EXCEEDED with
+    reason ANSWER_UNREAD ends an answer that the caller did not read in time.
     """
 
     def Ask(self, request, context):
-        """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing of it is sent before
-        it is paid for.
+        """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing is sent before the
+        question is paid for.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
-        paying.
+        """Returns what a question would cost at most, how much of the budget that is, and what would be done, without asking
+        or paying.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetRemaining(self, request, context):
-        """Tells what is left of a budget.
+        """Returns what is left of a budget.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetGuarantee(self, request, context):
-        """Tells how private all is that an account is shown.
+        """Returns the privacy guarantee of everything that an account is shown.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCatalog(self, request, context):
-        """Tells what may be asked, page by page. If the policy changes between two pages the next one is FAILED_PRECONDITION
-        with reason CATALOG_CHANGED: begin again.
+        """Returns what may be asked, page by page. If the policy changes between two pages, the next one is
+        FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListReleases(self, request, context):
-        """Lists results that an account has paid for, newest first, for as long as the gateway keeps them.
+        """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,19 +182,19 @@ def add_PrivateQueryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PrivateQueryService(object):
-    """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
-    application's server, which knows the caller by a certificate or a token.
+    """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
+    application's server offers it and authenticates the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
-    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
+    The caller's identity determines whose budget pays. A caller may name an account below its own if the gateway's rules
+    allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
-    RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (with google.rpc.QuotaFailure and a
-    gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
-    with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
-    retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
-    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
+    gris.budget.v1.CheckBudgetResponse that lists what is missing. UNAVAILABLE with reason RATE_LIMITED or
+    TOO_MANY_AT_ONCE says when to retry (google.rpc.RetryInfo and, for gRPC's own retries, the trailer
+    grpc-retry-pushback-ms); with reason OUTCOME_UNKNOWN the question may have been charged. DEADLINE_EXCEEDED with
+    reason ANSWER_UNREAD ends an answer that the caller did not read in time.
     """
 
     @staticmethod

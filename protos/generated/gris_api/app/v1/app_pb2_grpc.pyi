@@ -18,19 +18,19 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class PrivateQueryServiceStub:
-    """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
-    application's server, which knows the caller by a certificate or a token.
+    """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
+    application's server offers it and authenticates the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
-    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
+    The caller's identity determines whose budget pays. A caller may name an account below its own if the gateway's rules
+    allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
-    RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (with google.rpc.QuotaFailure and a
-    gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
-    with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
-    retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
-    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
+    gris.budget.v1.CheckBudgetResponse that lists what is missing. UNAVAILABLE with reason RATE_LIMITED or
+    TOO_MANY_AT_ONCE says when to retry (google.rpc.RetryInfo and, for gRPC's own retries, the trailer
+    grpc-retry-pushback-ms); with reason OUTCOME_UNKNOWN the question may have been charged. DEADLINE_EXCEEDED with
+    reason ANSWER_UNREAD ends an answer that the caller did not read in time.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -38,116 +38,116 @@ class PrivateQueryServiceStub:
         gris_api.app.v1.app_pb2.AskRequest,
         gris_api.app.v1.app_pb2.AskResponse,
     ]
-    """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing of it is sent before
-    it is paid for.
+    """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing is sent before the
+    question is paid for.
     """
 
     Explain: grpc.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.ExplainRequest,
         gris_api.app.v1.app_pb2.ExplainResponse,
     ]
-    """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
-    paying.
+    """Returns what a question would cost at most, how much of the budget that is, and what would be done, without asking
+    or paying.
     """
 
     GetRemaining: grpc.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.GetRemainingRequest,
         gris_api.app.v1.app_pb2.GetRemainingResponse,
     ]
-    """Tells what is left of a budget."""
+    """Returns what is left of a budget."""
 
     GetGuarantee: grpc.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.GetGuaranteeRequest,
         gris_api.app.v1.app_pb2.GetGuaranteeResponse,
     ]
-    """Tells how private all is that an account is shown."""
+    """Returns the privacy guarantee of everything that an account is shown."""
 
     GetCatalog: grpc.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.GetCatalogRequest,
         gris_api.app.v1.app_pb2.GetCatalogResponse,
     ]
-    """Tells what may be asked, page by page. If the policy changes between two pages the next one is FAILED_PRECONDITION
-    with reason CATALOG_CHANGED: begin again.
+    """Returns what may be asked, page by page. If the policy changes between two pages, the next one is
+    FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
     """
 
     ListReleases: grpc.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.ListReleasesRequest,
         gris_api.app.v1.app_pb2.ListReleasesResponse,
     ]
-    """Lists results that an account has paid for, newest first, for as long as the gateway keeps them."""
+    """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
 class PrivateQueryServiceAsyncStub:
-    """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
-    application's server, which knows the caller by a certificate or a token.
+    """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
+    application's server offers it and authenticates the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
-    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
+    The caller's identity determines whose budget pays. A caller may name an account below its own if the gateway's rules
+    allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
-    RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (with google.rpc.QuotaFailure and a
-    gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
-    with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
-    retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
-    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
+    gris.budget.v1.CheckBudgetResponse that lists what is missing. UNAVAILABLE with reason RATE_LIMITED or
+    TOO_MANY_AT_ONCE says when to retry (google.rpc.RetryInfo and, for gRPC's own retries, the trailer
+    grpc-retry-pushback-ms); with reason OUTCOME_UNKNOWN the question may have been charged. DEADLINE_EXCEEDED with
+    reason ANSWER_UNREAD ends an answer that the caller did not read in time.
     """
 
     Ask: grpc.aio.UnaryStreamMultiCallable[
         gris_api.app.v1.app_pb2.AskRequest,
         gris_api.app.v1.app_pb2.AskResponse,
     ]
-    """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing of it is sent before
-    it is paid for.
+    """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing is sent before the
+    question is paid for.
     """
 
     Explain: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.ExplainRequest,
         gris_api.app.v1.app_pb2.ExplainResponse,
     ]
-    """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
-    paying.
+    """Returns what a question would cost at most, how much of the budget that is, and what would be done, without asking
+    or paying.
     """
 
     GetRemaining: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.GetRemainingRequest,
         gris_api.app.v1.app_pb2.GetRemainingResponse,
     ]
-    """Tells what is left of a budget."""
+    """Returns what is left of a budget."""
 
     GetGuarantee: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.GetGuaranteeRequest,
         gris_api.app.v1.app_pb2.GetGuaranteeResponse,
     ]
-    """Tells how private all is that an account is shown."""
+    """Returns the privacy guarantee of everything that an account is shown."""
 
     GetCatalog: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.GetCatalogRequest,
         gris_api.app.v1.app_pb2.GetCatalogResponse,
     ]
-    """Tells what may be asked, page by page. If the policy changes between two pages the next one is FAILED_PRECONDITION
-    with reason CATALOG_CHANGED: begin again.
+    """Returns what may be asked, page by page. If the policy changes between two pages, the next one is
+    FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
     """
 
     ListReleases: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.app.v1.app_pb2.ListReleasesRequest,
         gris_api.app.v1.app_pb2.ListReleasesResponse,
     ]
-    """Lists results that an account has paid for, newest first, for as long as the gateway keeps them."""
+    """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
 class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
-    """Private questions for whoever is not trusted with counts: analysts, and programs in any language. It is served by the
-    application's server, which knows the caller by a certificate or a token.
+    """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
+    application's server offers it and authenticates the caller by a certificate or a token.
 
-    Whose budget pays follows from who calls. A caller may name an account below its own where the gateway's rules allow
-    that; any other is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
+    The caller's identity determines whose budget pays. A caller may name an account below its own if the gateway's rules
+    allow that; any other account is PERMISSION_DENIED with reason ACCOUNT_OUT_OF_REACH.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.app". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question.
-    RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (with google.rpc.QuotaFailure and a
-    gris.budget.v1.CheckBudgetResponse that lists what is missing) is the only way a spent budget is told. UNAVAILABLE
-    with reason RATE_LIMITED or TOO_MANY_AT_ONCE says when to come back (google.rpc.RetryInfo and, for gRPC's own
-    retries, the trailer grpc-retry-pushback-ms), with reason OUTCOME_UNKNOWN that the question may have been charged.
-    DEADLINE_EXCEEDED with reason ANSWER_UNREAD ends an answer that was not read in time.
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question. An
+    exhausted budget is always RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED, google.rpc.QuotaFailure, and a
+    gris.budget.v1.CheckBudgetResponse that lists what is missing. UNAVAILABLE with reason RATE_LIMITED or
+    TOO_MANY_AT_ONCE says when to retry (google.rpc.RetryInfo and, for gRPC's own retries, the trailer
+    grpc-retry-pushback-ms); with reason OUTCOME_UNKNOWN the question may have been charged. DEADLINE_EXCEEDED with
+    reason ANSWER_UNREAD ends an answer that the caller did not read in time.
     """
 
     @abc.abstractmethod
@@ -156,8 +156,8 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.app.v1.app_pb2.AskRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[gris_api.app.v1.app_pb2.AskResponse], collections.abc.AsyncIterator[gris_api.app.v1.app_pb2.AskResponse]]:
-        """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing of it is sent before
-        it is paid for.
+        """Asks a question, pays for it and returns the result: chunks of elements, then an end. Nothing is sent before the
+        question is paid for.
         """
 
     @abc.abstractmethod
@@ -166,8 +166,8 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.app.v1.app_pb2.ExplainRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.app.v1.app_pb2.ExplainResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.ExplainResponse]]:
-        """Tells what a question would cost at most, what part of the budget that is, and what would be done, without asking or
-        paying.
+        """Returns what a question would cost at most, how much of the budget that is, and what would be done, without asking
+        or paying.
         """
 
     @abc.abstractmethod
@@ -176,7 +176,7 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.app.v1.app_pb2.GetRemainingRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.app.v1.app_pb2.GetRemainingResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.GetRemainingResponse]]:
-        """Tells what is left of a budget."""
+        """Returns what is left of a budget."""
 
     @abc.abstractmethod
     def GetGuarantee(
@@ -184,7 +184,7 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.app.v1.app_pb2.GetGuaranteeRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.app.v1.app_pb2.GetGuaranteeResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.GetGuaranteeResponse]]:
-        """Tells how private all is that an account is shown."""
+        """Returns the privacy guarantee of everything that an account is shown."""
 
     @abc.abstractmethod
     def GetCatalog(
@@ -192,8 +192,8 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.app.v1.app_pb2.GetCatalogRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.app.v1.app_pb2.GetCatalogResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.GetCatalogResponse]]:
-        """Tells what may be asked, page by page. If the policy changes between two pages the next one is FAILED_PRECONDITION
-        with reason CATALOG_CHANGED: begin again.
+        """Returns what may be asked, page by page. If the policy changes between two pages, the next one is
+        FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
         """
 
     @abc.abstractmethod
@@ -202,6 +202,6 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.app.v1.app_pb2.ListReleasesRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.app.v1.app_pb2.ListReleasesResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.ListReleasesResponse]]:
-        """Lists results that an account has paid for, newest first, for as long as the gateway keeps them."""
+        """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
 def add_PrivateQueryServiceServicer_to_server(servicer: PrivateQueryServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

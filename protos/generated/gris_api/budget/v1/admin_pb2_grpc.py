@@ -26,12 +26,12 @@ if _version_not_supported:
 
 
 class BudgetAdminServiceStub(object):
-    """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
+    """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
+    is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
-    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
+    Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     def __init__(self, channel):
@@ -93,19 +93,19 @@ class BudgetAdminServiceStub(object):
 
 
 class BudgetAdminServiceServicer(object):
-    """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
+    """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
+    is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
-    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
+    Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     def SetLimits(self, request, context):
-        """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
-        process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
-        reason ACCOUNTS_WITHOUT_END: accounts that the configuration makes at first use would have no enforced limit above
-        them any more.
+        """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
+        every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
+        with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
+        enforced limit above them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -119,63 +119,67 @@ class BudgetAdminServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetUsageReport(self, request, context):
-        """Tells, for limits that might be set, how many accounts would have exhausted them by each day.
+        """Returns, for limits that might be set, how many accounts would have exhausted them by the end of each day.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def VerifyLedger(self, request, context):
-        """Adds up the journal anew and compares every balance with it.
+        """Adds up the journal again and compares every balance with it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SealJournal(self, request, context):
-        """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
-        verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+        """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
+        checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
+        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def BeginCurrency(self, request, context):
-        """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
-        then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
-        FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is planned already.
+        """Plans another currency for a root account, which begins with a new window. Until then only the previous currency is
+        accepted, from then on only the new one. A level has nothing left until the last charge in the old currency has
+        left its window. FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is
+        already planned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WithdrawCurrency(self, request, context):
-        """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED.
+        """Withdraws the plan of another currency before it begins. FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED if
+        there is none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResumeClock(self, request, context):
-        """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
-        time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
-        more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
+        """Lets the time of a root account run on after its store's clock had jumped far ahead and was corrected: from the
+        last time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's
+        clock is more than a minute from true_time, CLOCK_NOT_BEHIND if there is nothing to do.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RefundCharge(self, request, context):
-        """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
-        reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
-        with reason NOT_PAID if the account has not paid for it in a window that counts, or was given it back.
+        """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, and
+        records the reason in the journal. The release is then no longer paid for: asking for it again charges it again.
+        FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in a window that counts, or the charge
+        was already refunded.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetStatus(self, request, context):
-        """Tells which configuration is in force, and why a newer one is not.
+        """Returns since when the configuration is in force, and why a newer one is not.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -243,12 +247,12 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BudgetAdminService(object):
-    """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
+    """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
+    is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
-    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
+    Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     @staticmethod

@@ -18,12 +18,12 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class BudgetAdminServiceStub:
-    """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
+    """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
+    is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
-    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
+    Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -31,10 +31,10 @@ class BudgetAdminServiceStub:
         gris_api.budget.v1.admin_pb2.SetLimitsRequest,
         gris_api.budget.v1.admin_pb2.SetLimitsResponse,
     ]
-    """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
-    process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
-    reason ACCOUNTS_WITHOUT_END: accounts that the configuration makes at first use would have no enforced limit above
-    them any more.
+    """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
+    every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
+    with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
+    enforced limit above them.
     """
 
     ListCharges: grpc.UnaryUnaryMultiCallable[
@@ -47,78 +47,83 @@ class BudgetAdminServiceStub:
         gris_api.budget.v1.admin_pb2.GetUsageReportRequest,
         gris_api.budget.v1.admin_pb2.GetUsageReportResponse,
     ]
-    """Tells, for limits that might be set, how many accounts would have exhausted them by each day."""
+    """Returns, for limits that might be set, how many accounts would have exhausted them by the end of each day."""
 
     VerifyLedger: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
         gris_api.budget.v1.admin_pb2.VerifyLedgerResponse,
     ]
-    """Adds up the journal anew and compares every balance with it."""
+    """Adds up the journal again and compares every balance with it."""
 
     SealJournal: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.SealJournalRequest,
         gris_api.budget.v1.admin_pb2.SealJournalResponse,
     ]
-    """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
-    verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+    """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
+    checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
+    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
     """
 
     BeginCurrency: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.BeginCurrencyRequest,
         gris_api.budget.v1.admin_pb2.BeginCurrencyResponse,
     ]
-    """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
-    then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
-    FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is planned already.
+    """Plans another currency for a root account, which begins with a new window. Until then only the previous currency is
+    accepted, from then on only the new one. A level has nothing left until the last charge in the old currency has
+    left its window. FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is
+    already planned.
     """
 
     WithdrawCurrency: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.WithdrawCurrencyRequest,
         gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse,
     ]
-    """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+    """Withdraws the plan of another currency before it begins. FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED if
+    there is none.
+    """
 
     ResumeClock: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.ResumeClockRequest,
         gris_api.budget.v1.admin_pb2.ResumeClockResponse,
     ]
-    """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
-    time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
-    more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
+    """Lets the time of a root account run on after its store's clock had jumped far ahead and was corrected: from the
+    last time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's
+    clock is more than a minute from true_time, CLOCK_NOT_BEHIND if there is nothing to do.
     """
 
     RefundCharge: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.RefundChargeRequest,
         gris_api.budget.v1.admin_pb2.RefundChargeResponse,
     ]
-    """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
-    reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
-    with reason NOT_PAID if the account has not paid for it in a window that counts, or was given it back.
+    """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, and
+    records the reason in the journal. The release is then no longer paid for: asking for it again charges it again.
+    FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in a window that counts, or the charge
+    was already refunded.
     """
 
     GetStatus: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.GetStatusRequest,
         gris_api.budget.v1.admin_pb2.GetStatusResponse,
     ]
-    """Tells which configuration is in force, and why a newer one is not."""
+    """Returns since when the configuration is in force, and why a newer one is not."""
 
 class BudgetAdminServiceAsyncStub:
-    """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
+    """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
+    is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
-    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
+    Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     SetLimits: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.SetLimitsRequest,
         gris_api.budget.v1.admin_pb2.SetLimitsResponse,
     ]
-    """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
-    process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
-    reason ACCOUNTS_WITHOUT_END: accounts that the configuration makes at first use would have no enforced limit above
-    them any more.
+    """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
+    every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
+    with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
+    enforced limit above them.
     """
 
     ListCharges: grpc.aio.UnaryUnaryMultiCallable[
@@ -131,68 +136,73 @@ class BudgetAdminServiceAsyncStub:
         gris_api.budget.v1.admin_pb2.GetUsageReportRequest,
         gris_api.budget.v1.admin_pb2.GetUsageReportResponse,
     ]
-    """Tells, for limits that might be set, how many accounts would have exhausted them by each day."""
+    """Returns, for limits that might be set, how many accounts would have exhausted them by the end of each day."""
 
     VerifyLedger: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
         gris_api.budget.v1.admin_pb2.VerifyLedgerResponse,
     ]
-    """Adds up the journal anew and compares every balance with it."""
+    """Adds up the journal again and compares every balance with it."""
 
     SealJournal: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.SealJournalRequest,
         gris_api.budget.v1.admin_pb2.SealJournalResponse,
     ]
-    """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
-    verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+    """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
+    checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
+    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
     """
 
     BeginCurrency: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.BeginCurrencyRequest,
         gris_api.budget.v1.admin_pb2.BeginCurrencyResponse,
     ]
-    """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
-    then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
-    FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is planned already.
+    """Plans another currency for a root account, which begins with a new window. Until then only the previous currency is
+    accepted, from then on only the new one. A level has nothing left until the last charge in the old currency has
+    left its window. FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is
+    already planned.
     """
 
     WithdrawCurrency: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.WithdrawCurrencyRequest,
         gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse,
     ]
-    """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+    """Withdraws the plan of another currency before it begins. FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED if
+    there is none.
+    """
 
     ResumeClock: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.ResumeClockRequest,
         gris_api.budget.v1.admin_pb2.ResumeClockResponse,
     ]
-    """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
-    time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
-    more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
+    """Lets the time of a root account run on after its store's clock had jumped far ahead and was corrected: from the
+    last time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's
+    clock is more than a minute from true_time, CLOCK_NOT_BEHIND if there is nothing to do.
     """
 
     RefundCharge: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.RefundChargeRequest,
         gris_api.budget.v1.admin_pb2.RefundChargeResponse,
     ]
-    """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
-    reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
-    with reason NOT_PAID if the account has not paid for it in a window that counts, or was given it back.
+    """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, and
+    records the reason in the journal. The release is then no longer paid for: asking for it again charges it again.
+    FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in a window that counts, or the charge
+    was already refunded.
     """
 
     GetStatus: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.GetStatusRequest,
         gris_api.budget.v1.admin_pb2.GetStatusResponse,
     ]
-    """Tells which configuration is in force, and why a newer one is not."""
+    """Returns since when the configuration is in force, and why a newer one is not."""
 
 class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
-    """What the administrator of a ledger may do. It is a service of its own, so that it can be guarded apart, and served
-    only where the operator asks for it. Nothing here ever lowers what was spent, but a refund of one charge.
+    """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
+    is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
-    Errors are those of BudgetService, with domain "gris.budget": INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest), NOT_FOUND with reason ACCOUNT_UNKNOWN an account that has no limit, UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect, with reason OUTCOME_UNKNOWN may have had one: look before you repeat it.
+    Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
+    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
+    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     @abc.abstractmethod
@@ -201,10 +211,10 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.SetLimitsRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.SetLimitsResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.SetLimitsResponse]]:
-        """Sets or removes limits in the ledger. They come before those of the configuration and hold at once, in every
-        process; a limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION with
-        reason ACCOUNTS_WITHOUT_END: accounts that the configuration makes at first use would have no enforced limit above
-        them any more.
+        """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
+        every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
+        with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
+        enforced limit above them.
         """
 
     @abc.abstractmethod
@@ -221,7 +231,7 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.GetUsageReportRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.GetUsageReportResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.GetUsageReportResponse]]:
-        """Tells, for limits that might be set, how many accounts would have exhausted them by each day."""
+        """Returns, for limits that might be set, how many accounts would have exhausted them by the end of each day."""
 
     @abc.abstractmethod
     def VerifyLedger(
@@ -229,7 +239,7 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.VerifyLedgerResponse]]:
-        """Adds up the journal anew and compares every balance with it."""
+        """Adds up the journal again and compares every balance with it."""
 
     @abc.abstractmethod
     def SealJournal(
@@ -237,8 +247,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.SealJournalRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.SealJournalResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.SealJournalResponse]]:
-        """Seals the journal of a root account: verifies it, and keeps what counts of it in a checkpoint from which later
-        verifications begin. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
+        """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
+        checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
+        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says.
         """
 
     @abc.abstractmethod
@@ -247,9 +258,10 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.BeginCurrencyRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.BeginCurrencyResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.BeginCurrencyResponse]]:
-        """Plans another currency for a root account: it begins in a new window. Until then only the last one is taken, from
-        then on only the new one, and a level has nothing left until the last charge in the old one has left its window.
-        FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is planned already.
+        """Plans another currency for a root account, which begins with a new window. Until then only the previous currency is
+        accepted, from then on only the new one. A level has nothing left until the last charge in the old currency has
+        left its window. FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is
+        already planned.
         """
 
     @abc.abstractmethod
@@ -258,7 +270,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.WithdrawCurrencyRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse]]:
-        """Takes back the plan of another currency before it begins; FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED."""
+        """Withdraws the plan of another currency before it begins. FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED if
+        there is none.
+        """
 
     @abc.abstractmethod
     def ResumeClock(
@@ -266,9 +280,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.ResumeClockRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.ResumeClockResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ResumeClockResponse]]:
-        """Lets the time of a root account go on after its store's clock had jumped far ahead and was set right: from the last
-        time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's clock is
-        more than a minute from the time that is told, CLOCK_NOT_BEHIND if there is nothing to do.
+        """Lets the time of a root account run on after its store's clock had jumped far ahead and was corrected: from the
+        last time recorded, as fast as the store's clock. FAILED_PRECONDITION with reason CLOCKS_DISAGREE if the store's
+        clock is more than a minute from true_time, CLOCK_NOT_BEHIND if there is nothing to do.
         """
 
     @abc.abstractmethod
@@ -277,9 +291,10 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.RefundChargeRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.RefundChargeResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.RefundChargeResponse]]:
-        """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, with the
-        reason in the journal. The release is no longer paid for: to ask for it again charges it again. FAILED_PRECONDITION
-        with reason NOT_PAID if the account has not paid for it in a window that counts, or was given it back.
+        """Gives back what an account was charged for a release whose answer was wrong, as long as the charge counts, and
+        records the reason in the journal. The release is then no longer paid for: asking for it again charges it again.
+        FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in a window that counts, or the charge
+        was already refunded.
         """
 
     @abc.abstractmethod
@@ -288,6 +303,6 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.admin_pb2.GetStatusRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.GetStatusResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.GetStatusResponse]]:
-        """Tells which configuration is in force, and why a newer one is not."""
+        """Returns since when the configuration is in force, and why a newer one is not."""
 
 def add_BudgetAdminServiceServicer_to_server(servicer: BudgetAdminServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

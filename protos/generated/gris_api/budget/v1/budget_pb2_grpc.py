@@ -26,18 +26,19 @@ if _version_not_supported:
 
 
 class BudgetServiceStub(object):
-    """A strict ledger of what each analyst has learnt. It never knows what is asked.
+    """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
-    Errors carry google.rpc.ErrorInfo with domain "gris.budget". RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (and
-    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
-    OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
-    change carries a request_id made by the client: a repeat with the same content returns the first answer with
-    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
-    reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before, or what made it free was given back),
-    UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
-    release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
-    moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
+    Errors carry google.rpc.ErrorInfo with domain "gris.budget". An exhausted budget is always RESOURCE_EXHAUSTED with
+    reason BUDGET_EXHAUSTED and google.rpc.QuotaFailure. UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED had no
+    effect; with reason OUTCOME_UNKNOWN it may have had one: retry with the same request_id. Every change carries a
+    request_id that the client chooses: a retry with the same content returns the first answer with replayed = true and
+    has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with reason ACCOUNT_UNKNOWN is an
+    account without a budget. INVALID_ARGUMENT names the offending field (google.rpc.BadRequest). FAILED_PRECONDITION has
+    reason RESERVATION_OVER (the reservation was settled, cancelled or lapsed before, or the payment that made it free
+    was refunded), UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with
+    another release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that
+    count were archived, together with their statements). PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge
+    whose ticket dp_service did not make.
     """
 
     def __init__(self, channel):
@@ -74,50 +75,51 @@ class BudgetServiceStub(object):
 
 
 class BudgetServiceServicer(object):
-    """A strict ledger of what each analyst has learnt. It never knows what is asked.
+    """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
-    Errors carry google.rpc.ErrorInfo with domain "gris.budget". RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (and
-    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
-    OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
-    change carries a request_id made by the client: a repeat with the same content returns the first answer with
-    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
-    reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before, or what made it free was given back),
-    UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
-    release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
-    moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
+    Errors carry google.rpc.ErrorInfo with domain "gris.budget". An exhausted budget is always RESOURCE_EXHAUSTED with
+    reason BUDGET_EXHAUSTED and google.rpc.QuotaFailure. UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED had no
+    effect; with reason OUTCOME_UNKNOWN it may have had one: retry with the same request_id. Every change carries a
+    request_id that the client chooses: a retry with the same content returns the first answer with replayed = true and
+    has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with reason ACCOUNT_UNKNOWN is an
+    account without a budget. INVALID_ARGUMENT names the offending field (google.rpc.BadRequest). FAILED_PRECONDITION has
+    reason RESERVATION_OVER (the reservation was settled, cancelled or lapsed before, or the payment that made it free
+    was refunded), UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with
+    another release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that
+    count were archived, together with their statements). PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge
+    whose ticket dp_service did not make.
     """
 
     def CheckBudget(self, request, context):
-        """Would this cost be allowed now? Reads only; "no" is an answer, not an error.
+        """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReserveBudget(self, request, context):
-        """Holds the worst case of a question before it runs.
+        """Reserves the worst case of a question before it runs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateBudget(self, request, context):
-        """Charges what a release cost: settles a reservation, or deducts directly a cost that was fixed beforehand.
+        """Charges what a release cost: settles a reservation, or directly deducts a cost that was fixed beforehand.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReleaseReservation(self, request, context):
-        """Gives a reservation back: nothing was released.
+        """Cancels a reservation: nothing was released.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetBudget(self, request, context):
-        """Tells limits, what is spent, held and left.
+        """Returns limits, and what is spent, reserved and left.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,18 +162,19 @@ def add_BudgetServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BudgetService(object):
-    """A strict ledger of what each analyst has learnt. It never knows what is asked.
+    """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
-    Errors carry google.rpc.ErrorInfo with domain "gris.budget". RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (and
-    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
-    OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
-    change carries a request_id made by the client: a repeat with the same content returns the first answer with
-    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
-    reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before, or what made it free was given back),
-    UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
-    release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
-    moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
+    Errors carry google.rpc.ErrorInfo with domain "gris.budget". An exhausted budget is always RESOURCE_EXHAUSTED with
+    reason BUDGET_EXHAUSTED and google.rpc.QuotaFailure. UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED had no
+    effect; with reason OUTCOME_UNKNOWN it may have had one: retry with the same request_id. Every change carries a
+    request_id that the client chooses: a retry with the same content returns the first answer with replayed = true and
+    has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with reason ACCOUNT_UNKNOWN is an
+    account without a budget. INVALID_ARGUMENT names the offending field (google.rpc.BadRequest). FAILED_PRECONDITION has
+    reason RESERVATION_OVER (the reservation was settled, cancelled or lapsed before, or the payment that made it free
+    was refunded), UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with
+    another release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that
+    count were archived, together with their statements). PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge
+    whose ticket dp_service did not make.
     """
 
     @staticmethod

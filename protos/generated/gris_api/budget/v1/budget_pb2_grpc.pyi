@@ -18,18 +18,19 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class BudgetServiceStub:
-    """A strict ledger of what each analyst has learnt. It never knows what is asked.
+    """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
-    Errors carry google.rpc.ErrorInfo with domain "gris.budget". RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (and
-    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
-    OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
-    change carries a request_id made by the client: a repeat with the same content returns the first answer with
-    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
-    reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before, or what made it free was given back),
-    UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
-    release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
-    moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
+    Errors carry google.rpc.ErrorInfo with domain "gris.budget". An exhausted budget is always RESOURCE_EXHAUSTED with
+    reason BUDGET_EXHAUSTED and google.rpc.QuotaFailure. UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED had no
+    effect; with reason OUTCOME_UNKNOWN it may have had one: retry with the same request_id. Every change carries a
+    request_id that the client chooses: a retry with the same content returns the first answer with replayed = true and
+    has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with reason ACCOUNT_UNKNOWN is an
+    account without a budget. INVALID_ARGUMENT names the offending field (google.rpc.BadRequest). FAILED_PRECONDITION has
+    reason RESERVATION_OVER (the reservation was settled, cancelled or lapsed before, or the payment that made it free
+    was refunded), UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with
+    another release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that
+    count were archived, together with their statements). PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge
+    whose ticket dp_service did not make.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -37,90 +38,92 @@ class BudgetServiceStub:
         gris_api.budget.v1.budget_pb2.CheckBudgetRequest,
         gris_api.budget.v1.budget_pb2.CheckBudgetResponse,
     ]
-    """Would this cost be allowed now? Reads only; "no" is an answer, not an error."""
+    """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error."""
 
     ReserveBudget: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.ReserveBudgetRequest,
         gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
-    """Holds the worst case of a question before it runs."""
+    """Reserves the worst case of a question before it runs."""
 
     UpdateBudget: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.UpdateBudgetRequest,
         gris_api.budget.v1.budget_pb2.UpdateBudgetResponse,
     ]
-    """Charges what a release cost: settles a reservation, or deducts directly a cost that was fixed beforehand."""
+    """Charges what a release cost: settles a reservation, or directly deducts a cost that was fixed beforehand."""
 
     ReleaseReservation: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.ReleaseReservationRequest,
         gris_api.budget.v1.budget_pb2.ReleaseReservationResponse,
     ]
-    """Gives a reservation back: nothing was released."""
+    """Cancels a reservation: nothing was released."""
 
     GetBudget: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.GetBudgetRequest,
         gris_api.budget.v1.budget_pb2.GetBudgetResponse,
     ]
-    """Tells limits, what is spent, held and left."""
+    """Returns limits, and what is spent, reserved and left."""
 
 class BudgetServiceAsyncStub:
-    """A strict ledger of what each analyst has learnt. It never knows what is asked.
+    """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
-    Errors carry google.rpc.ErrorInfo with domain "gris.budget". RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (and
-    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
-    OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
-    change carries a request_id made by the client: a repeat with the same content returns the first answer with
-    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
-    reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before, or what made it free was given back),
-    UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
-    release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
-    moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
+    Errors carry google.rpc.ErrorInfo with domain "gris.budget". An exhausted budget is always RESOURCE_EXHAUSTED with
+    reason BUDGET_EXHAUSTED and google.rpc.QuotaFailure. UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED had no
+    effect; with reason OUTCOME_UNKNOWN it may have had one: retry with the same request_id. Every change carries a
+    request_id that the client chooses: a retry with the same content returns the first answer with replayed = true and
+    has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with reason ACCOUNT_UNKNOWN is an
+    account without a budget. INVALID_ARGUMENT names the offending field (google.rpc.BadRequest). FAILED_PRECONDITION has
+    reason RESERVATION_OVER (the reservation was settled, cancelled or lapsed before, or the payment that made it free
+    was refunded), UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with
+    another release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that
+    count were archived, together with their statements). PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge
+    whose ticket dp_service did not make.
     """
 
     CheckBudget: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.CheckBudgetRequest,
         gris_api.budget.v1.budget_pb2.CheckBudgetResponse,
     ]
-    """Would this cost be allowed now? Reads only; "no" is an answer, not an error."""
+    """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error."""
 
     ReserveBudget: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.ReserveBudgetRequest,
         gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
-    """Holds the worst case of a question before it runs."""
+    """Reserves the worst case of a question before it runs."""
 
     UpdateBudget: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.UpdateBudgetRequest,
         gris_api.budget.v1.budget_pb2.UpdateBudgetResponse,
     ]
-    """Charges what a release cost: settles a reservation, or deducts directly a cost that was fixed beforehand."""
+    """Charges what a release cost: settles a reservation, or directly deducts a cost that was fixed beforehand."""
 
     ReleaseReservation: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.ReleaseReservationRequest,
         gris_api.budget.v1.budget_pb2.ReleaseReservationResponse,
     ]
-    """Gives a reservation back: nothing was released."""
+    """Cancels a reservation: nothing was released."""
 
     GetBudget: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.GetBudgetRequest,
         gris_api.budget.v1.budget_pb2.GetBudgetResponse,
     ]
-    """Tells limits, what is spent, held and left."""
+    """Returns limits, and what is spent, reserved and left."""
 
 class BudgetServiceServicer(metaclass=abc.ABCMeta):
-    """A strict ledger of what each analyst has learnt. It never knows what is asked.
+    """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
-    Errors carry google.rpc.ErrorInfo with domain "gris.budget". RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED (and
-    google.rpc.QuotaFailure) is the only way a spent budget is told; UNAVAILABLE with reason STORE_UNAVAILABLE or
-    OVERLOADED had no effect, with reason OUTCOME_UNKNOWN may have had one: repeat it with the same request_id. Every
-    change carries a request_id made by the client: a repeat with the same content returns the first answer with
-    replayed = true and has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with
-    reason ACCOUNT_UNKNOWN is an account that has no budget; INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). FAILED_PRECONDITION has reason RESERVATION_OVER (it was settled, released or lapsed before, or what made it free was given back),
-    UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with another
-    release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that count were
-    moved into an archive, and their statements with them); PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge without dp_service's word for it.
+    Errors carry google.rpc.ErrorInfo with domain "gris.budget". An exhausted budget is always RESOURCE_EXHAUSTED with
+    reason BUDGET_EXHAUSTED and google.rpc.QuotaFailure. UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED had no
+    effect; with reason OUTCOME_UNKNOWN it may have had one: retry with the same request_id. Every change carries a
+    request_id that the client chooses: a retry with the same content returns the first answer with replayed = true and
+    has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with reason ACCOUNT_UNKNOWN is an
+    account without a budget. INVALID_ARGUMENT names the offending field (google.rpc.BadRequest). FAILED_PRECONDITION has
+    reason RESERVATION_OVER (the reservation was settled, cancelled or lapsed before, or the payment that made it free
+    was refunded), UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with
+    another release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that
+    count were archived, together with their statements). PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge
+    whose ticket dp_service did not make.
     """
 
     @abc.abstractmethod
@@ -129,7 +132,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.budget_pb2.CheckBudgetRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.CheckBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.CheckBudgetResponse]]:
-        """Would this cost be allowed now? Reads only; "no" is an answer, not an error."""
+        """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error."""
 
     @abc.abstractmethod
     def ReserveBudget(
@@ -137,7 +140,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.budget_pb2.ReserveBudgetRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse]]:
-        """Holds the worst case of a question before it runs."""
+        """Reserves the worst case of a question before it runs."""
 
     @abc.abstractmethod
     def UpdateBudget(
@@ -145,7 +148,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.budget_pb2.UpdateBudgetRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.UpdateBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.UpdateBudgetResponse]]:
-        """Charges what a release cost: settles a reservation, or deducts directly a cost that was fixed beforehand."""
+        """Charges what a release cost: settles a reservation, or directly deducts a cost that was fixed beforehand."""
 
     @abc.abstractmethod
     def ReleaseReservation(
@@ -153,7 +156,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.budget_pb2.ReleaseReservationRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.ReleaseReservationResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.ReleaseReservationResponse]]:
-        """Gives a reservation back: nothing was released."""
+        """Cancels a reservation: nothing was released."""
 
     @abc.abstractmethod
     def GetBudget(
@@ -161,6 +164,6 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.budget_pb2.GetBudgetRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.GetBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.GetBudgetResponse]]:
-        """Tells limits, what is spent, held and left."""
+        """Returns limits, and what is spent, reserved and left."""
 
 def add_BudgetServiceServicer_to_server(servicer: BudgetServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

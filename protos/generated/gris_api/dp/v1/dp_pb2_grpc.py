@@ -29,9 +29,9 @@ class DpServiceStub(object):
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
+    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
     (google.rpc.RetryInfo).
     """
 
@@ -87,28 +87,29 @@ class DpServiceServicer(object):
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
+    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
     (google.rpc.RetryInfo).
     """
 
     def TranslateQuery(self, request, context):
-        """Turns a question into a query for an engine and the plan that AddNoise will honour.
+        """Translates a question into a query for an engine and the plan that AddNoise will accept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EstimateCost(self, request, context):
-        """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it.
+        """Returns what a question would cost at most and what would be done, without a plan: nothing can be released with it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AddNoise(self, request_iterator, context):
-        """Releases a histogram privately: header, chunks of at most 1 MiB and an end, both ways.
+        """Releases a histogram privately. Both streams consist of chunks of at most 1 MiB and an end; the request stream
+        begins with a header.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -122,30 +123,30 @@ class DpServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ComputeCost(self, request, context):
-        """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says.
+        """Returns the cost of a release that showed a given number of elements. Pure; always equal to what AddNoise returns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DescribeGuarantee(self, request, context):
-        """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
-        this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
+        """Returns what a budget is worth: the guarantee of everything that it can pay for, whatever is asked. Another
+        currency than this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SolveParameters(self, request, context):
-        """Finds the currency or the budget that is worth no more than a guarantee that is wanted.
+        """Finds the currency or the budget whose guarantee is within a given one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCatalog(self, request, context):
-        """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
-        pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
+        """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
+        pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -206,9 +207,9 @@ class DpService(object):
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
+    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
     (google.rpc.RetryInfo).
     """
 

@@ -21,9 +21,9 @@ class DpServiceStub:
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
+    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
     (google.rpc.RetryInfo).
     """
 
@@ -32,19 +32,21 @@ class DpServiceStub:
         gris_api.dp.v1.dp_pb2.TranslateQueryRequest,
         gris_api.dp.v1.dp_pb2.TranslateQueryResponse,
     ]
-    """Turns a question into a query for an engine and the plan that AddNoise will honour."""
+    """Translates a question into a query for an engine and the plan that AddNoise will accept."""
 
     EstimateCost: grpc.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.EstimateCostRequest,
         gris_api.dp.v1.dp_pb2.EstimateCostResponse,
     ]
-    """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
+    """Returns what a question would cost at most and what would be done, without a plan: nothing can be released with it."""
 
     AddNoise: grpc.StreamStreamMultiCallable[
         gris_api.dp.v1.dp_pb2.AddNoiseRequest,
         gris_api.dp.v1.dp_pb2.AddNoiseResponse,
     ]
-    """Releases a histogram privately: header, chunks of at most 1 MiB and an end, both ways."""
+    """Releases a histogram privately. Both streams consist of chunks of at most 1 MiB and an end; the request stream
+    begins with a header.
+    """
 
     AddNoiseUnary: grpc.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.AddNoiseUnaryRequest,
@@ -56,37 +58,37 @@ class DpServiceStub:
         gris_api.dp.v1.dp_pb2.ComputeCostRequest,
         gris_api.dp.v1.dp_pb2.ComputeCostResponse,
     ]
-    """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says."""
+    """Returns the cost of a release that showed a given number of elements. Pure; always equal to what AddNoise returns."""
 
     DescribeGuarantee: grpc.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.DescribeGuaranteeRequest,
         gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse,
     ]
-    """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
-    this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
+    """Returns what a budget is worth: the guarantee of everything that it can pay for, whatever is asked. Another
+    currency than this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
     """
 
     SolveParameters: grpc.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.SolveParametersRequest,
         gris_api.dp.v1.dp_pb2.SolveParametersResponse,
     ]
-    """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
+    """Finds the currency or the budget whose guarantee is within a given one."""
 
     GetCatalog: grpc.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.GetCatalogRequest,
         gris_api.dp.v1.dp_pb2.GetCatalogResponse,
     ]
-    """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
-    pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
+    """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
+    pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
     """
 
 class DpServiceAsyncStub:
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
+    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
     (google.rpc.RetryInfo).
     """
 
@@ -94,19 +96,21 @@ class DpServiceAsyncStub:
         gris_api.dp.v1.dp_pb2.TranslateQueryRequest,
         gris_api.dp.v1.dp_pb2.TranslateQueryResponse,
     ]
-    """Turns a question into a query for an engine and the plan that AddNoise will honour."""
+    """Translates a question into a query for an engine and the plan that AddNoise will accept."""
 
     EstimateCost: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.EstimateCostRequest,
         gris_api.dp.v1.dp_pb2.EstimateCostResponse,
     ]
-    """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
+    """Returns what a question would cost at most and what would be done, without a plan: nothing can be released with it."""
 
     AddNoise: grpc.aio.StreamStreamMultiCallable[
         gris_api.dp.v1.dp_pb2.AddNoiseRequest,
         gris_api.dp.v1.dp_pb2.AddNoiseResponse,
     ]
-    """Releases a histogram privately: header, chunks of at most 1 MiB and an end, both ways."""
+    """Releases a histogram privately. Both streams consist of chunks of at most 1 MiB and an end; the request stream
+    begins with a header.
+    """
 
     AddNoiseUnary: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.AddNoiseUnaryRequest,
@@ -118,37 +122,37 @@ class DpServiceAsyncStub:
         gris_api.dp.v1.dp_pb2.ComputeCostRequest,
         gris_api.dp.v1.dp_pb2.ComputeCostResponse,
     ]
-    """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says."""
+    """Returns the cost of a release that showed a given number of elements. Pure; always equal to what AddNoise returns."""
 
     DescribeGuarantee: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.DescribeGuaranteeRequest,
         gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse,
     ]
-    """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
-    this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
+    """Returns what a budget is worth: the guarantee of everything that it can pay for, whatever is asked. Another
+    currency than this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
     """
 
     SolveParameters: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.SolveParametersRequest,
         gris_api.dp.v1.dp_pb2.SolveParametersResponse,
     ]
-    """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
+    """Finds the currency or the budget whose guarantee is within a given one."""
 
     GetCatalog: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.GetCatalogRequest,
         gris_api.dp.v1.dp_pb2.GetCatalogResponse,
     ]
-    """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
-    pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
+    """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
+    pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
     """
 
 class DpServiceServicer(metaclass=abc.ABCMeta):
     """Policy, translation, price and noise. It keeps no state and never learns who asks.
 
     Errors carry google.rpc.ErrorInfo with domain "gris.dp". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest); PERMISSION_DENIED with reason REFUSED_BY_POLICY says which rule forbids the question;
-    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED asks for a new translation, with
-    reason POLICY_UNUSABLE for another policy; UNAVAILABLE with reason OVERLOADED did nothing and says when to try again
+    (google.rpc.BadRequest). PERMISSION_DENIED with reason REFUSED_BY_POLICY names the rule that forbids the question.
+    FAILED_PRECONDITION with reason PLAN_EXPIRED, PLAN_NOT_AUTHENTIC or DATA_CHANGED requires a new translation, with
+    reason POLICY_UNUSABLE another policy. UNAVAILABLE with reason OVERLOADED had no effect and says when to retry
     (google.rpc.RetryInfo).
     """
 
@@ -158,7 +162,7 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.dp.v1.dp_pb2.TranslateQueryRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.dp.v1.dp_pb2.TranslateQueryResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.TranslateQueryResponse]]:
-        """Turns a question into a query for an engine and the plan that AddNoise will honour."""
+        """Translates a question into a query for an engine and the plan that AddNoise will accept."""
 
     @abc.abstractmethod
     def EstimateCost(
@@ -166,7 +170,7 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.dp.v1.dp_pb2.EstimateCostRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.dp.v1.dp_pb2.EstimateCostResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.EstimateCostResponse]]:
-        """Tells what a question would cost at most and what would be done, without a plan: nothing can be released by it."""
+        """Returns what a question would cost at most and what would be done, without a plan: nothing can be released with it."""
 
     @abc.abstractmethod
     def AddNoise(
@@ -174,7 +178,9 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[gris_api.dp.v1.dp_pb2.AddNoiseRequest],
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[gris_api.dp.v1.dp_pb2.AddNoiseResponse], collections.abc.AsyncIterator[gris_api.dp.v1.dp_pb2.AddNoiseResponse]]:
-        """Releases a histogram privately: header, chunks of at most 1 MiB and an end, both ways."""
+        """Releases a histogram privately. Both streams consist of chunks of at most 1 MiB and an end; the request stream
+        begins with a header.
+        """
 
     @abc.abstractmethod
     def AddNoiseUnary(
@@ -190,7 +196,7 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.dp.v1.dp_pb2.ComputeCostRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.dp.v1.dp_pb2.ComputeCostResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.ComputeCostResponse]]:
-        """Tells what a release costs that showed so many elements. Pure; always equal to what AddNoise says."""
+        """Returns the cost of a release that showed a given number of elements. Pure; always equal to what AddNoise returns."""
 
     @abc.abstractmethod
     def DescribeGuarantee(
@@ -198,8 +204,8 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.dp.v1.dp_pb2.DescribeGuaranteeRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse]]:
-        """Tells what a budget is worth: the guarantee of all that it can pay for, whatever is asked. Another currency than
-        this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
+        """Returns what a budget is worth: the guarantee of everything that it can pay for, whatever is asked. Another
+        currency than this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
         """
 
     @abc.abstractmethod
@@ -208,7 +214,7 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.dp.v1.dp_pb2.SolveParametersRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.dp.v1.dp_pb2.SolveParametersResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.SolveParametersResponse]]:
-        """Finds the currency or the budget that is worth no more than a guarantee that is wanted."""
+        """Finds the currency or the budget whose guarantee is within a given one."""
 
     @abc.abstractmethod
     def GetCatalog(
@@ -216,8 +222,8 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.dp.v1.dp_pb2.GetCatalogRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.dp.v1.dp_pb2.GetCatalogResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.GetCatalogResponse]]:
-        """Tells what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
-        pages the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: begin again.
+        """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
+        pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
         """
 
 def add_DpServiceServicer_to_server(servicer: DpServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
