@@ -128,7 +128,7 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
     world: World, fake_pinot: FakePinot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the connection says so, it is the servers who tell of a new version, and an old one is not answered for."""
-    monkeypatch.setattr(settling, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(settling, "SETTLING_TIMEOUT_SECONDS", 0.1)
     with slow_server(fake_pinot, "feedback") as port:
         connection = connect(
             "127.0.0.1",
