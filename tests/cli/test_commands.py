@@ -113,7 +113,7 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The environment says so, and where: an old version is not answered for, and the text says why."""
-    monkeypatch.setattr(settling, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(settling, "SETTLING_TIMEOUT_SECONDS", 0.1)
     fake = FakePinot()
     fake.replies = renamed(fake.replies, "feedback")
     with fake.serving(), slow_server(fake, "feedback") as port:

@@ -35,7 +35,7 @@ def pinot() -> Iterator[FakePinot]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has questions wait for half a second instead of five."""
-    monkeypatch.setattr(settling, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(settling, "SETTLING_TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr(settling, "BROKER_SECONDS", 0.3)
 
 

@@ -87,7 +87,7 @@ def test_a_reading_that_hangs_does_not_hold_up_the_next(
     threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while the next one goes on beside it."""
-    monkeypatch.setattr(single_flight, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(single_flight, "TIMEOUT_SECONDS", 0.01)
     source = _Source()
     shared = SingleFlight(source.read)
     hanging = _ask(threads, shared)
