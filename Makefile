@@ -4,6 +4,8 @@ VENV ?= .venv
 ENGINE ?= duckdb
 AGAINST ?= main
 BUF_VERSION := 1.75.0
+MERMAID_VERSION := 11.17.2
+IFRAME_WORKER_VERSION := 1.0.4
 BIN := $(VENV)/bin
 # How an image is built: a command that takes its name, the build context and further arguments of `docker build`.
 IMAGE_BUILD ?= docker build --tag
@@ -11,7 +13,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-check pinot-stream protos rolling sensitivity test
+.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kubernetes-test locks notices pinot-check pinot-stream protos release-check rolling sensitivity test
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -35,6 +37,22 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]' \
 		|| $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dp]'
 	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+$(VENV)/.release: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[release]'
+	@touch $@
+
+# The two scripts that the site's theme would load from another host: pictures, and the search of a site without a server.
+node_modules/.site/iframe-worker.js: Makefile
+	@mkdir -p $(@D)
+	cd $(@D) && npm pack --silent mermaid@$(MERMAID_VERSION) iframe-worker@$(IFRAME_WORKER_VERSION) >/dev/null
+	cd $(@D) && tar -xzOf mermaid-$(MERMAID_VERSION).tgz package/dist/mermaid.min.js >mermaid.min.js
+	cd $(@D) && tar -xzOf iframe-worker-$(IFRAME_WORKER_VERSION).tgz package/shim/index.js >iframe-worker.js
+	@rm $(@D)/*.tgz
 
 # One tool from npm, at one version; a package of its own would say no more than this line.
 node_modules/.bin/buf: Makefile
@@ -64,6 +82,10 @@ check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, 
 	@! git show-ref --quiet refs/heads/$(AGAINST) || (cd protos && set -x && ../node_modules/.bin/buf breaking --against "$$(git rev-parse --git-common-dir)#branch=$(AGAINST),subdir=protos")
 	$(BIN)/python protos/generate.py --check
 	$(BIN)/python -m deploy.kubernetes.validate
+
+docs: $(VENV)/.docs node_modules/.site/iframe-worker.js ## build the documentation site into build/site; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site/index.html"
 
 format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
@@ -98,6 +120,12 @@ locks: $(VENV)/.dev ## renew the pinned packages of the images
 
 audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among known vulnerabilities; needs PyPI
 	@for each in $(IMAGES); do $(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement deploy/locks/$$each.txt || exit 1; done
+
+notices: $(VENV)/.release ## write dist/THIRD_PARTY_NOTICES and an SBOM of each image's packages; needs PyPI
+	$(BIN)/python -m deploy.release.notices
+
+release-check: $(VENV)/.release ## whether this checkout can be released; leaves in dist/ what was checked; needs PyPI
+	@$(BIN)/python -m deploy.release
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
 	$(BIN)/python -m tests.audit
@@ -145,4 +173,4 @@ go-client: node_modules/.bin/buf ## build examples/go/ask, the client in Go; nee
 	cd examples/go && ../../node_modules/.bin/buf generate ../../protos && go build -o ask .
 
 clean: ## remove what make has set up
-	rm -rf $(VENV) node_modules .gris
+	rm -rf $(VENV) node_modules .gris build dist

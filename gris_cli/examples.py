@@ -37,13 +37,15 @@ class Examples:
 
 
 def find_examples(given: Path | None) -> Examples:
-    """Returns the examples in the given directory, else in ./examples, else in the checkout that this runs from.
+    """Returns the examples in the given directory, else in ./examples, in this checkout, or in the installed wheel.
 
     Raises:
         typer.BadParameter: they are in none of these.
     """
-    beside_the_code = Path(__file__).resolve().parent.parent / "examples"
-    for directory in [given] if given is not None else [Path("examples"), beside_the_code]:
+    here = Path(__file__).resolve().parent
+    # The last one is made by pyproject.toml when a wheel is built.
+    usual = [Path("examples"), here.parent / "examples", here / "example_data"]
+    for directory in [given] if given is not None else usual:
         found = Examples(directory.resolve())
         if all(path.is_file() for path in (found.policy, found.budget, *found.tables.values())):
             return found

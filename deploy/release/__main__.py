@@ -1,0 +1,97 @@
+"""Checks that the checkout can be released: one line for each check, exit code 1 if one fails.
+
+    python -m deploy.release
+
+Leaves in dist/ what was checked, so that exactly that is published: wheel, source distribution, notices and SBOMs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import TypeVar
+
+from deploy.release.artifacts import build, require_metadata, require_own_packages, require_whole_sdist
+from deploy.release.installation import NAMESAKE, installed, require_demo, require_own_names
+from deploy.release.notices import write_notices
+from deploy.release.project import (
+    DIST,
+    CheckFailedError,
+    Project,
+    read_project,
+    require_changelog,
+    require_clean,
+    require_free_tag,
+    require_one_version,
+    require_urls,
+)
+
+T = TypeVar("T")
+
+
+class Report:
+    """Prints each check as a line, and counts those that fail."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+
+    def check(self, title: str, check: Callable[[], T]) -> T | None:
+        """Run a check, print what came of it, and return what it returns, None if it failed."""
+        try:
+            result = check()
+        except CheckFailedError as failure:
+            self.failures += 1
+            sys.stdout.write(f"FAIL  {title}: {failure}\n")
+            return None
+        finally:
+            sys.stdout.flush()
+        sys.stdout.write(f"ok    {title}\n")
+        return result
+
+
+def check_checkout(report: Report, project: Project) -> None:
+    """Look at what a release says of itself."""
+    report.check(f"version {project.version} is the same everywhere", partial(require_one_version, project))
+    report.check(f"the changelog has {project.version}, with a date", partial(require_changelog, project))
+    report.check("the project's addresses are set", partial(require_urls, project))
+    report.check("the checkout is clean", require_clean)
+    report.check(f"the tag v{project.version} is free or here", partial(require_free_tag, project))
+
+
+def check_artifacts(report: Report, project: Project) -> None:
+    """Build what is published, look into it and use it."""
+    artifacts = report.check("wheel and source distribution are built", partial(build, project, DIST))
+    if artifacts is None:
+        return
+    report.check("a package index can show their metadata", partial(require_metadata, artifacts))
+    report.check("the source distribution is the repository", partial(require_whole_sdist, artifacts))
+    report.check(
+        "the wheel has its packages and no others", partial(require_own_packages, artifacts, project)
+    )
+    with ExitStack() as stack:
+        installing = partial(stack.enter_context, installed(artifacts.wheel))
+        beside = " ".join(NAMESAKE)
+        environment = report.check(
+            f"the wheel is installed in an empty environment, beside {beside}", installing
+        )
+        if environment is not None:
+            report.check(
+                "every package is imported, and is ours alone",
+                partial(require_own_names, environment, project),
+            )
+            report.check("`gris demo` answers outside of the checkout", partial(require_demo, environment))
+
+
+def main() -> int:
+    """Run every check; the exit code is 1 if one fails."""
+    report, project = Report(), read_project()
+    check_checkout(report, project)
+    check_artifacts(report, project)
+    report.check("every image has its notices and its SBOM", partial(write_notices, DIST))
+    return 1 if report.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

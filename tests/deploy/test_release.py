@@ -1,0 +1,75 @@
+"""A release is refused for what would be wrong in it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from deploy.release.project import (
+    ROOT,
+    UNSET_HOST,
+    CheckFailedError,
+    Project,
+    read_project,
+    require_changelog,
+    require_one_version,
+    require_urls,
+)
+
+PROJECT = Project("gris-dp", "1.2.3", {"Source": "https://example.org"}, frozenset({"dp_service"}))
+
+
+def test_the_wheel_has_every_package_that_import_rules_are_for() -> None:
+    """A package that pyproject.toml does not include would be missed after the release and not before."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert set(document["tool"]["importlinter"]["root_packages"]) < read_project().packages
+
+
+def test_every_file_states_the_version_of_pyproject() -> None:
+    """Of this checkout, at any time."""
+    require_one_version(read_project())
+
+
+def test_another_version_in_a_manifest_is_refused(tmp_path: Path) -> None:
+    """The image that a manifest names would be that of another release."""
+    chart = tmp_path / "deploy" / "chart" / "Chart.yaml"
+    chart.parent.mkdir(parents=True)
+    chart.write_text('version: 1.2.3\nappVersion: "1.2.2"\n')
+    with pytest.raises(CheckFailedError, match=r"Chart\.yaml says .*1\.2\.2"):
+        require_one_version(PROJECT, tmp_path)
+    chart.write_text('version: 1.2.3\nappVersion: "1.2.3"\n')
+    require_one_version(PROJECT, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changelog",
+    [
+        "## [Unreleased]\n- New.\n",
+        "## 1.2.3 (unreleased)\n- New.\n",
+        "## [1.2.30] - 2026-01-02\n- New.\n",
+        "## [1.2.3] - 2026-01-02\n\n## [1.2.2] - 2026-01-01\n- Old.\n",
+    ],
+)
+def test_a_changelog_without_the_version_is_refused(changelog: str, tmp_path: Path) -> None:
+    """Undated, of another version, or empty."""
+    (tmp_path / "CHANGELOG.md").write_text(changelog)
+    with pytest.raises(CheckFailedError):
+        require_changelog(PROJECT, tmp_path)
+
+
+def test_a_changelog_with_the_version_passes(tmp_path: Path) -> None:
+    """With a date, and something in it."""
+    (tmp_path / "CHANGELOG.md").write_text("## [1.2.3] - 2026-01-02\n\n### Added\n\n- New.\n")
+    require_changelog(PROJECT, tmp_path)
+
+
+def test_addresses_that_nobody_has_set_are_refused() -> None:
+    """By the names of those that are not, and none at all is not enough either."""
+    urls = {"Source": f"https://gris{UNSET_HOST}/source", "Issues": "https://example.org"}
+    with pytest.raises(CheckFailedError, match="set Source in"):
+        require_urls(Project("gris-dp", "1.2.3", urls, frozenset()))
+    with pytest.raises(CheckFailedError):
+        require_urls(Project("gris-dp", "1.2.3", {}, frozenset()))
+    require_urls(PROJECT)
