@@ -83,9 +83,9 @@ check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, 
 	$(BIN)/python protos/generate.py --check
 	$(BIN)/python -m deploy.kubernetes.validate
 
+# Not --quiet: then MkDocs counts no warnings, and nothing fails.
 docs: $(VENV)/.docs node_modules/.site/iframe-worker.js ## build the documentation site into build/site; a broken link fails
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
-	@echo "build/site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
