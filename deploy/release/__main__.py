@@ -72,9 +72,9 @@ def check_artifacts(report: Report, project: Project) -> None:
     )
     with ExitStack() as stack:
         installing = partial(stack.enter_context, installed(artifacts.wheel))
-        beside = " ".join(NAMESAKE)
+        namesake = " ".join(NAMESAKE)
         environment = report.check(
-            f"the wheel is installed in an empty environment, beside {beside}", installing
+            f"the wheel is installed in an empty environment, together with {namesake}", installing
         )
         if environment is not None:
             report.check(

@@ -44,7 +44,7 @@ class Installation:
 
 @contextmanager
 def installed(wheel: Path) -> Iterator[Installation]:
-    """Install the wheel with everything that `gris demo` needs, and the namesake beside it."""
+    """Install the wheel with everything that `gris demo` needs, and the namesake with it."""
     with TemporaryDirectory(prefix="gris-release-") as scratch:
         environment, folder = Path(scratch) / "environment", Path(scratch) / "empty"
         folder.mkdir()
@@ -75,6 +75,6 @@ def require_own_names(installation: Installation, project: Project) -> None:
 def require_demo(installation: Installation) -> None:
     """Raise CheckFailedError unless `gris demo` answers in an empty folder, and a repeat is the identical answer."""
     printed = run(str(installation.programs / "gris"), "demo", "--json", folder=installation.folder)
-    told = json.loads(printed)
-    if not (told["questions"] and told["repeated"]["identical"] and told["small_account"]["refusal"]):
+    report = json.loads(printed)
+    if not (report["questions"] and report["repeated"]["identical"] and report["small_account"]["refusal"]):
         raise CheckFailedError(f"`gris demo --json` printed {printed[:500]}")

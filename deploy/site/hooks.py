@@ -41,7 +41,7 @@ _CANONICAL = re.compile(r"""\brel=["']?(?:canonical|next|prev)\b""")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of a folder in the place of `folder/*` in the navigation."""
+    """Replace `folder/*` in the navigation by the pages of that folder."""
     config.nav = list(_expanded(config.nav or []))
     return config
 
@@ -150,15 +150,15 @@ def _outside(path: str, config: MkDocsConfig) -> File | None:
     """Return the file of the site for a path of the repository; None: it is in docs/, where MkDocs finds it itself."""
     if path.startswith(f"{DOCS}/"):
         return None
-    source, place = ROOT / path, site_path(path)
+    source, target = ROOT / path, site_path(path)
     if source.is_dir():
         readme = source / "README.md"
         return File.generated(
-            config, place, content=readme.read_text() if readme.is_file() else _listing(path)
+            config, target, content=readme.read_text() if readme.is_file() else _listing(path)
         )
     if path.endswith(".md") or not _is_text(source):
-        return File.generated(config, place, abs_src_path=str(source))
-    return File.generated(config, place, content=_shown(path))
+        return File.generated(config, target, abs_src_path=str(source))
+    return File.generated(config, target, content=_shown(path))
 
 
 def _listing(folder: str) -> str:
