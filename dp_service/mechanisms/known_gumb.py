@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise, require_drawable_counts
+from dp_service.mechanisms.count_noise import draw_count_noise, require_drawable_counts
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     Cost,
     Currency,
@@ -28,6 +27,7 @@ from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
+from dp_service.terms import CountNoise, MechanismName
 
 
 @dataclass(frozen=True)

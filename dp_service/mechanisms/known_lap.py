@@ -16,7 +16,6 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     Cost,
     Currency,
@@ -27,6 +26,7 @@ from dp_service.mechanisms.parameters import (
 from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
+from dp_service.terms import MechanismName
 
 
 @dataclass(frozen=True)

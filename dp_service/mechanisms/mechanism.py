@@ -1,21 +1,12 @@
 """The interface that all mechanisms share."""
 
-from enum import Enum
 from typing import ClassVar, Protocol
 
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
-
-
-class MechanismName(Enum):
-    """The published names; they appear in results and in seeds."""
-
-    KNOWN_LAP = "KnownLap"
-    KNOWN_GUMB = "KnownGumb"
-    UNK_LAP = "UnkLap"
-    UNK_GUMB = "UnkGumb"
+from dp_service.terms import MechanismName
 
 
 class Mechanism(Protocol):

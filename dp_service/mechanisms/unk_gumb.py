@@ -25,9 +25,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise, require_drawable_counts
+from dp_service.mechanisms.count_noise import draw_count_noise, require_drawable_counts
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     MAX_ROWS,
     Cost,
@@ -39,6 +38,7 @@ from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
+from dp_service.terms import CountNoise, MechanismName
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     MAX_ROWS,
     Cost,
@@ -44,6 +43,7 @@ from dp_service.noise.distribution import (
     smallest_with_tail_at_most,
 )
 from dp_service.noise.source import NoiseSource
+from dp_service.terms import MechanismName
 
 # Noise is within 2^62 and counts are not negative, so no noisy count is as low.
 _BELOW_ALL = np.iinfo(np.int64).min

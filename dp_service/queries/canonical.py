@@ -28,19 +28,10 @@ from dp_service.queries.intervals import (
     ordinal,
     points,
 )
-from dp_service.queries.structured import (
-    ColumnType,
-    Filter,
-    HistogramQuery,
-    In,
-    Measure,
-    NotIn,
-    Range,
-    TimeRange,
-    Value,
-)
+from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange, Value
 from dp_service.queries.tables import Column, Nulls, Table
 from dp_service.queries.times import TimeColumn
+from dp_service.terms import ColumnType
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from dp_service.queries.tables import Column
 MAXIMUM_ELEMENTS = 100_000
 """How many elements a known domain may have, and how many values of domains a query carries."""
 
-Element = tuple[Value, ...]
-
 
 @dataclass(frozen=True)
 class GroupedDomains:
@@ -33,7 +31,7 @@ class GroupedDomains:
     """
 
     restricted: Mapping[str, tuple[Value, ...]]
-    known: tuple[Element, ...] | None
+    known: tuple[tuple[Value, ...], ...] | None
     delta_l0: int | None
 
 
@@ -70,7 +68,7 @@ def restricted_values(dimensions: Sequence[Column]) -> Mapping[str, tuple[Value,
     return restricted
 
 
-def _known(dimensions: Sequence[Column]) -> tuple[Element, ...] | None:
+def _known(dimensions: Sequence[Column]) -> tuple[tuple[Value, ...], ...] | None:
     domains = [column.domain for column in dimensions if column.domain is not None]
     if len(domains) != len(dimensions):
         return None

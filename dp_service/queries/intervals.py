@@ -10,9 +10,9 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dp_service.queries.structured import INT64_MAXIMUM, INT64_MINIMUM, ColumnType, Value
-
-_UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+from dp_service.queries.elements import days_of
+from dp_service.queries.structured import INT64_MAXIMUM, INT64_MINIMUM, Value
+from dp_service.terms import ColumnType
 
 
 @dataclass(frozen=True, order=True)
@@ -29,13 +29,8 @@ Intervals = tuple[Interval, ...]
 def ordinal(value: Value) -> int:
     """Return the integer that stands for a value: days since 1970-01-01 for a day, 0 and 1 for truth values."""
     if isinstance(value, datetime.date):
-        return value.toordinal() - _UNIX_EPOCH_ORDINAL
+        return days_of(value)
     return int(value)
-
-
-def date_of(days: int) -> datetime.date:
-    """Return the day that is `days` after 1970-01-01."""
-    return datetime.date.fromordinal(days + _UNIX_EPOCH_ORDINAL)
 
 
 UNIVERSES = {

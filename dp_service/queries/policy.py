@@ -31,23 +31,12 @@ from dp_service.queries.policy_schema import (
 )
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
-from dp_service.queries.structured import INT64_MINIMUM, ColumnType, Value, fault_of, type_of
-from dp_service.queries.tables import (
-    Column,
-    Consistency,
-    CountNoise,
-    Currency,
-    Events,
-    Nulls,
-    Operator,
-    Policy,
-    Table,
-)
+from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_of
+from dp_service.queries.tables import Column, Currency, Events, Nulls, Operator, Policy, Table
 from dp_service.queries.times import ClosedPeriods, TimeColumn, TimeUnit
+from dp_service.terms import ColumnType
 
 __all__ = [
-    "Consistency",
-    "CountNoise",
     "Currency",
     "Policy",
     "PolicyFile",

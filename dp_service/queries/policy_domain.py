@@ -8,7 +8,8 @@ from pathlib import Path
 from dp_service.queries.policy_schema import MAXIMUM_DOMAIN_SIZE, PublishedSchema
 from dp_service.queries.publications import Publication, publication_of
 from dp_service.queries.published import LARGEST_FILE_BYTES, DomainFileError, integrity_of, read_published
-from dp_service.queries.structured import ColumnType, Value
+from dp_service.queries.structured import Value
+from dp_service.terms import ColumnType
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import ColumnSchema, TableSchema
-from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Column, Consistency, CountNoise, Policy, Table, TauIs
+from dp_service.queries.tables import Column, Policy, Table, TauIs
 from dp_service.queries.versions import is_plain_hash
+from dp_service.terms import ColumnType, Consistency, CountNoise
 
 # Beyond these, one question alone is worth little or may fail its promise for somebody among a million members.
 _MUCH_EPSILON = Fraction(1)

@@ -13,9 +13,9 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, CountNoise, Nulls, Operator, TauIs
+from dp_service.queries.tables import Nulls, Operator, TauIs
 from dp_service.queries.times import Refresh
+from dp_service.terms import ColumnType, Consistency, CountNoise
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # At most three digits of exponent: "1e-999999999" would be a number of a billion digits.

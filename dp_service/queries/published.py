@@ -18,7 +18,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dp_service.queries.structured import ColumnType, Value, fault_of, type_of
+from dp_service.queries.structured import Value, fault_of, type_of
+from dp_service.terms import ColumnType
 
 FORMAT = "gris/domain/v1"
 LARGEST_FILE_BYTES = 256 * 2**20

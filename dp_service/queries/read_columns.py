@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, Restriction
 from dp_service.queries.intervals import UNIVERSES, Interval, written
-from dp_service.queries.structured import ColumnType, Value
+from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Table
+from dp_service.terms import ColumnType
 
 MISSING_MEMBER = "null"
 """What Apache Pinot stores in a text column where there is no member, if its schema says nothing else."""

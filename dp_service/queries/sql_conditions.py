@@ -11,8 +11,9 @@ from sqlglot import exp
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.sql_nodes import column_name, only, refuse_node, strip_parentheses, whole_number
 from dp_service.queries.sql_tokens import refuse
-from dp_service.queries.structured import Bound, ColumnType, Filter, In, NotIn, Range, Value, type_of
+from dp_service.queries.structured import Bound, Filter, In, NotIn, Range, Value, type_of
 from dp_service.queries.tables import Column, Table
+from dp_service.terms import ColumnType
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

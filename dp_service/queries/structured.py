@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dp_service.queries.errors import QuestionError
+from dp_service.terms import ColumnType
 
 MAXIMUM_DIMENSIONS = 4
 MAXIMUM_FILTERS = 32
@@ -26,15 +27,6 @@ INT64_MAXIMUM = 2**63 - 1
 FORBIDDEN_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 Value = str | int | bool | datetime.date
-
-
-class ColumnType(StrEnum):
-    """The type of a column; floating-point numbers are refused by design."""
-
-    STRING = "string"
-    INT64 = "int64"
-    BOOL = "bool"
-    DATE = "date"
 
 
 class Measure(StrEnum):

@@ -11,24 +11,11 @@ from functools import cached_property
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.publications import Publication, policy_statement
-from dp_service.queries.structured import ColumnType, Measure, Value
+from dp_service.queries.structured import Measure, Value
 from dp_service.queries.times import TimeColumn
+from dp_service.terms import ColumnType, Consistency, CountNoise
 
 _UNIT_ID_CHARACTERS = 32
-
-
-class Consistency(StrEnum):
-    """Whether the same question on the same data gets the same answer."""
-
-    KEYED = "keyed"
-    FRESH = "fresh"
-
-
-class CountNoise(StrEnum):
-    """The noise in counts that are drawn apart from the selection; GAUSSIAN is worth its price in zCDP only."""
-
-    LAPLACE = "laplace"
-    GAUSSIAN = "gaussian"
 
 
 class Operator(StrEnum):

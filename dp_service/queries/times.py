@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from zoneinfo import ZoneInfo
 
+from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.intervals import date_of, ordinal
+from dp_service.queries.intervals import ordinal
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)

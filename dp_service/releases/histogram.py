@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.queries.structured import ColumnType, Value
+from dp_service.terms import ColumnType, Element, Scalar
 
 # A DATE value is carried as its number of days since 1970-01-01.
 _TYPE_OF_VALUE = {
@@ -21,11 +20,8 @@ _TYPE_OF_VALUE = {
     ColumnType.BOOL: bool,
     ColumnType.DATE: int,
 }
-Scalar = str | int | bool
-Element = tuple[Scalar, ...]
 
 MAXIMUM_COUNT = 2**53
-_UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 
 class HistogramError(ValueError):
@@ -105,23 +101,6 @@ def _check_types(types: tuple[ColumnType, ...], columns: Sequence[Sequence[Scala
     for kind, column in zip(types, columns, strict=True):
         if not set(map(type, column)) <= {_TYPE_OF_VALUE[kind]}:
             raise HistogramError(f"expected values of type {kind.name}")
-
-
-def scalars(values: Sequence[Value]) -> tuple[Scalar, ...]:
-    """Return values of one column of a policy as they stand in elements."""
-    return tuple(map(_scalar, values))
-
-
-def elements_of_domain(domain: Sequence[tuple[Value, ...]]) -> tuple[Element, ...]:
-    """Return a policy's domain as elements in ascending order."""
-    rows = [scalars(row) for row in domain]
-    return tuple(sorted(rows))
-
-
-def _scalar(value: Value) -> Scalar:
-    if isinstance(value, datetime.date):
-        return value.toordinal() - _UNIX_EPOCH_ORDINAL
-    return value
 
 
 def _checked_counts(counts: Sequence[int]) -> NDArray[np.int64]:

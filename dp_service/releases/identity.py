@@ -19,35 +19,25 @@ import hashlib
 import hmac
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.releases.histogram import Element
+from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.keys import KeyUse, NoiseKey
-from dp_service.releases.parameters import ReleaseParameters
+from dp_service.terms import Element
 
 
 def release_specification(
     canonical_question: bytes, parameters: ReleaseParameters, *, drawn_by: tuple[int, int]
 ) -> bytes:
-    """Return the canonical bytes of a release specification; `drawn_by` are the mechanism's and the sampler's version.
+    """Return the canonical bytes of a release specification.
 
-    k and whether counts are wanted belong to it only where they change what is drawn or paid (the Gumbel
-    mechanisms). The Laplace mechanisms release one list, whatever part of it is shown, so any k is the same release.
+    Args:
+        canonical_question: The bytes of what is asked (`canonical_bytes`).
+        parameters: What policy and question fixed.
+        drawn_by: The versions of the mechanism and of the sampler.
     """
-    drawn = parameters.k_changes_the_release
-    parts: list[tuple[str, object]] = [
-        ("mechanism", parameters.mechanism.name),
-        ("mechanism_version", drawn_by[0]),
-        ("sampler_version", drawn_by[1]),
-        ("epsilon_per", parameters.epsilon_per),
-        ("delta", parameters.delta),
-        ("tau", parameters.tau),
-        ("delta_l0", parameters.delta_l0),
-        ("d_bar", parameters.d_bar),
-        ("count_noise", parameters.count_noise.name),
-        ("consistency", parameters.consistency.name),
-        ("k", parameters.k if drawn else None),
-        ("with_counts", parameters.with_counts if drawn else None),
+    named = [
+        length_prefixed(name.encode(), str(value).encode())
+        for name, value in parameters.specified(drawn_by=drawn_by)
     ]
-    named = [length_prefixed(name.encode(), str(value).encode()) for name, value in parts]
     return length_prefixed(
         b"gris/specification/v1", canonical_question, *named, _domain_digest(parameters.domain)
     )

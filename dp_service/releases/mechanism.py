@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import assert_never
 
-from dp_service.mechanisms.count_noise import CountNoise, require_drawable_counts
+from dp_service.mechanisms.count_noise import require_drawable_counts
 from dp_service.mechanisms.known_gumb import KnownGumb
 from dp_service.mechanisms.known_lap import KnownLap
 from dp_service.mechanisms.parameters import Currency
@@ -13,8 +13,8 @@ from dp_service.mechanisms.unk_gumb import UnkGumb
 from dp_service.mechanisms.unk_lap import UnkLap
 from dp_service.noise.source import SAMPLER_VERSION
 from dp_service.queries.policy import Policy
-from dp_service.queries.resolution import MechanismKind
-from dp_service.releases.parameters import ReleaseParameters
+from dp_service.release_parameters import ReleaseParameters
+from dp_service.terms import MechanismName
 
 ResolvedMechanism = KnownLap | KnownGumb | UnkLap | UnkGumb
 
@@ -45,15 +45,15 @@ def mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
 def _mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
     currency = Currency(parameters.epsilon_per, parameters.delta)
     tau = parameters.tau
-    count_noise = CountNoise[parameters.count_noise.name]
+    count_noise = parameters.count_noise
     match parameters.mechanism:
-        case MechanismKind.KNOWN_LAP:
+        case MechanismName.KNOWN_LAP:
             return KnownLap(currency, _needed(parameters.delta_l0), tau)
-        case MechanismKind.KNOWN_GUMB:
+        case MechanismName.KNOWN_GUMB:
             return KnownGumb(currency, _needed(parameters.k), tau, parameters.with_counts, count_noise)
-        case MechanismKind.UNK_LAP:
+        case MechanismName.UNK_LAP:
             return UnkLap(currency, _needed(parameters.delta_l0), _needed(parameters.d_bar), tau)
-        case MechanismKind.UNK_GUMB:
+        case MechanismName.UNK_GUMB:
             k, d_bar = _needed(parameters.k), _needed(parameters.d_bar)
             return UnkGumb(currency, k, d_bar, tau, parameters.with_counts, count_noise)
         case _:
@@ -68,9 +68,7 @@ def require_usable(policy: Policy) -> None:
         for tau in (1, table.events.tau if table.events else 1):
             try:
                 UnkLap(Currency(currency.epsilon_per, currency.delta), max(deltas, default=1), 1, tau)
-                require_drawable_counts(
-                    CountNoise[currency.count_noise.name], currency.epsilon_per / (2 * tau)
-                )
+                require_drawable_counts(currency.count_noise, currency.epsilon_per / (2 * tau))
             except ValueError as error:
                 raise UnusableParametersError from error
 

@@ -12,16 +12,12 @@ import json
 import zlib
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
 from typing import Any
 
-from dp_service.queries.policy import Consistency, CountNoise
-from dp_service.queries.resolution import MechanismKind
-from dp_service.queries.structured import ColumnType
-from dp_service.releases.histogram import Element
+from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.mechanism import versions
-from dp_service.releases.parameters import ReleaseParameters
+from dp_service.terms import ColumnType
 
 PLAN_VERSION = b"\x02"
 PLAN_TTL_SECONDS = 600
@@ -111,22 +107,10 @@ def verify_plan(sealed: bytes, key: NoiseKey, *, now: int) -> Plan:
 
 
 def _to_json(plan: Plan) -> dict[str, Any]:
-    parameters = plan.parameters
     return {
         "table": plan.table,
         "columns": [[name, kind.name] for name, kind in plan.columns],
-        "mechanism": parameters.mechanism.name,
-        "epsilon_per": str(parameters.epsilon_per),
-        "delta": str(parameters.delta),
-        "tau": parameters.tau,
-        "delta_l0": parameters.delta_l0,
-        "d_bar": parameters.d_bar,
-        "k": parameters.k,
-        "with_counts": parameters.with_counts,
-        "count_noise": parameters.count_noise.name,
-        "consistency": parameters.consistency.name,
-        "domain": parameters.domain,
-        "within": parameters.within,
+        **plan.parameters.to_json(),
         "row_limit": plan.row_limit,
         "unit_id": plan.unit_id,
         "specification": plan.specification.hex(),
@@ -144,7 +128,7 @@ def _from_json(body: dict[str, Any]) -> Plan:
     return Plan(
         table=body["table"],
         columns=tuple((name, ColumnType[kind]) for name, kind in body["columns"]),
-        parameters=_parameters_from_json(body),
+        parameters=ReleaseParameters.from_json(body),
         row_limit=body["row_limit"],
         unit_id=body["unit_id"],
         specification=bytes.fromhex(body["specification"]),
@@ -157,26 +141,3 @@ def _from_json(body: dict[str, Any]) -> Plan:
         # A replica of the version before made plans without it.
         policy_statement=body.get("policy_statement", ""),
     )
-
-
-def _parameters_from_json(body: dict[str, Any]) -> ReleaseParameters:
-    domain: list[list[Any]] | None = body["domain"]
-    return ReleaseParameters(
-        mechanism=MechanismKind[body["mechanism"]],
-        epsilon_per=Fraction(body["epsilon_per"]),
-        delta=Fraction(body["delta"]),
-        tau=body["tau"],
-        delta_l0=body["delta_l0"],
-        d_bar=body["d_bar"],
-        k=body["k"],
-        with_counts=body["with_counts"],
-        count_noise=CountNoise[body["count_noise"]],
-        consistency=Consistency[body["consistency"]],
-        domain=None if domain is None else tuple(_element(row) for row in domain),
-        # A plan that an older replica made has none; it lives for ten minutes.
-        within=tuple(None if values is None else _element(values) for values in body.get("within", ())),
-    )
-
-
-def _element(row: list[Any]) -> Element:
-    return tuple(row)

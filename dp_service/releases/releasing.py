@@ -26,13 +26,13 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection, selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
-from dp_service.queries.policy import CountNoise
-from dp_service.releases.histogram import Element, Histogram, over_domain, within
+from dp_service.release_parameters import ReleaseParameters
+from dp_service.releases.histogram import Histogram, over_domain, within
 from dp_service.releases.identity import release_id, release_seed
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import IncompleteParametersError, mechanism_of
-from dp_service.releases.parameters import ReleaseParameters
 from dp_service.releases.plan import Plan
+from dp_service.terms import CountNoise, Element
 
 
 class IntervalKind(Enum):

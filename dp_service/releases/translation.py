@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dp_service.queries.canonical import canonical_bytes
-from dp_service.queries.policy import Consistency
 from dp_service.queries.resolution import Resolution
 from dp_service.releases.identity import query_id, release_specification
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import versions
-from dp_service.releases.parameters import parameters_of
 from dp_service.releases.plan import Plan
+from dp_service.terms import Consistency
 
 FRESH_BYTES = 32
 
@@ -38,7 +37,7 @@ def plan_for(
     the same answer, and rows of a period that is not closed change nothing. The engine's own version then only shows
     whether the data changed meanwhile. `policy_statement` is that of the policy that the question was resolved under.
     """
-    parameters = parameters_of(resolution)
+    parameters = resolution.parameters
     drawn_by = versions(parameters)
     specification = release_specification(canonical_bytes(resolution.query), parameters, drawn_by=drawn_by)
     data_version = resolution.fixed_data_version or engine_data_version
@@ -49,7 +48,7 @@ def plan_for(
         columns=resolution.columns,
         parameters=parameters,
         row_limit=resolution.row_limit,
-        unit_id=resolution.currency.unit_id,
+        unit_id=resolution.unit_id,
         specification=specification,
         data_version=data_version,
         engine_data_version=engine_data_version,

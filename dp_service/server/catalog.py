@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from dp_service.queries.intervals import ordinal
+from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, OfferedMeasure, Operator, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
-from dp_service.releases.histogram import elements_of_domain
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.messages import (
     COLUMN_TYPES,
@@ -32,6 +31,7 @@ from dp_service.server.messages import (
     MEASURES,
     MECHANISMS,
     element_columns,
+    value_message,
 )
 from dp_service.server.served_policy import PolicyContent
 
@@ -200,14 +200,5 @@ def _published(column: Column) -> dp_pb2.PublishedDomain | None:
 
 
 def _null_value(column: Column) -> question_pb2.Value | None:
-    match column.value_for_null:
-        case None:
-            return None
-        case bool(value):
-            return question_pb2.Value(bool=value)
-        case int(value):
-            return question_pb2.Value(int64=value)
-        case str(value):
-            return question_pb2.Value(string=value)
-        case day:
-            return question_pb2.Value(date=ordinal(day))
+    value = column.value_for_null
+    return None if value is None else value_message(value)

@@ -25,11 +25,12 @@ from dp_service.accounting.solving import (
     information_for,
     papers_split,
 )
-from dp_service.queries.policy import CountNoise, Policy
+from dp_service.queries.policy import Policy
 from dp_service.queries.policy_schema import exact_decimal
 from dp_service.queries.publications import Publication, publications_in
 from dp_service.server.errors import RequestError, UnitMismatchError
 from dp_service.server.messages import COUNT_NOISES
+from dp_service.terms import CountNoise
 
 DEFAULT_SLACK = "1e-9"
 MAX_DOMAINS = 1000

@@ -13,16 +13,13 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured
+from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.policy import Consistency, CountNoise
 from dp_service.queries.read_columns import ReadColumn
 from dp_service.queries.render import Feature
-from dp_service.queries.resolution import MechanismKind
-from dp_service.queries.structured import ColumnType
-from dp_service.releases.histogram import Element, HistogramError, Scalar
-from dp_service.releases.parameters import ReleaseParameters
-
-_UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+from dp_service.release_parameters import ReleaseParameters
+from dp_service.releases.histogram import HistogramError
+from dp_service.terms import ColumnType, Consistency, CountNoise, Element, MechanismName, Scalar
 
 MEASURES = {
     structured.Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
@@ -35,10 +32,10 @@ COLUMN_TYPES = {
     ColumnType.DATE: histogram_pb2.COLUMN_TYPE_DATE,
 }
 MECHANISMS = {
-    MechanismKind.KNOWN_LAP: dp_pb2.MECHANISM_KNOWN_LAP,
-    MechanismKind.KNOWN_GUMB: dp_pb2.MECHANISM_KNOWN_GUMB,
-    MechanismKind.UNK_LAP: dp_pb2.MECHANISM_UNK_LAP,
-    MechanismKind.UNK_GUMB: dp_pb2.MECHANISM_UNK_GUMB,
+    MechanismName.KNOWN_LAP: dp_pb2.MECHANISM_KNOWN_LAP,
+    MechanismName.KNOWN_GUMB: dp_pb2.MECHANISM_KNOWN_GUMB,
+    MechanismName.UNK_LAP: dp_pb2.MECHANISM_UNK_LAP,
+    MechanismName.UNK_GUMB: dp_pb2.MECHANISM_UNK_GUMB,
 }
 CONSISTENCIES = {
     Consistency.KEYED: dp_pb2.CONSISTENCY_KEYED,
@@ -101,7 +98,7 @@ def _value(message: question_pb2.Value) -> structured.Value:
 
 def _date(days: int) -> datetime.date:
     try:
-        return datetime.date.fromordinal(days + _UNIX_EPOCH_ORDINAL)
+        return date_of(days)
     except (ValueError, OverflowError):
         raise QuestionError("filters.value.date", "expected a day between the years 1 and 9999") from None
 
@@ -187,13 +184,14 @@ def read_column(column: ReadColumn) -> dp_pb2.ReadColumn:
     if column.type is not None:
         message.type = COLUMN_TYPES[column.type]
     if column.null_value is not None:
-        message.null_value.CopyFrom(_value_message(column.null_value))
+        message.null_value.CopyFrom(value_message(column.null_value))
     if column.numbers is not None:
         message.smallest, message.largest = column.numbers.start, column.numbers.end - 1
     return message
 
 
-def _value_message(value: structured.Value) -> question_pb2.Value:
+def value_message(value: structured.Value) -> question_pb2.Value:
+    """Return a value of a policy or a question."""
     match value:
         case bool():
             return question_pb2.Value(bool=value)
@@ -202,7 +200,7 @@ def _value_message(value: structured.Value) -> question_pb2.Value:
         case str():
             return question_pb2.Value(string=value)
         case datetime.date():
-            return question_pb2.Value(date=value.toordinal() - _UNIX_EPOCH_ORDINAL)
+            return question_pb2.Value(date=days_of(value))
 
 
 def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:

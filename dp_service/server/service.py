@@ -19,7 +19,6 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.keys import KeySet
 from dp_service.releases.mechanism import count_noise_scale, mechanism_of
-from dp_service.releases.parameters import parameters_of
 from dp_service.releases.plan import PLAN_TTL_SECONDS, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
@@ -188,13 +187,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
         resolution = self._asked(request.question).resolution
-        parameters = parameters_of(resolution)
+        parameters = resolution.parameters
         worst = mechanism_of(parameters).worst_case_cost()
-        message = parameters_message(parameters, count_noise_scale(parameters))
+        noise_scale = count_noise_scale(parameters)
         return dp_pb2.EstimateCostResponse(
-            worst_case_cost=cost_message(worst, resolution.currency.unit_id),
-            parameters=message,
-            explanation=explanation(resolution, message, worst),
+            worst_case_cost=cost_message(worst, resolution.unit_id),
+            parameters=parameters_message(parameters, noise_scale),
+            explanation=explanation(resolution, noise_scale, worst),
             engine_queries=_engine_queries(resolution, DIALECTS),
         )
 

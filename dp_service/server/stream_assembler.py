@@ -12,11 +12,12 @@ import grpc
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.releases.histogram import Histogram, HistogramError, Scalar, checked_histogram
+from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.server.errors import DataChangedError, RequestError
 from dp_service.server.messages import column_values
+from dp_service.terms import Scalar
 
 DEFAULT_CONFIDENCE = 0.95
 # What fits a message of AddNoiseUnary; a stream's chunks are to be a third of it.

@@ -7,9 +7,9 @@ import pytest
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Currency, parse_policy, read_policy
-from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, CountNoise, Events, Nulls, Operator, TauIs
+from dp_service.queries.tables import Events, Nulls, Operator, TauIs
 from dp_service.queries.times import TimeColumn, TimeUnit
+from dp_service.terms import ColumnType, Consistency, CountNoise
 
 from .policies import POLICY
 

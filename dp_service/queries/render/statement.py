@@ -15,12 +15,14 @@ from dp_service.queries.canonical import (
     Restriction,
     TextRestriction,
 )
-from dp_service.queries.intervals import UNIVERSES, Interval, date_of, gaps, is_short
+from dp_service.queries.elements import date_of
+from dp_service.queries.intervals import UNIVERSES, Interval, gaps, is_short
 from dp_service.queries.policy_schema import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType, Measure, Value
+from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Measure, Value
+from dp_service.terms import ColumnType
 
 
 def statement(resolution: Resolution, dialect: Dialect) -> str:
