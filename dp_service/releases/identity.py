@@ -1,16 +1,16 @@
-"""What names a release and a question, and the seed of the noise: keyed functions of exactly what they must depend on.
+"""The ids of releases and questions, and the seed of the noise: keyed functions of exactly what they must depend on.
 
 Source: noise.md, "Keyed, reproducible randomness" and "Ids".
 
 - The **release specification** is the canonical question and everything that policy resolved. Two releases with
-  different parameters have different seeds, so they never share random words.
-- The **seed** also takes the digest of the histogram: the same question on changed data meets fresh noise, and the
-  difference of two answers never is the exact difference of two counts.
-- `release_id` is a function of the seed alone: two releases share an id only if they share all their noise. Nothing is
-  free to a ledger unless it is the very same release.
-- `query_id` is what can be known before the engine is asked: everything but the digest, and the key's id, so that a
-  release under another key is another release.
-- With fresh consistency both take 32 bytes that are drawn anew at each translation: no question is ever a known one.
+  different parameters have different seeds, so they never share random bits.
+- The **seed** also takes the digest of the histogram: the same question on changed data gets new noise, and the
+  difference of two answers is never the exact difference of two counts.
+- `release_id` is a function of the seed alone: two releases share an id only if they share all their noise. A ledger
+  charges nothing only for the very same release.
+- `query_id` is known before the engine is asked: it takes everything but the digest, and the key's id, so that a
+  question under another key has another id.
+- With fresh consistency both take 32 bytes that are drawn anew at each translation: every question is a new one.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def query_id(key: NoiseKey, specification: bytes, data_version: str, fresh: byte
 
 
 def keyed_data_version(key: NoiseKey, table: str, data_version: str) -> str:
-    """Return what results call the version of the data, 32 hexadecimal characters.
+    """Return the public name of a version of the data, 32 hexadecimal characters.
 
     It is keyed because a plain hash of segment checksums would let anyone verify a guess of the data.
     """

@@ -20,11 +20,11 @@ ResolvedMechanism = KnownLap | KnownGumb | UnkLap | UnkGumb
 
 
 class IncompleteParametersError(Exception):
-    """Parameters that lack a number their mechanism needs: a fault of this program, never of a question."""
+    """Parameters without a number that their mechanism needs: a bug in this program, never a fault of a question."""
 
 
 class UnusableParametersError(Exception):
-    """Parameters of the policy for which no noise can be drawn: a scale too large or too small, or a tiny delta."""
+    """Parameters of a policy for which no noise can be drawn: the scale is too large or too small, or delta is tiny."""
 
     reason = "POLICY_UNUSABLE"
 
@@ -35,7 +35,11 @@ class UnusableParametersError(Exception):
 
 
 def mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
-    """Return the mechanism that the parameters describe; raises UnusableParametersError if they describe none."""
+    """Return the mechanism that the parameters describe.
+
+    Raises:
+        UnusableParametersError: No noise can be drawn for them.
+    """
     try:
         return _mechanism_of(parameters)
     except ValueError as error:
@@ -61,7 +65,11 @@ def _mechanism_of(parameters: ReleaseParameters) -> ResolvedMechanism:
 
 
 def require_usable(policy: Policy) -> None:
-    """Raise UnusableParametersError if some table's measures or sensitivities leave no noise that can be drawn."""
+    """Make sure that noise can be drawn for every table of a policy.
+
+    Raises:
+        UnusableParametersError: Some table's measures or sensitivities leave no noise that can be drawn.
+    """
     currency = policy.currency
     for table in policy.tables:
         deltas = [column.delta for column in table.columns if column.delta is not None]
@@ -74,7 +82,7 @@ def require_usable(policy: Policy) -> None:
 
 
 def versions(parameters: ReleaseParameters) -> tuple[int, int]:
-    """Return the versions of mechanism and sampler by which this program would draw such a release."""
+    """Return the versions of mechanism and sampler with which this program draws such a release."""
     return mechanism_of(parameters).version, SAMPLER_VERSION
 
 
@@ -85,5 +93,5 @@ def _needed(number: int | None) -> int:
 
 
 def count_noise_scale(parameters: ReleaseParameters) -> Fraction | None:
-    """Return the scale of the Laplace noise, or sigma of the Gaussian, in the counts shown, or None if none are."""
+    """Return the scale of the Laplace noise, or the sigma of the Gaussian, in the counts; None: no counts are shown."""
     return 1 / mechanism_of(parameters).count_inverse_scale if parameters.with_counts else None

@@ -1,8 +1,8 @@
-"""The plan: everything that was resolved for a question, sealed so that AddNoise can trust it later.
+"""The plan: everything that was resolved for a question, signed so that AddNoise can trust it later.
 
-A plan is `version (1 byte) | key id (8) | HMAC-SHA256 (32) | zlib of JSON`; the HMAC covers all that is beside it.
-It is complete: AddNoise needs no policy, so a policy that is reloaded between two replicas at different moments
-cannot change what a plan means. It is opaque to clients.
+A plan is `version (1 byte) | key id (8) | HMAC-SHA256 (32) | zlib of JSON`; the HMAC covers everything else.
+It is complete: AddNoise needs no policy, so replicas that reload a policy at different times agree on what a plan
+means. Clients treat it as opaque bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PlanFault(Enum):
 
 
 class PlanError(Exception):
-    """A plan that AddNoise does not honour; a new translation is needed."""
+    """A plan that AddNoise does not accept; the question has to be translated again."""
 
     def __init__(self, fault: PlanFault) -> None:
         super().__init__(f"the plan is refused ({fault.value}): translate the question again")
@@ -45,13 +45,22 @@ class PlanError(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """A translated question.
+    """A translated question. It can be read by clients; the seed stays secret because it is keyed.
 
-    `specification` is the release specification's bytes, `data_version` what the seed takes, `engine_data_version`
-    what the engine must still say after the query, `issued_at` seconds since 1970 (UTC). `drawn_by` is the version of
-    mechanism and sampler that the specification speaks of; `fresh` is empty, or 32 bytes that make this question's
-    noise its own. The seed stays secret although the plan can be read: it is keyed. `policy_statement` says what the
-    policy of the question had published; it changes neither noise nor ids.
+    Attributes:
+        table: The table that is asked about.
+        columns: Name and type of each column of the elements.
+        parameters: The parameters of the release.
+        row_limit: The most rows that a whole answer has.
+        unit_id: The currency that the release is paid in.
+        specification: The bytes of the release specification.
+        data_version: The data version that enters the seed.
+        engine_data_version: The data version that the engine must still report after the query.
+        query_id: The public name of the question on this version of the data.
+        issued_at: Seconds since 1970 (UTC).
+        drawn_by: The versions of mechanism and sampler in the specification.
+        fresh: Empty, or 32 random bytes that make this question's noise its own.
+        policy_statement: What the policy of the question had published; it changes neither noise nor ids.
     """
 
     table: str
@@ -70,31 +79,42 @@ class Plan:
 
 
 def sign_plan(plan: Plan, key: NoiseKey) -> bytes:
-    """Return the plan as bytes that only a holder of the key can make."""
+    """Return the plan with a signature that only a holder of the key can make."""
     payload = zlib.compress(json.dumps(_to_json(plan), separators=(",", ":")).encode(), level=1)
     head = PLAN_VERSION + bytes.fromhex(key.key_id)
     return head + key.authenticate(KeyUse.PLAN, head, payload) + payload
 
 
-def signing_key(sealed: bytes, keys: KeySet) -> NoiseKey:
-    """Return the live key that a plan says it was sealed with, or raise PlanError; `verify_plan` tells whether it was.
+def signing_key(signed: bytes, keys: KeySet) -> NoiseKey:
+    """Return the live key that a plan names; whether it was signed with that key, `verify_plan` checks.
 
     The plan has to be released under this key: its query_id was made with it.
+
+    Raises:
+        PlanError: No live key has that name.
     """
-    key = keys.with_id(sealed[1 : 1 + _KEY_ID_BYTES].hex())
+    key = keys.with_id(signed[1 : 1 + _KEY_ID_BYTES].hex())
     if key is None:
         raise PlanError(PlanFault.NOT_AUTHENTIC)
     return key
 
 
-def verify_plan(sealed: bytes, key: NoiseKey, *, now: int) -> Plan:
-    """Return the plan, or raise PlanError if it was not sealed with this key and in this form, or is too old.
+def verify_plan(signed: bytes, key: NoiseKey, *, now: int) -> Plan:
+    """Return the plan if its signature is valid and it is not too old.
 
     A plan is also too old if this program draws noise in another way than the one that made it: two ways of drawing
     must never meet under one specification, whose seed and release id they would share.
+
+    Args:
+        signed: The bytes that `sign_plan` returned.
+        key: The key that the plan names.
+        now: Seconds since 1970 (UTC).
+
+    Raises:
+        PlanError: The signature is wrong, or the plan is too old or of another version.
     """
-    head, mac = sealed[: 1 + _KEY_ID_BYTES], sealed[1 + _KEY_ID_BYTES : _PAYLOAD_OFFSET]
-    payload = sealed[_PAYLOAD_OFFSET:]
+    head, mac = signed[: 1 + _KEY_ID_BYTES], signed[1 + _KEY_ID_BYTES : _PAYLOAD_OFFSET]
+    payload = signed[_PAYLOAD_OFFSET:]
     if not hmac.compare_digest(mac, key.authenticate(KeyUse.PLAN, head, payload)):
         raise PlanError(PlanFault.NOT_AUTHENTIC)
     if head[:1] != PLAN_VERSION:
@@ -138,6 +158,6 @@ def _from_json(body: dict[str, Any]) -> Plan:
         issued_at=body["issued_at"],
         drawn_by=(body["drawn_by"][0], body["drawn_by"][1]),
         fresh=bytes.fromhex(body["fresh"]),
-        # A replica of the version before made plans without it.
+        # A replica of an older version makes plans without it.
         policy_statement=body.get("policy_statement", ""),
     )

@@ -17,7 +17,7 @@ FRESH_BYTES = 32
 
 @dataclass(frozen=True)
 class IssueContext:
-    """What translation takes from the outside: the time in seconds since 1970 (UTC), and 32 fresh random bytes."""
+    """When a plan is made, in seconds since 1970 (UTC), and 32 fresh random bytes for it."""
 
     seconds: int
     fresh: bytes
@@ -33,15 +33,22 @@ def plan_for(
 ) -> Plan:
     """Return the plan of a resolved question on one version of the data.
 
-    Where the policy fixes the version of the data, that one enters the noise: two engines that hold the same data give
-    the same answer, and rows of a period that is not closed change nothing. The engine's own version then only shows
-    whether the data changed meanwhile. `policy_statement` is that of the policy that the question was resolved under.
+    If the policy fixes the version of the data, that version enters the noise: two engines with the same data give the
+    same answer, and rows of a period that is not closed change nothing. The engine's own version then only shows
+    whether the data changed during the query.
+
+    Args:
+        resolution: The question as the policy resolves it.
+        engine_data_version: The engine's own version of the data.
+        key: The current key.
+        issue_context: The time, and fresh random bytes.
+        policy_statement: That of the policy that the question was resolved under.
     """
     parameters = resolution.parameters
     drawn_by = versions(parameters)
     specification = release_specification(canonical_bytes(resolution.query), parameters, drawn_by=drawn_by)
     data_version = resolution.fixed_data_version or engine_data_version
-    # In fresh mode the question's id is drawn anew each time: no question is ever a known, paid one.
+    # With fresh consistency the question's id is new each time, so no question has been paid for already.
     fresh = issue_context.fresh if parameters.consistency is Consistency.FRESH else b""
     return Plan(
         table=resolution.query.table,

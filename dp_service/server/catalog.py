@@ -1,10 +1,10 @@
-"""What may be asked, page by page: what the policy says of tables and columns that questions can use, and no more.
+"""The catalogue: what the policy says about the tables and columns that questions can use, page by page.
 
-A column that questions can neither group by nor filter on is not shown, nor is the version of the data that a policy
-declares: it may be a plain hash of the data, by which anyone could verify a guess of them.
+It leaves out columns that questions can neither group by nor filter on, and the data version that a policy declares:
+that may be a plain hash of the data, with which anyone could verify a guess of them.
 
 The catalogue is one sequence of entries: each table, each of its columns, and after a column the values of its domain.
-A page is a part of that sequence, and its token says where it ended.
+A page is a part of that sequence, and its token holds the position where it ended.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dp_service.server.messages import (
 )
 from dp_service.server.served_policy import PolicyContent
 
-# A page of the longest texts stays below gRPC's own limit of 4 MiB.
+# Even with the longest texts, a page stays below gRPC's default limit of 4 MiB.
 MAX_PAGE_SIZE = 500
 _TOKEN = re.compile(r"(?P<policy>[0-9a-f]{16}):(?P<position>[0-9]{1,12}):(?P<table>[A-Za-z0-9_]*)")
 
@@ -59,10 +59,12 @@ _OPERATORS = {
 def catalog_page(
     request: dp_pb2.GetCatalogRequest, content: PolicyContent, *, now: int
 ) -> dp_pb2.GetCatalogResponse:
-    """Return one page of what the policy shows.
+    """Return one page of the catalogue.
 
-    Raises RequestError naming the field, RefusedByPolicyError for a table that the policy does not list, and
-    CatalogChangedError for a page of another policy.
+    Raises:
+        RequestError: The page size or the page token is not valid; `field` says which.
+        RefusedByPolicyError: The policy does not list the table.
+        CatalogChangedError: The policy was replaced since the first page.
     """
     policy = content.policy
     tables = [policy.table(request.table)] if request.table else list(policy.tables)
@@ -70,7 +72,7 @@ def catalog_page(
     if request.page_size < 0:
         raise RequestError("page_size", "expected 0 or more")
     end = start + min(request.page_size or MAX_PAGE_SIZE, MAX_PAGE_SIZE)
-    total = sum(part.size for table in tables for part in _parts(table))
+    total = sum(entries.size for table in tables for entries in _entries(table))
     if start > total:
         raise RequestError("page_token", "expected the next_page_token of the page before")
     page = _header(policy, content.policy_id)
@@ -89,20 +91,20 @@ def _position(request: dp_pb2.GetCatalogRequest, policy_id: str) -> int:
     if not request.page_token:
         return 0
     try:
-        said = _TOKEN.fullmatch(base64.urlsafe_b64decode(request.page_token).decode())
+        token = _TOKEN.fullmatch(base64.urlsafe_b64decode(request.page_token).decode())
     except ValueError:
-        said = None
-    if said is None or said["table"] != request.table:
+        token = None
+    if token is None or token["table"] != request.table:
         raise RequestError(
             "page_token", "expected the next_page_token of the page before, for the same table"
         )
-    if said["policy"] != policy_id:
+    if token["policy"] != policy_id:
         raise CatalogChangedError
-    return int(said["position"])
+    return int(token["position"])
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Entries:
     """A table by itself (`column` None), or a column with its domain: one entry, and one for each value."""
 
     column: Column | None
@@ -116,23 +118,25 @@ class _Part:
         return 1 + len(self.domain)
 
 
-def _parts(table: Table) -> list[_Part]:
-    return [_Part(None), *(_Part(column) for column in table.usable_columns)]
+def _entries(table: Table) -> list[_Entries]:
+    return [_Entries(None), *(_Entries(column) for column in table.usable_columns)]
 
 
 def _tables(tables: list[Table], start: int, end: int, *, now: int) -> Iterator[dp_pb2.CatalogTable]:
-    """Yield what of the tables lies between two positions."""
+    """Yield the entries between two positions, table by table."""
     before = 0
     for table in tables:
         columns, is_shown = [], False
-        for part in _parts(table):
-            first, last = max(start - before, 0), min(end - before, part.size)
-            before += part.size
+        for entries in _entries(table):
+            first, last = max(start - before, 0), min(end - before, entries.size)
+            before += entries.size
             if first < last:
                 is_shown = True
-            if first < last and part.column is not None:
+            if first < last and entries.column is not None:
                 # The first entry is the column itself.
-                columns.append(_column(part.column, table, part.domain[max(first - 1, 0) : max(last - 1, 0)]))
+                columns.append(
+                    _column(entries.column, table, entries.domain[max(first - 1, 0) : max(last - 1, 0)])
+                )
         if is_shown:
             yield _table(table, columns, now=now)
 
@@ -194,7 +198,7 @@ def _domain(column: Column, values: tuple[Value, ...]) -> histogram_pb2.ElementC
 
 
 def _published(column: Column) -> dp_pb2.PublishedDomain | None:
-    # Without its id: that is a hash of the whole file, which says more than the catalogue does.
+    # The id is left out: it is a hash of the whole file, which holds more than the catalogue shows.
     price = column.publication
     return None if price is None else dp_pb2.PublishedDomain(rho=str(price.rho), delta=str(price.delta))
 

@@ -1,4 +1,4 @@
-"""Messages to values and back. Nothing is decided here beyond what a message can hold."""
+"""Converts messages to values and back. It checks only what a message can hold."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ _FEATURES = {Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE}
 
 
 def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
-    """Return the structured question of a message, or raise QuestionError naming the field."""
+    """Return the structured question of a message.
+
+    Raises:
+        QuestionError: A part of the message is missing or out of range; `field` names it.
+    """
     measures = {number: measure for measure, number in MEASURES.items()}
     if message.measure not in measures:
         raise QuestionError("measure", "expected MEASURE_DISTINCT_MEMBERS or MEASURE_EVENTS")
@@ -111,18 +115,18 @@ def _bound(message: question_pb2.ValueRange, end: str) -> structured.Bound | Non
 
 
 def _time_range(message: question_pb2.TimeRange) -> structured.TimeRange:
-    start = _moment(getattr(message, "from")) if message.HasField("from") else None
-    end = _moment(message.to) if message.HasField("to") else None
+    start = _timestamp(getattr(message, "from")) if message.HasField("from") else None
+    end = _timestamp(message.to) if message.HasField("to") else None
     return structured.TimeRange(start, end)
 
 
-def _moment(message: timestamp_pb2.Timestamp) -> datetime.datetime:
+def _timestamp(message: timestamp_pb2.Timestamp) -> datetime.datetime:
     if message.nanos % 1000:
-        raise QuestionError("time_range", "expected moments of whole microseconds")
+        raise QuestionError("time_range", "expected timestamps of whole microseconds")
     try:
         return message.ToDatetime(tzinfo=datetime.UTC)
     except (ValueError, OverflowError):
-        raise QuestionError("time_range", "expected moments between the years 1 and 9999") from None
+        raise QuestionError("time_range", "expected timestamps between the years 1 and 9999") from None
 
 
 def column_values(message: histogram_pb2.ElementColumn) -> Sequence[Scalar]:
@@ -169,7 +173,7 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
 
 
 def engine_features(required: Feature | None) -> list[dp_pb2.EngineFeature]:
-    """Return what an engine needs to run a query."""
+    """Return the features that an engine needs to run a query."""
     return [] if required is None else [_FEATURES[required]]
 
 
@@ -179,7 +183,7 @@ def expected_columns(columns: Sequence[tuple[str, ColumnType]]) -> list[histogra
 
 
 def read_column(column: ReadColumn) -> dp_pb2.ReadColumn:
-    """Return what a query takes for granted of a column."""
+    """Return what a query assumes about a column."""
     message = dp_pb2.ReadColumn(name=column.name)
     if column.type is not None:
         message.type = COLUMN_TYPES[column.type]
@@ -211,7 +215,12 @@ def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
 def parameters_message(
     parameters: ReleaseParameters, noise_scale: Fraction | None
 ) -> dp_pb2.MechanismParameters:
-    """Return the parameters for people to read; `noise_scale` is None where the release has no counts."""
+    """Return the parameters in the form in which people read them.
+
+    Args:
+        parameters: The parameters of the release.
+        noise_scale: The scale of the noise in the counts; None: the release has no counts.
+    """
     known = parameters.domain is not None
     return dp_pb2.MechanismParameters(
         mechanism=MECHANISMS[parameters.mechanism],
