@@ -26,7 +26,7 @@ def date_of(days: int) -> datetime.date:
 
 
 def scalars(values: Sequence[Value]) -> tuple[Scalar, ...]:
-    """Return values as they stand in elements."""
+    """Return values in the form that they have in elements."""
     return tuple(days_of(value) if isinstance(value, datetime.date) else value for value in values)
 
 

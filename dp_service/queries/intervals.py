@@ -74,20 +74,19 @@ def complement(intervals: Intervals, universe: Interval) -> Intervals:
 
 
 def is_short(intervals: Intervals) -> bool:
-    """Tell whether a list of the set is no longer than its two ends and a list of what is missing between them."""
+    """Return whether a list of the set is no longer than its two ends and a list of the gaps between them."""
     return size(intervals) <= size(gaps(intervals)) + 2
 
 
 def gaps(intervals: Intervals) -> Intervals:
-    """Return what is missing between the ends of a set, which is not empty."""
+    """Return the integers missing between the ends of a set, which is not empty."""
     return complement(intervals, Interval(intervals[0].start, intervals[-1].end))
 
 
 def written(intervals: Intervals, universe: Interval) -> Interval | None:
-    """Return what spans the numbers that a condition for the set is written with; None if it needs none.
+    """Return the span of the numbers in the condition that `render` writes for the set; None if there are none.
 
-    They are its members if it is short. Else they are its ends, but for those of the universe, and the ends of what is
-    missing between them.
+    For a short set they are its members, otherwise its ends, except those of the universe, and the ends of its gaps.
     """
     if is_short(intervals):
         return Interval(intervals[0].start, intervals[-1].end)

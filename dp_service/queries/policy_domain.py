@@ -23,10 +23,11 @@ class PublishedDomain:
 def published_domain(
     named: PublishedSchema, directory: Path, *, table: str, column: str, kind: ColumnType
 ) -> PublishedDomain:
-    """Return the domain that a file holds.
+    """Return the domain that a file holds; its name is relative to `directory`.
 
-    Raises DomainFileError if the file, sought from `directory`, cannot be read, is not the one that the policy names,
-    speaks of another column, has no elements or more than a policy may list, or states a price that can be none.
+    Raises:
+        DomainFileError: The file cannot be read, is not the one that the policy names, is about another column, has no
+            elements or more than a policy may list, or states an impossible price.
     """
     content = _content(directory / named.published)
     if integrity_of(content) != named.integrity:

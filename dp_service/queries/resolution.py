@@ -1,6 +1,6 @@
-"""Checks a question against the policy and fixes everything that its release needs.
+"""Checks a question against the policy and resolves everything that its release needs.
 
-The mechanism follows from what the policy knows of the dimensions (mechanisms.md):
+The mechanism follows from what the policy states about the dimensions:
 
 |                | Delta-restricted | unrestricted |
 |----------------|------------------|--------------|
@@ -29,7 +29,7 @@ D_BAR_PER_K = 10
 
 @dataclass(frozen=True)
 class Resolution:
-    """A question that the policy allows, with everything that policy resolved.
+    """A question that the policy allows, with everything that was resolved from the policy.
 
     Attributes:
         query: What the question means.
@@ -38,9 +38,9 @@ class Resolution:
         fixed_data_version: The version of the data that the policy fixes: the one that it declares, the end of the
             closed periods that the question sees, or both; None: the engine's own.
         row_limit: The most rows that a whole answer has.
-        window: The closed periods in words; None: all rows count.
+        window: The closed periods, as text; None: all rows count.
         reserve_first: Whether the engine is asked only after the budget has been reserved.
-        reads: The columns that the query names, and what it takes for granted of them.
+        reads: The columns that the query names, and what it assumes about them.
     """
 
     query: CanonicalQuery
@@ -61,10 +61,14 @@ class Resolution:
 def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     """Check a question against the policy and return all that its release needs.
 
-    `now`, in seconds since 1970, decides which periods are closed where the policy names a refresh period.
+    Args:
+        query: The question.
+        policy: The policy.
+        now: Seconds since 1970 (UTC); decides which periods are closed.
 
-    Raises RefusedByPolicyError for what the policy does not allow and QuestionError, naming the field, for what no
-    policy could answer.
+    Raises:
+        RefusedByPolicyError: The policy does not allow the question.
+        QuestionError: No policy could answer the question; `field` names what is wrong.
     """
     table = policy.table(query.table)
     dimensions = [_groupable(table, name) for name in query.dimensions]
@@ -123,8 +127,9 @@ def _within(
 def _fixed_data_version(table: Table, query: CanonicalQuery) -> str | None:
     """Return the version of the data that the policy fixes, or None.
 
-    Closed periods do not change, so what a question sees of them is named by where it ends: at the start of the current
-    period, or before it if the question itself does. A question about last January is the same release every day.
+    Closed periods do not change, so the end of what a question sees names its data: the start of the current period, or
+    the end of the question's own time range if that is earlier. A question about last January is the same release every
+    day.
     """
     if table.time is None or table.time.closed is None:
         return table.data_version
@@ -134,7 +139,7 @@ def _fixed_data_version(table: Table, query: CanonicalQuery) -> str | None:
 def _window(table: Table, closed_before: int | None) -> str | None:
     if table.time is None or closed_before is None:
         return None
-    return f"{table.time.name} before {table.time.words_for(closed_before)}"
+    return f"{table.time.name} before {table.time.format_value(closed_before)}"
 
 
 def _groupable(table: Table, name: str) -> Column:
@@ -171,7 +176,7 @@ def _values(condition: Filter) -> tuple[Value, ...]:
 
 
 def mechanism_for(dimensions: Sequence[Column]) -> MechanismName:
-    """Return the mechanism that follows from what the policy says of the group-by columns."""
+    """Return the mechanism that follows from what the policy states about the group-by columns."""
     restricted = all(column.delta is not None for column in dimensions)
     if all(column.domain is not None for column in dimensions):
         return MechanismName.KNOWN_LAP if restricted else MechanismName.KNOWN_GUMB
@@ -181,8 +186,8 @@ def mechanism_for(dimensions: Sequence[Column]) -> MechanismName:
 def _d_bar(table: Table, mechanism: MechanismName, k: int | None) -> int:
     """Return how many elements are fetched from an unknown domain.
 
-    Without a declared one it grows with k for UNK_GUMB, whose price does too. For UNK_LAP it must not: every k is the
-    same release there, cut differently, and a d_bar that followed k would make it another one.
+    If the policy declares none, it grows with k for UNK_GUMB, whose price does too. For UNK_LAP it must not: there
+    every k shows a part of the same release, and a d_bar that depended on k would make it another one.
     """
     if table.d_bar is not None:
         return table.d_bar
@@ -196,8 +201,8 @@ def _shown(
 ) -> int | None:
     """Return how many elements are shown at most.
 
-    Of a known domain there are never more than it has, and asking for more is asking for all. Of an unknown one there
-    may be more than are fetched, and a shorter answer would pass for the whole.
+    A known domain has no more than its elements, so a larger k asks for all of them. An unknown one may have more than
+    are fetched, and a shorter answer would be mistaken for a complete one.
     """
     if k is None and mechanism.is_gumbel:
         raise QuestionError("k", "expected how many elements to show, since the price grows with it")
