@@ -71,7 +71,9 @@ def discover(
     """Return the elements that are safe to name; see the guarantee above.
 
     `contributions` are all pairs of the data, unbounded, each member's elements in the order in which they are kept.
-    Raises `TooManyError` if there are more members or pairs than the grid allows.
+
+    Raises:
+        TooManyError: There are more members or pairs than the grid allows.
     """
     left_out = np.zeros(contributions.element_count, dtype=np.bool_)
     released = []
