@@ -34,8 +34,10 @@ class KnownLap:
     """Release h_i + Z_i for all d elements, Pr[Z = z] proportional to exp(-e |z| / (2 tau)), e = epsilon_per.
 
     `delta_l0` is Delta, the number of elements that one member can change, and `tau` by how much. Guarantee:
-    (Delta e / 2)-DP and Delta e-BR under restricted sensitivity. Cost: information Delta, calls 0. Raises
-    ValueError for parameters that are not positive integers or a scale that cannot be drawn.
+    (Delta e / 2)-DP and Delta e-BR under restricted sensitivity. Cost: information Delta, calls 0.
+
+    Raises:
+        ValueError: A parameter is no positive integer, or the scale cannot be drawn.
     """
 
     name: ClassVar[MechanismName] = MechanismName.KNOWN_LAP

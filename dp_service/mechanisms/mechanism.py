@@ -31,5 +31,9 @@ class Mechanism(Protocol):
         ...
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
-        """Draw one release. Raises ValueError if the histogram does not fit the parameters."""
+        """Draw one release.
+
+        Raises:
+            ValueError: If the histogram does not fit the parameters.
+        """
         ...
