@@ -63,7 +63,7 @@ def guarantee(
     domains: Sequence[PublishedDomain] = (),
     call_rule: CallRule = CallRule.TWICE,
 ) -> Guarantee:
-    """Return the guarantee of everything that one budget pays for, rounded up: the best of `guarantees`.
+    """Return the guarantee of everything that one budget pays for, rounded up: the smallest of `guarantees`.
 
     Arguments and errors are those of `guarantees`.
     """

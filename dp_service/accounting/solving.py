@@ -100,6 +100,11 @@ def split_of(target: Target, calls: int, *, share: Fraction) -> Split:
 def epsilon_per_for(target: Target, split: Split, *, information: int) -> Fraction:
     """Return the largest epsilon_per of six decimal digits with which the budget's guarantee is within the target.
 
+    Args:
+        target: The guarantee to be reached.
+        split: How delta is divided.
+        information: The information units of the budget.
+
     Raises:
         UnreachableError: No epsilon_per from 10^-12 on is small enough.
     """
@@ -126,6 +131,12 @@ def best_epsilon_per(target: Target, *, information: int, calls: int, d_bar: int
     needs above the count at the threshold is tau (1 + ln(d_bar / delta) / epsilon_per), the height that is
     minimized here (by golden section, to two digits of the split).
 
+    Args:
+        target: The guarantee to be reached.
+        information: The information units of the budget.
+        calls: The calls of the budget.
+        d_bar: How many elements of an unknown domain are fetched.
+
     Raises:
         UnreachableError: As `epsilon_per_for`.
     """
@@ -147,7 +158,11 @@ def best_epsilon_per(target: Target, *, information: int, calls: int, d_bar: int
 
 
 def information_for(target: Target, split: Split, *, epsilon_per: Fraction) -> int:
-    """Return the largest number of information units whose guarantee is within the target."""
+    """Return the largest number of information units whose guarantee is within the target.
+
+    Raises:
+        UnreachableError: The published domains alone exceed the target.
+    """
     require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
     _require_more_than_domains(target, epsilon_per, split)
     return _last_that(
@@ -164,7 +179,11 @@ def _require_more_than_domains(target: Target, epsilon_per: Fraction, split: Spl
 
 
 def calls_for(target: Target, split: Split) -> int:
-    """Return the largest number of calls with 2 calls delta + slack within the target's delta."""
+    """Return the largest number of calls with 2 calls delta + slack within the target's delta.
+
+    Raises:
+        UnreachableError: The slack alone exceeds it.
+    """
     left = target.delta_left - split.slack
     if left < 0:
         raise UnreachableError("slack must be at most the requested delta, less that of published domains")

@@ -24,14 +24,25 @@ class Mechanism(Protocol):
         ...
 
     def cost(self, released: int, ended_in_bottom: bool) -> Cost:
-        """Return what a run cost that released so many elements; never above the worst case.
+        """Return what a run cost; never above the worst case.
 
         It is a function of what is published, so it may be published too.
+
+        Args:
+            released: How many elements were released.
+            ended_in_bottom: Whether the list ended at the noisy threshold.
+
+        Raises:
+            ValueError: If the mechanism cannot have this outcome.
         """
         ...
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
         """Draw one release.
+
+        Args:
+            histogram: The counts, in an order of the elements that does not depend on them.
+            noise: Where all randomness comes from.
 
         Raises:
             ValueError: If the histogram does not fit the parameters.

@@ -87,7 +87,7 @@ class PolicyFile:
 
 
 def parse_policy(text: str) -> Policy:
-    """Read the text of a policy.
+    """Read the text of a policy that has no file.
 
     Raises:
         PolicyError: As `read_policy`.

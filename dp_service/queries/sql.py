@@ -41,7 +41,9 @@ class _Selection:
 def parse_sql(text: str, policy: Policy) -> HistogramQuery:
     """Parse a question in SQL into the structured form.
 
-    The policy provides the table's member column and the types of its columns.
+    Args:
+        text: The statement, with or without a semicolon at its end.
+        policy: Provides the table's member column and the types of its columns.
 
     Raises:
         QuestionError: A construct is not accepted; the message names it.

@@ -71,6 +71,12 @@ class Released:
 def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: float) -> Released:
     """Draw the release that a plan describes from a histogram. The same plan and histogram give the same release.
 
+    Args:
+        plan: The verified plan.
+        histogram: The engine's answer.
+        key: The key that signed the plan; the seed is derived from it.
+        confidence: Of each interval, strictly between 0 and 1.
+
     Raises:
         HistogramError: The histogram cannot be the answer to the plan's query.
     """

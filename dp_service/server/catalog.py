@@ -61,6 +61,11 @@ def catalog_page(
 ) -> dp_pb2.GetCatalogResponse:
     """Return one page of the catalogue.
 
+    Args:
+        request: Which page, of which table.
+        content: The policy that is served.
+        now: Seconds since 1970 (UTC); decides which periods are closed.
+
     Raises:
         RequestError: The page size or the page token is not valid; `field` says which.
         RefusedByPolicyError: The policy does not list the table.

@@ -11,10 +11,15 @@ __all__ = ["Feature", "UnknownDialectError", "render", "required_feature"]
 
 
 def render(resolution: Resolution, dialect: str) -> str:
-    """Return the complete text of the query in a dialect: "duckdb", "pinot" or "spark".
+    """Return the complete text of the query.
 
-    The answer has the dimensions' columns in the question's order and then `gris_count`; rows come by count descending,
-    then by element, at most `resolution.row_limit` of them.
+    Args:
+        resolution: The question as the policy resolves it.
+        dialect: "duckdb", "pinot" or "spark".
+
+    Returns:
+        A query whose answer has the dimensions' columns in the question's order and then `gris_count`; rows come by
+        count descending, then by element, at most `resolution.row_limit` of them.
 
     Raises:
         UnknownDialectError: There is no such dialect.
