@@ -13,8 +13,9 @@ from typing import Any
 
 import duckdb
 
-from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType, Value
+from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Value
 from dp_service.queries.tables import Column, Nulls, Table
+from dp_service.terms import ColumnType
 from pinot_connector.engines.base import ColumnType as EngineType
 from pinot_connector.engines.duckdb import ACCEPTED_TYPES, DuckDBEngine, is_member_type
 from pinot_connector.engines.parquet import count_unreadable, quoted

@@ -15,7 +15,7 @@ from rich.text import Text
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review, review
-from dp_service.queries.resolution import MechanismKind, mechanism_for
+from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.tables import Column, OfferedMeasure, Policy, Table, TauIs
 from dp_service.queries.times import TimeColumn
 from gris_cli.formatting import format_count
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from gris_cli.policy_data import DataReport
 
 CODE = "policy"
-_MECHANISMS = {
-    MechanismKind.KNOWN_LAP: "KnownLap",
-    MechanismKind.KNOWN_GUMB: "KnownGumb",
-    MechanismKind.UNK_LAP: "UnkLap",
-    MechanismKind.UNK_GUMB: "UnkGumb",
-}
 
 
 def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) -> None:
@@ -125,7 +119,7 @@ def _cells(column: Column, table: Table) -> tuple[str, ...]:
 def _format_grouping(column: Column) -> str:
     if not column.group_by:
         return "-"
-    mechanism = _MECHANISMS[mechanism_for([column])]
+    mechanism = mechanism_for([column])
     domain = "unknown domain" if column.domain is None else f"domain of {len(column.domain)}"
     if column.publication is not None:
         rho, slack = float(column.publication.rho), float(column.publication.delta)
@@ -200,7 +194,7 @@ def _plain_column(column: Column, table: Table) -> dict[str, Any]:
     return {
         "name": column.name,
         "type": column.type,
-        "mechanism": _MECHANISMS[mechanism_for([column])] if column.group_by else None,
+        "mechanism": mechanism_for([column]) if column.group_by else None,
         "domain_size": None if column.domain is None else len(column.domain),
         "delta": column.delta_within(restricted=True),
         "published": _plain_publication(column),

@@ -1,7 +1,7 @@
 """What a question can be expected to find, before it is asked and without looking at data.
 
-Everything is a function of parameters, and of counts that somebody supposes. Nothing here bounds privacy loss; floats
-are right to at least nine digits.
+Everything is a function of parameters and of hypothetical counts. Nothing here bounds privacy loss; floats are right to
+at least nine digits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
 from dp_service.noise.distribution import laplace_difference_tail
 
-# Below it an exponential is no float any more.
+# Below this exponent the exponential underflows.
 _SMALLEST_EXPONENT = -700
 
 

@@ -1,4 +1,4 @@
-"""What an attacker's chances are: the three attacks by which the paper chose its parameters.
+"""The chances of an attacker, in the three attacks by which the paper chose its parameters.
 
 Source: Rogers et al. 2020, section 8.3. Probabilities are floats, right to at least nine digits; they describe attacks
 and bound nothing. tau = 1 throughout: the counts are of distinct members.
@@ -15,7 +15,7 @@ import numpy as np
 from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
 
 MAX_ANSWERS = 1000
-"""The most answers that are averaged; enough for daily answers over almost three years."""
+"""The largest number of answers that are averaged: daily answers over almost three years."""
 
 # The aliasing of the discrete Fourier transform below is less than exp(-60).
 _ALIASING_EXPONENT = 60
@@ -39,7 +39,8 @@ class Averaging:
 def averaging(epsilon_per: Fraction, answers: int) -> Averaging:
     """Return the chances after so many answers, each with noise of scale 2 / epsilon_per.
 
-    Raises ValueError, naming the argument, unless 0 < epsilon_per <= 10 and there are 1 to 1000 answers.
+    Raises:
+        ValueError: Not 0 < epsilon_per <= 10, or not 1 to 1000 answers; the message names the argument.
     """
     require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
     if not isinstance(answers, int) or not 1 <= answers <= MAX_ANSWERS:
@@ -102,9 +103,10 @@ class Differencing:
 
 
 def differencing(epsilon_per: Fraction, *, whole_noise: bool) -> Differencing:
-    """Return the limit for the paper's continuous noise, or for the whole numbers that are built.
+    """Return the limit for the paper's continuous noise, or for the integer noise that is implemented.
 
-    Raises ValueError unless 0 < epsilon_per <= 10.
+    Raises:
+        ValueError: Not 0 < epsilon_per <= 10.
     """
     require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
     quarter = float(epsilon_per) / 4
@@ -116,9 +118,9 @@ def differencing(epsilon_per: Fraction, *, whole_noise: bool) -> Differencing:
 
 @dataclass(frozen=True)
 class UniqueMember:
-    """Bounds on the chance that some element which only one member has is shown, in all calls together.
+    """Bounds on the chance that an element which only one member has is shown, in all calls together.
 
-    `paper` is the paper's calls delta exp(-e). `unk_gumb` is what holds for UnkGumb as it is built, calls delta;
+    `paper` is the paper's calls delta exp(-e). `unk_gumb` is the bound for the implemented UnkGumb, calls delta;
     `unk_gumb_few` holds if the table has fewer than d_bar + 1 elements, calls delta / (1 + delta). `unk_lap` is a union
     bound for UnkLap, whose threshold protects each element by itself, and d_bar of them d_bar times less.
     """
@@ -134,7 +136,8 @@ def unique_member(
 ) -> UniqueMember:
     """Return the bounds; `delta_l0` is Delta, how many elements one member can have, of UnkLap.
 
-    Raises ValueError, naming the argument, for values out of range.
+    Raises:
+        ValueError: An argument is out of range; the message names it.
     """
     require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
     require_probability("delta", delta)

@@ -54,7 +54,8 @@ def durfee_rogers(portions: Sequence[Portion], slack: Fraction) -> float:
     It is the smaller of sum e_i and sum e_i tanh(e_i / 2) + sqrt(sum e_i^2 / 2 ln(1 / slack)). The lemma's third
     expression, with e_i^2 / 2 in place of e_i tanh(e_i / 2), is never smaller.
 
-    Raises ValueError unless `slack` is a Fraction strictly between 0 and 1.
+    Raises:
+        ValueError: `slack` is not a Fraction strictly between 0 and 1.
     """
     require_probability("slack", slack)
     adding = sum(each.information * each.epsilon_per for each in portions)

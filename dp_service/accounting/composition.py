@@ -19,7 +19,7 @@ from dp_service.limits import LARGEST_RHO
 
 
 class Bound(StrEnum):
-    """How an epsilon was found."""
+    """The composition bound that an epsilon comes from."""
 
     BASIC = "basic"
     DONG_DURFEE_ROGERS = "dong_durfee_rogers"
@@ -29,9 +29,10 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True)
 class PublishedDomain:
-    """What one publication of a domain costs whoever sees it: it is delta-approximate rho-zCDP.
+    """The price of one publication of a domain, for everyone who sees it: it is delta-approximate rho-zCDP.
 
-    Raises ValueError, naming the argument, unless 0 < rho <= 10^24 and 0 < delta < 1.
+    Raises:
+        ValueError: Not 0 < rho <= 10^24, or not 0 < delta < 1; the message names the argument.
     """
 
     rho: Fraction
@@ -44,7 +45,7 @@ class PublishedDomain:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """(epsilon, delta)-differential privacy for every member; both are upper bounds. `bound` says whose epsilon."""
+    """(epsilon, delta)-differential privacy for every member; both are upper bounds. `bound` names that of epsilon."""
 
     epsilon: float
     delta: float
@@ -62,7 +63,7 @@ def guarantee(
     domains: Sequence[PublishedDomain] = (),
     call_rule: CallRule = CallRule.TWICE,
 ) -> Guarantee:
-    """Return the guarantee of everything that one budget pays for, rounded up: the best of `guarantees`.
+    """Return the guarantee of everything that one budget pays for, rounded up: the smallest of `guarantees`.
 
     Arguments and errors are those of `guarantees`.
     """
@@ -90,30 +91,32 @@ def guarantees(
     domains: Sequence[PublishedDomain] = (),
     call_rule: CallRule = CallRule.TWICE,
 ) -> tuple[Guarantee, ...]:
-    """Return what one budget is worth by each bound that may be used, rounded up; every one of them holds.
+    """Return the guarantee of one budget by each bound that applies, rounded up; all of them hold.
 
     Args:
-        epsilon_per: what one information unit buys is epsilon_per-bounded-range; at most 10.
-        delta: what one call may add.
-        information: the units that may be spent, all questions together.
-        calls: the calls that may be spent.
-        slack: the part of delta that buys the better composition (delta' in the papers).
-        gaussian: whether the policy permits Gaussian noise anywhere. Then only zCDP covers it, for every account.
-        domains: the published domains that the account can see, over all columns and refreshes in the window.
+        epsilon_per: One information unit pays for one epsilon_per-bounded-range mechanism; at most 10.
+        delta: What one call pays for.
+        information: The information units that may be spent on all questions together.
+        calls: The calls that may be spent on them.
+        slack: The part of delta that buys the better composition (delta' in the papers).
+        gaussian: Whether the policy permits Gaussian noise anywhere. Then only zCDP covers it, for every account.
+        domains: The published domains that the account can see, over all columns and refreshes in the window.
             A domain is approximate zCDP and nothing else, so with any of them, too, zCDP is the only bound.
-        call_rule: whether calls add 2 calls delta, or calls delta and a little epsilon; both hold (see `calls`).
+        call_rule: Whether calls add 2 calls delta, or calls delta and a little epsilon; both hold (see `calls`).
 
-    delta is what the calls add, slack, and the domains' deltas; at most 1, which promises nothing.
+    Returns:
+        One guarantee for each bound. Its delta is the sum of what the calls add, slack, and the domains' deltas, at
+        most 1, which promises nothing.
 
     Raises:
-        ValueError: an argument out of range, with its name and what was expected.
+        ValueError: An argument is out of range; the message names it and says what was expected.
     """
     portion = Portion(epsilon_per, information)
     require_probability("delta", delta)
     require_units("calls", calls)
     require_probability("slack", slack)
     added = delta_of_calls(call_rule, delta, calls) + slack + sum(each.delta for each in domains)
-    # Every mechanism is (0, 1)-differentially private: a larger delta would be no other promise.
+    # Every mechanism is (0, 1)-differentially private, so a larger delta would mean the same.
     total_delta = fraction_up(min(Fraction(1), added))
     epsilons = {Bound.ZCDP: _zcdp_epsilon(portion, slack, domains)}
     if not gaussian and not domains:

@@ -18,7 +18,7 @@ from dp_service.accounting.zcdp import epsilon_of_zcdp
 Floats = NDArray[np.float64]
 
 MAX_BATCH = 3000
-"""The largest batch: its bound looks at all pairs of two numbers up to this."""
+"""The largest batch: the bound looks at all pairs of two numbers up to this."""
 
 # A dozen float operations on exponents below 10^5 lose less than this part of their result.
 _RELATIVE_ERROR = 1e-9
@@ -27,7 +27,7 @@ _BISECTIONS = 36
 
 @dataclass(frozen=True)
 class OptimalPoint:
-    """So many mechanisms are (epsilon, delta)-DP together; epsilon is exact, delta rounded up."""
+    """The mechanisms together are (epsilon, delta)-DP; epsilon is exact, delta rounded up."""
 
     epsilon: Fraction
     delta: float
@@ -41,7 +41,10 @@ def optimal_composition(epsilon: Fraction, count: int, delta: Fraction) -> Optim
         delta_i = sum over l < i of C(k, l) (exp((k - l) epsilon) - exp((k - 2i + l) epsilon)) / (1 + exp(epsilon))^k
 
     Source: Kairouz, Oh and Viswanath 2017; lemma A.1 of Durfee and Rogers 2019. delta_i is rounded up, so in doubt a
-    larger epsilon is returned. Raises ValueError, naming the argument, for values out of range.
+    larger epsilon is returned.
+
+    Raises:
+        ValueError: An argument is out of range; the message names it.
     """
     require_epsilon("epsilon", epsilon, at_most=MAX_EPSILON_PER)
     require_units("count", count, at_least=1)
@@ -84,8 +87,10 @@ def fixed_batch_epsilon(portion: Portion, delta: Fraction) -> float:
     where the derivative vanishes. Computed in floats; delta is enlarged by more than their error and epsilon taken
     above, so the result errs upwards.
 
-    Source: Dong, Durfee and Rogers 2020, theorem 2. Raises ValueError unless 1 to 3000 mechanisms are named and `delta`
-    lies strictly between 0 and 1.
+    Source: Dong, Durfee and Rogers 2020, theorem 2.
+
+    Raises:
+        ValueError: Not 1 to 3000 mechanisms, or `delta` does not lie strictly between 0 and 1.
     """
     require_probability("delta", delta)
     if not 1 <= portion.information <= MAX_BATCH:

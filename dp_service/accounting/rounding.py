@@ -1,4 +1,4 @@
-"""Real numbers as intervals that hold them for certain, and the way from there to a float that is not too small."""
+"""Real numbers as intervals that certainly contain them, and rounding from these to floats in a stated direction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Real: TypeAlias = Any
 INTERVALS = interval_context(192)
 """Arithmetic to 57 digits in which every operation rounds its lower end down and its upper end up."""
 
-# A context of our own: the precision of mpmath's global one can be changed by anybody at any time.
+# A separate context: any code can change the precision of mpmath's global one at any time.
 REALS: Any = MPContext()
 REALS.dps = 60
 

@@ -1,4 +1,4 @@
-"""From a guarantee to parameters: the budget, or the currency, that is worth no more than what is wanted.
+"""From a guarantee to parameters: the budget, or the currency, whose guarantee is within a target.
 
 Every result is rounded to the private side: its guarantee, computed by `composition.guarantee`, is within the target.
 """
@@ -32,10 +32,13 @@ class UnreachableError(ValueError):
 
 @dataclass(frozen=True)
 class Target:
-    """The guarantee that is wanted, and what of it is fixed beforehand.
+    """The guarantee to be reached, and what is fixed beforehand.
 
-    `gaussian` and `domains` are those of `composition.guarantees`. Raises ValueError, naming the argument, unless
-    epsilon is positive and delta lies strictly between 0 and 1.
+    `gaussian` and `domains` are those of `composition.guarantees`.
+
+    Raises:
+        ValueError: Epsilon is not positive, or delta not strictly between 0 and 1; the message names the argument.
+        UnreachableError: The published domains take all of delta.
     """
 
     epsilon: Fraction
@@ -95,10 +98,15 @@ def split_of(target: Target, calls: int, *, share: Fraction) -> Split:
 
 
 def epsilon_per_for(target: Target, split: Split, *, information: int) -> Fraction:
-    """Return the largest epsilon_per of six decimal digits for which the budget is worth no more than the target.
+    """Return the largest epsilon_per of six decimal digits with which the budget's guarantee is within the target.
+
+    Args:
+        target: The guarantee to be reached.
+        split: How delta is divided.
+        information: The information units of the budget.
 
     Raises:
-        UnreachableError: none from 10^-12 on is small enough.
+        UnreachableError: No epsilon_per from 10^-12 on is small enough.
     """
     require_units("information", information, at_least=1)
 
@@ -123,8 +131,14 @@ def best_epsilon_per(target: Target, *, information: int, calls: int, d_bar: int
     needs above the count at the threshold is tau (1 + ln(d_bar / delta) / epsilon_per), the height that is
     minimized here (by golden section, to two digits of the split).
 
+    Args:
+        target: The guarantee to be reached.
+        information: The information units of the budget.
+        calls: The calls of the budget.
+        d_bar: How many elements of an unknown domain are fetched.
+
     Raises:
-        UnreachableError: as `epsilon_per_for`.
+        UnreachableError: As `epsilon_per_for`.
     """
     require_units("d_bar", d_bar, at_least=1)
 
@@ -144,7 +158,11 @@ def best_epsilon_per(target: Target, *, information: int, calls: int, d_bar: int
 
 
 def information_for(target: Target, split: Split, *, epsilon_per: Fraction) -> int:
-    """Return the largest number of information units that is worth no more than the target."""
+    """Return the largest number of information units whose guarantee is within the target.
+
+    Raises:
+        UnreachableError: The published domains alone exceed the target.
+    """
     require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
     _require_more_than_domains(target, epsilon_per, split)
     return _last_that(
@@ -161,12 +179,14 @@ def _require_more_than_domains(target: Target, epsilon_per: Fraction, split: Spl
 
 
 def calls_for(target: Target, split: Split) -> int:
-    """Return the largest number of calls with 2 calls delta + slack within the target's delta."""
+    """Return the largest number of calls with 2 calls delta + slack within the target's delta.
+
+    Raises:
+        UnreachableError: The slack alone exceeds it.
+    """
     left = target.delta_left - split.slack
     if left < 0:
-        raise UnreachableError(
-            "slack must be at most the delta that is wanted, less that of published domains"
-        )
+        raise UnreachableError("slack must be at most the requested delta, less that of published domains")
     return min(MAX_UNITS, math.floor(left / (2 * split.delta)))
 
 
@@ -180,11 +200,6 @@ def _epsilon(target: Target, epsilon_per: Fraction, slack: Fraction, information
         gaussian=target.gaussian,
         domains=target.domains,
     ).epsilon
-
-
-def _log(number: Fraction) -> float:
-    """Return the logarithm of a number that may be too small for a float."""
-    return math.log(number.numerator) - math.log(number.denominator)
 
 
 def _rounded_down(number: Fraction) -> Fraction:
@@ -207,7 +222,7 @@ def _lowest(height: Callable[[float], float], low: float, high: float) -> float:
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     left_height, right_height = height(left), height(right)
     for _ in range(_SEARCH_STEPS):
-        # Of two places out of reach, the lower one is nearer.
+        # Of two points out of reach, the lower one is nearer.
         if left_height <= right_height:
             high, right, right_height = right, left, left_height
             left = high - _GOLDEN * (high - low)

@@ -4,8 +4,8 @@ A mechanism that is rho-zCDP is (epsilon, delta)-DP whenever, for some alpha > 1
 
     delta >= exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) * (1 - 1/alpha)^alpha .
 
-Every alpha gives a true bound, so alpha is searched for without care about errors, and the bound is then computed at
-the alpha that was found, in interval arithmetic. The results are upper bounds, rounded up.
+Every alpha gives a valid bound, so the search for alpha may be inexact; the bound is then computed at the alpha that
+was found, in interval arithmetic. The results are upper bounds, rounded up.
 
 Source: Canonne, Kamath and Steinke 2020, proposition 12; corollary 9 of Swanberg et al. 2023.
 """
@@ -28,7 +28,7 @@ _MAX_PARAMETER = 10**30
 
 @dataclass(frozen=True)
 class Conversion:
-    """`value`, an upper bound of what was asked for, and the `alpha` that gives it."""
+    """`value`, an upper bound of the requested epsilon or delta, and the `alpha` that gives it."""
 
     value: float
     alpha: float
@@ -37,7 +37,8 @@ class Conversion:
 def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Conversion:
     """Return an epsilon such that every rho-zCDP mechanism is (epsilon, delta)-DP, rounded up.
 
-    Raises ValueError, naming the argument, unless 0 < rho <= 10^30 and 0 < delta < 1.
+    Raises:
+        ValueError: Not 0 < rho <= 10^30, or not 0 < delta < 1; the message names the argument.
     """
     require_epsilon("rho", rho, at_most=_MAX_PARAMETER)
     require_probability("delta", delta)
@@ -48,7 +49,8 @@ def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Conversion:
 def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Conversion:
     """Return a delta such that every rho-zCDP mechanism is (epsilon, delta)-DP, rounded up.
 
-    Raises ValueError, naming the argument, unless 0 < rho <= 10^30 and 0 <= epsilon <= 10^30.
+    Raises:
+        ValueError: Not 0 < rho <= 10^30, or not 0 <= epsilon <= 10^30; the message names the argument.
     """
     require_epsilon("rho", rho, at_most=_MAX_PARAMETER)
     if epsilon != 0:

@@ -18,10 +18,11 @@ class Contributions:
 
     Member i holds the elements `elements[offsets[i]:offsets[i + 1]]`; `offsets` has shape (members + 1,) and begins
     with 0. An element is a code from 0 to `element_count` - 1. A member without elements is allowed. The members
-    stand in an order that does not depend on which others there are, such as that of their ids: sequential
+    are in an order that does not depend on which others there are, such as that of their ids: sequential
     weightings read them in it.
 
-    Raises ValueError if the arrays do not fit together.
+    Raises:
+        ValueError: The arrays do not fit together.
     """
 
     offsets: Integers
@@ -49,7 +50,10 @@ class Contributions:
     def bounded(self, delta_0: int, removed: NDArray[np.bool_] | None = None) -> Contributions:
         """Return what is left when the `removed` elements are gone and every member keeps its first `delta_0`.
 
-        `removed` has shape (element_count,). Raises ValueError if `delta_0` is not positive.
+        `removed` has shape (element_count,).
+
+        Raises:
+            ValueError: `delta_0` is not positive.
         """
         if delta_0 < 1:
             raise ValueError(f"delta_0 must be at least 1, got {delta_0}")

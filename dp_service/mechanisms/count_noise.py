@@ -9,7 +9,6 @@ for any e: a unit of information pays for it **only where the guarantee is accou
 policy whose budget is accounted otherwise must not offer it.
 """
 
-from enum import Enum
 from fractions import Fraction
 
 import numpy as np
@@ -18,13 +17,7 @@ from numpy.typing import NDArray
 from dp_service.mechanisms.parameters import require_drawable
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE, MIN_VARIANCE
 from dp_service.noise.source import NoiseSource
-
-
-class CountNoise(Enum):
-    """The law of the noise in counts; the value is its name in specifications and results."""
-
-    LAPLACE = "discrete_laplace"
-    GAUSSIAN = "discrete_gaussian"
+from dp_service.terms import CountNoise
 
 
 def draw_count_noise(

@@ -15,7 +15,7 @@ class Histogram:
 
     `counts_by_element` has shape (n,) and dtype int64: entry i is the count of the i-th element **in an
     order of the elements that does not depend on the counts** (by code point, say). This is a precondition
-    of privacy and not of looks: equal noisy counts are released in this order, so an order by true count
+    of privacy: equal noisy counts are released in this order, so an order by true count
     would publish which of two tied elements is really larger.
 
     Build one with `from_element_order`, which checks.
@@ -25,11 +25,13 @@ class Histogram:
 
     @classmethod
     def from_element_order(cls, counts: ArrayLike) -> "Histogram":
-        """Check counts and take them over; they must be in a data-independent order of the elements.
+        """Return checked counts; they must be in a data-independent order of the elements.
 
-        Raises ValueError unless `counts` is a one-dimensional array of integers from 0 to 2^53. Floats are
-        refused even where they are whole: a count that passed through a float may have lost its last
-        digits.
+        Floats are refused even where they are whole: a count that passed through a float may have lost its
+        last digits.
+
+        Raises:
+            ValueError: Unless `counts` is a one-dimensional array of integers from 0 to 2^53.
         """
         array = np.asarray(counts)
         if array.ndim != 1:
@@ -59,7 +61,8 @@ class Histogram:
     def padded_to(self, rows: int) -> NDArray[np.int64]:
         """Return the counts by element, followed by zeros up to `rows`, shape (rows,).
 
-        Raises ValueError if the histogram has more rows than that.
+        Raises:
+            ValueError: If the histogram has more rows than that.
         """
         if len(self) > rows:
             raise ValueError(f"counts must have at most d_bar + 1 = {rows} rows, got {len(self)}")

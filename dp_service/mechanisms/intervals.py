@@ -43,9 +43,12 @@ def fresh_noise_interval(
 ) -> CountIntervals:
     """Return v +- w with the smallest integer w such that Pr[|Z| > w] <= alpha, cut off below `minimum`.
 
-    Covers the true count with probability at least 1 - alpha, given the selection, because the noise in v
-    is independent of it. `minimum` is the least count a shown element can have: 0 in a known domain, 1 in
-    an unknown. Raises ValueError unless alpha lies strictly between 0 and 1 and `minimum` is not negative.
+    Covers the true count with probability at least 1 - alpha, given the selection, because the noise in v is
+    independent of it. `minimum` is the least count a shown element can have: 0 in a known domain, 1 in an
+    unknown.
+
+    Raises:
+        ValueError: Unless alpha lies strictly between 0 and 1 and `minimum` is not negative.
     """
     _check(inverse_scale, alpha, minimum)
     half_width = noise_half_width(inverse_scale, alpha)
@@ -56,7 +59,8 @@ def fresh_noise_interval(
 def noise_half_width(inverse_scale: Fraction, alpha: Fraction) -> int:
     """Return the smallest integer w >= 0 with Pr[|Z| > w] <= alpha, in doubt a larger one.
 
-    Raises ValueError unless alpha lies strictly between 0 and 1 and the scale can be drawn.
+    Raises:
+        ValueError: Unless alpha lies strictly between 0 and 1 and the scale can be drawn.
     """
     require_drawable(inverse_scale)
     _check_alpha(alpha)
@@ -77,7 +81,8 @@ def gaussian_noise_interval(
 def gaussian_half_width(variance: Fraction, alpha: Fraction) -> int:
     """Return an integer w >= 0 with Pr[|Z| > w] <= alpha that is at most 1 above the smallest.
 
-    Raises ValueError unless `variance` is positive and alpha lies strictly between 0 and 1.
+    Raises:
+        ValueError: Unless `variance` is positive and alpha lies strictly between 0 and 1.
     """
     _check_alpha(alpha)
     if variance <= 0:
@@ -117,7 +122,8 @@ def thresholded_interval(
     be told apart, so an interval that holds one of them goes down to `minimum`, and where v is so close to
     t that nothing fits, up to t.
 
-    Raises ValueError for alpha, `minimum` or shapes out of range, or if some v is below its t.
+    Raises:
+        ValueError: If alpha, `minimum` or a shape is out of range, or some v is below its t.
     """
     _check(inverse_scale, alpha, minimum)
     if noisy_counts.shape != thresholds.shape:

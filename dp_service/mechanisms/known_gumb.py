@@ -15,19 +15,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise, require_drawable_counts
+from dp_service.mechanisms.count_noise import draw_count_noise, require_drawable_counts
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     Cost,
     Currency,
     require_outcome,
     require_positive_integer,
+    require_within_domain,
 )
 from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
+from dp_service.terms import CountNoise, MechanismName
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,10 @@ class KnownGumb:
     hence 2k e-DP and (2k e^2 / 8)-zCDP, or half of it, for neighbours under unrestricted sensitivity, e =
     epsilon_per. (The choices together are not 2k e-BR: ranges do not add up when later choices depend on
     earlier ones.) Cost: information 2k or k, calls 0. Counts get Pr[Z = z] proportional to exp(-e |z| / (2
-    tau)); with `count_noise` Gaussian each unit is worth its zCDP and nothing in e-DP. Raises ValueError for
-    parameters that are not positive integers or a scale that cannot be drawn.
+    tau)); with `count_noise` Gaussian each unit is worth its zCDP and nothing in e-DP.
+
+    Raises:
+        ValueError: A parameter is no positive integer, or the scale cannot be drawn.
     """
 
     name: ClassVar[MechanismName] = MechanismName.KNOWN_GUMB
@@ -71,9 +74,12 @@ class KnownGumb:
         return self.worst_case_cost()
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
-        """Return k elements; raises ValueError if k exceeds the domain, which includes its zeros."""
-        if self.k > len(histogram):
-            raise ValueError(f"k must be at most the size of the domain, {len(histogram)}, got {self.k}")
+        """Return k elements.
+
+        Raises:
+            ValueError: If k exceeds the domain, which includes its zeros.
+        """
+        require_within_domain(self.k, len(histogram))
         rows = Rows.shuffled(histogram, len(histogram), noise)
         weights = LogWeights(self.currency.epsilon_per / self.tau, rows.counts)
         found = noise.gumbel_order(weights, self.k, "selection")

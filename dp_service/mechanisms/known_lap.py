@@ -16,7 +16,6 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     Cost,
     Currency,
@@ -27,6 +26,7 @@ from dp_service.mechanisms.parameters import (
 from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
+from dp_service.terms import MechanismName
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,10 @@ class KnownLap:
     """Release h_i + Z_i for all d elements, Pr[Z = z] proportional to exp(-e |z| / (2 tau)), e = epsilon_per.
 
     `delta_l0` is Delta, the number of elements that one member can change, and `tau` by how much. Guarantee:
-    (Delta e / 2)-DP and Delta e-BR under restricted sensitivity. Cost: information Delta, calls 0. Raises
-    ValueError for parameters that are not positive integers or a scale that cannot be drawn.
+    (Delta e / 2)-DP and Delta e-BR under restricted sensitivity. Cost: information Delta, calls 0.
+
+    Raises:
+        ValueError: A parameter is no positive integer, or the scale cannot be drawn.
     """
 
     name: ClassVar[MechanismName] = MechanismName.KNOWN_LAP

@@ -1,21 +1,12 @@
 """The interface that all mechanisms share."""
 
-from enum import Enum
 from typing import ClassVar, Protocol
 
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
-
-
-class MechanismName(Enum):
-    """The published names; they appear in results and in seeds."""
-
-    KNOWN_LAP = "KnownLap"
-    KNOWN_GUMB = "KnownGumb"
-    UNK_LAP = "UnkLap"
-    UNK_GUMB = "UnkGumb"
+from dp_service.terms import MechanismName
 
 
 class Mechanism(Protocol):
@@ -33,12 +24,27 @@ class Mechanism(Protocol):
         ...
 
     def cost(self, released: int, ended_in_bottom: bool) -> Cost:
-        """Return what a run cost that released so many elements; never above the worst case.
+        """Return what a run cost; never above the worst case.
 
         It is a function of what is published, so it may be published too.
+
+        Args:
+            released: How many elements were released.
+            ended_in_bottom: Whether the list ended at the noisy threshold.
+
+        Raises:
+            ValueError: If the mechanism cannot have this outcome.
         """
         ...
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
-        """Draw one release. Raises ValueError if the histogram does not fit the parameters."""
+        """Draw one release.
+
+        Args:
+            histogram: The counts, in an order of the elements that does not depend on them.
+            noise: Where all randomness comes from.
+
+        Raises:
+            ValueError: If the histogram does not fit the parameters.
+        """
         ...

@@ -1,4 +1,4 @@
-"""What every mechanism is given besides the histogram, and the checks of it."""
+"""The parameters that mechanisms share, and their checks."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,9 +18,12 @@ _MAX_TERM = 2**512
 class Currency:
     """The two prices of a deployment.
 
-    `epsilon_per` is what one unit of information buys: one epsilon_per-BR mechanism. `delta` is what one
-    call buys. Both are exact: build them from decimal strings, as in `Fraction("0.15")`. Raises ValueError
-    unless epsilon_per is positive, delta lies strictly between 0 and 1, and both have terms below 2^512.
+    `epsilon_per` is what one unit of information buys: one epsilon_per-BR mechanism. `delta` is what one call
+    buys. Both are exact: build them from decimal strings, as in `Fraction("0.15")`.
+
+    Raises:
+        ValueError: Unless epsilon_per is positive, delta lies strictly between 0 and 1, and both have terms
+            below 2^512.
     """
 
     epsilon_per: Fraction
@@ -46,6 +49,12 @@ def require_positive_integer(name: str, value: int, *, at_most: int = MAX_INTEGE
     # True is an integer to Python; as a count of anything it is a mistake.
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= at_most:
         raise ValueError(f"{name} must be a positive integer of at most {at_most}, got {value!r}")
+
+
+def require_within_domain(k: int, domain_size: int) -> None:
+    """Raise ValueError if more elements are asked for than the domain has."""
+    if k > domain_size:
+        raise ValueError(f"k must be at most the size of the domain, {domain_size}, got {k}")
 
 
 def require_outcome(is_possible: bool) -> None:

@@ -1,12 +1,12 @@
 """The rows that a mechanism computes on: as many as it may see, in a random order.
 
-Time must not tell the counts. Everything that mechanisms do with single rows is arithmetic whose time does not
+Timing must not reveal the counts. Everything that mechanisms do with single rows is arithmetic whose time does not
 depend on the numbers (a mask is multiplied with and not branched on, as `numpy.where` would); what is left is
 sorting, which compares rows and branches on what it finds. So
 
 * there are always as many rows as the parameters say: missing ones are there with a count of 0, draw their
 noise like all others, and are never eligible for release;
-* the rows stand in a random order, which knows nothing of the counts or of the order of the elements;
+* the rows are in a random order, which is independent of the counts and of the order of the elements;
 * `descending` sorts integers that are all different. Whatever the counts are, the answers to its comparisons
 have the law of those for random integers.
 
@@ -38,7 +38,8 @@ class Rows:
     def shuffled(cls, histogram: Histogram, size: int, noise: NoiseSource) -> "Rows":
         """Return the rows of a histogram, filled up to `size` of them; draws from the label "rows".
 
-        Raises ValueError if the histogram has more rows than that.
+        Raises:
+            ValueError: If the histogram has more rows than that.
         """
         by_element = histogram.padded_to(size)
         elements = noise.random_order(size, "rows")
@@ -51,7 +52,7 @@ class Rows:
         """Return positions by descending value, one value for each row, and by element where values are equal.
 
         Discrete noise ties often. Any other order among equals, that of the counts above all, would reveal
-        more than the values do; the order of the elements knows nothing.
+        more than the values do; the order of the elements is independent of them.
         """
         # Ascending order of the complements is descending order of the values.
         return ascending_order(~values, self.elements)

@@ -1,4 +1,4 @@
-"""What a mechanism releases, and what may be derived from it without further cost."""
+"""The result of a mechanism, and what can be derived from it without further cost."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,8 @@ def selection_thresholds(selection: Selection, shown: int) -> NDArray[np.int64] 
     tie; and never less than bottom + 1. Returns shape (min(shown, j),), or None if nothing was selected: no
     bottom and no cut.
 
-    Raises ValueError if `shown` is negative or the release has no counts.
+    Raises:
+        ValueError: If `shown` is negative or the release has no counts.
     """
     if shown < 0:
         raise ValueError(f"shown must not be negative, got {shown}")

@@ -25,9 +25,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.count_noise import CountNoise, draw_count_noise, require_drawable_counts
+from dp_service.mechanisms.count_noise import draw_count_noise, require_drawable_counts
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     MAX_ROWS,
     Cost,
@@ -39,6 +38,7 @@ from dp_service.mechanisms.rows import Rows
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
+from dp_service.terms import CountNoise, MechanismName
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class UnkGumb:
     calls 1. Counts get Pr[Z = z] proportional to exp(-e |z| / (2 tau)); with `count_noise` Gaussian each
     unit is worth e^2 / 8 of zCDP and nothing in e-DP.
 
-    Raises ValueError for parameters that are not positive integers, k > d_bar, or a scale that cannot be
-    drawn.
+    Raises:
+        ValueError: A parameter is no positive integer, k > d_bar, or the scale cannot be drawn.
     """
 
     name: ClassVar[MechanismName] = MechanismName.UNK_GUMB
@@ -94,7 +94,8 @@ class UnkGumb:
     def cost(self, released: int, ended_in_bottom: bool) -> Cost:
         """Return one unit for the threshold, one for each element and for bottom, and one for each count.
 
-        Raises ValueError for what cannot come out: the list ends in bottom exactly if it has fewer than k elements.
+        Raises:
+            ValueError: The outcome is impossible: a list ends in bottom exactly if it has fewer than k elements.
         """
         require_outcome(0 <= released <= self.k and ended_in_bottom == (released < self.k))
         choices = 1 + released + ended_in_bottom
@@ -122,7 +123,7 @@ def choose_threshold_index(
     """Choose k_bar from k..d_bar by the exponential mechanism for a low threshold: e-BR.
 
     `indices` are k..d_bar in an order that does not depend on the counts, best a random one: the scores rise
-    with the index, and time would tell a little of how.
+    with the index, and timing would reveal a little of how.
 
     The noise is added to **minus** the score and the largest is taken. The paper's algorithm 4 takes the
     smallest of score plus Gumbel noise instead. The Gumbel law is not symmetric, so that is no exponential

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.mechanism import MechanismName
 from dp_service.mechanisms.parameters import (
     MAX_ROWS,
     Cost,
@@ -44,6 +43,7 @@ from dp_service.noise.distribution import (
     smallest_with_tail_at_most,
 )
 from dp_service.noise.source import NoiseSource
+from dp_service.terms import MechanismName
 
 # Noise is within 2^62 and counts are not negative, so no noisy count is as low.
 _BELOW_ALL = np.iinfo(np.int64).min
@@ -55,7 +55,9 @@ class UnkLap:
 
     Pr[Z = z] is proportional to exp(-e |z| / (2 tau Delta)) with e = epsilon_per and Delta = `delta_l0`.
     Guarantee: (e / 2, delta)-DP for neighbours under restricted sensitivity. Cost: information 1, calls 1.
-    Raises ValueError for parameters that are not positive integers or a scale that cannot be drawn.
+
+    Raises:
+        ValueError: A parameter is no positive integer, or the scale cannot be drawn.
     """
 
     name: ClassVar[MechanismName] = MechanismName.UNK_LAP
@@ -106,7 +108,7 @@ def last_row(rows: Rows) -> int:
 
 
 def may_be_shown(rows: Rows) -> NDArray[np.bool_]:
-    """Return which rows are elements that somebody has; a count of zero is a missing row, or is as good as one."""
+    """Return which rows are elements that a member has; a count of zero is a missing row, or equivalent to one."""
     return rows.counts > 0
 
 

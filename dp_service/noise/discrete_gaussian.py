@@ -42,7 +42,8 @@ def discrete_gaussian(
     every draw that has none yet gets, in order, one candidate from `label` followed by "round", r and
     "candidate", and one uniform number from `label` followed by "round", r and "acceptance".
 
-    Raises ValueError if `size` is negative or `variance` is not in [10^-6, 10^16].
+    Raises:
+        ValueError: If `size` is negative or `variance` is not in [10^-6, 10^16].
     """
     if size < 0:
         raise ValueError(f"size must not be negative, got {size}")
@@ -97,7 +98,7 @@ def rejection_exponent(variance: Fraction, candidate: int) -> Fraction:
 
 
 def acceptance(variance: Fraction, candidates: NDArray[np.int64], uniforms: UniformBits) -> NDArray[np.bool_]:
-    """Say of each candidate whether its uniform number is below exp(-x), exactly; shape as `candidates`."""
+    """Return for each candidate whether its uniform number is below exp(-x), exactly; shape as `candidates`."""
     accepted = np.empty(candidates.size, dtype=np.bool_)
     for start, words in uniforms.leading_blocks():
         block = slice(start, start + words.size)

@@ -58,8 +58,9 @@ def discrete_laplace(
     `label`; its lower digits, from the least significant up, from number i of `label` followed by "digit" and
     0, 1, ...
 
-    Raises ValueError if `size` is negative or `inverse_scale` is not in [10^-9, 10^3], and OverflowError in
-    place of a number beyond 2^62, whose probability is below exp(-10^9).
+    Raises:
+        ValueError: If `size` is negative or `inverse_scale` is not in [10^-9, 10^3].
+        OverflowError: A draw is beyond 2^62, which has a probability below exp(-10^9).
     """
     if size < 0:
         raise ValueError(f"size must not be negative, got {size}")

@@ -39,7 +39,7 @@ def enclose(context: IntervalContext, value: Fraction | int) -> Interval:
 
 
 def certainly_below(left: Interval, right: Interval) -> bool:
-    """Say whether every number in `left` is below every number in `right`; doubt is False."""
+    """Return whether every number in `left` is certainly below every number in `right`."""
     # The ends are compared and not the intervals: on intervals that overlap, releases of mpmath
     # disagree about whether a comparison gives None or raises.
     return bool(left.b < right.a)
@@ -63,7 +63,11 @@ def geometric_bounds(first: tuple[int, int], ratio: tuple[int, int], bits: int) 
 
 
 def certain_floor(bounds: tuple[int, int], bits: int) -> int:
-    """Return the common floor of two bounds divided by 2^bits; raises UncertainError if they have none."""
+    """Return the common floor of two bounds divided by 2^bits.
+
+    Raises:
+        UncertainError: If their floors differ.
+    """
     low, high = bounds[0] >> bits, bounds[1] >> bits
     if low != high:
         raise UncertainError

@@ -2,18 +2,18 @@
 
 Entry i gets the key ln w_i + G_i with independent standard Gumbel noise. The order of the largest keys is
 Plackett-Luce: the first entry is i with probability proportional to w_i, the next is drawn in the same way
-from the rest, and so on (Durfee and Rogers 2019, lemma 4.2). Only the order leaves this module, never a
+from the rest, and so on (Durfee and Rogers 2019, lemma 4.2). This module returns only the order, never a
 key. Entries that are not eligible come after all that are, in the order of their keys: whatever bits they
-draw, none of them takes a place before the eligible ones are used up.
+draw, none of them comes before the last eligible one.
 
 Each U_i is an endless sequence of random bits of which the first 64 are usually enough. Floats with error
 bounds (`keys`) settle the order wherever neighbouring keys are further apart than their errors; the others
 are evaluated in interval arithmetic with more and more bits until they separate. So the result is a
 function of the weights and the random bits alone, the same on every platform.
 
-Time must not tell the weights. Keys that are too close for floats are rare, but how rare depends on the
+Timing must not reveal the weights. Keys that are too close for floats are rare, but how rare depends on the
 weights; so the `s` closest pairs of neighbours are always evaluated exactly, needed or not, and the weights
-can be felt in the work only if more than `s` gaps are in doubt. Let g bound the gap that is (in natural units
+affect the work only if more than `s` gaps are in doubt. Let g bound the gap that is (in natural units
 of the key). Given all earlier arrivals, the keys of rank i and i + 1 lie within g of each other with
 probability at most g X_i, where X_i, the time of arrival i times the weight left, is at most a sum of i unit
 exponentials. The product over a set i_1 < i_2 < ... has an expectation of at most i_1 (i_2 + 1) (i_3 + 2)...
@@ -50,14 +50,16 @@ _GUARD_BITS = 128
 def gumbel_order(uniforms: UniformBits, weights: LogWeights, count: int) -> NDArray[np.int64]:
     """Return the entries with the `count` largest keys, in descending order of key, shape (count,).
 
-    Needs memory for a block of entries and for a few times `count`, beyond its arguments. Raises ValueError
-    unless 0 <= count <= len(weights).
+    Needs memory for a block of entries and for a few times `count`, beyond its arguments.
+
+    Raises:
+        ValueError: Unless 0 <= count <= len(weights).
     """
     if not 0 <= count <= len(weights):
         raise ValueError(f"count must be from 0 to the number of weights, {len(weights)}, got {count}")
     if count == 0:
         return np.zeros(0, dtype=np.int64)
-    # One more than is asked for, so that the gap below the last one is looked at like every other.
+    # One more than requested, so that the gap below the last one is checked like every other.
     contenders = _contenders(uniforms, weights, min(count + 1, len(weights)))
     ranked = contenders[_descending(contenders)]
     order = ranked.index
@@ -91,24 +93,24 @@ def _contenders(uniforms: UniformBits, weights: LogWeights, count: int) -> Float
     return _largest(_joined(waiting), count)
 
 
-def _joined(parts: list[FloatKeys]) -> FloatKeys:
-    if len(parts) == 1:
-        return parts[0]
+def _joined(blocks: list[FloatKeys]) -> FloatKeys:
+    if len(blocks) == 1:
+        return blocks[0]
     return FloatKeys(
-        np.concatenate([part.index for part in parts]),
-        np.concatenate([part.whole for part in parts]),
-        np.concatenate([part.fraction for part in parts]),
-        max(part.error for part in parts),
+        np.concatenate([block.index for block in blocks]),
+        np.concatenate([block.whole for block in blocks]),
+        np.concatenate([block.fraction for block in blocks]),
+        max(block.error for block in blocks),
     )
 
 
 def _largest(keys: FloatKeys, count: int) -> FloatKeys:
     if len(keys) <= count:
         return keys
-    place = len(keys) - count
+    rank = len(keys) - count
     # Distances are measured from about where the cut will be, for there they have to be precise.
-    distance = (keys.whole - np.partition(keys.whole, place)[place]) + keys.fraction
-    cut = np.partition(distance, place)[place]
+    distance = (keys.whole - np.partition(keys.whole, rank)[rank]) + keys.fraction
+    cut = np.partition(distance, rank)[rank]
     # Each of the two may be off by the error; the third absorbs the rounding of distances.
     return keys[np.flatnonzero(distance >= cut - 3 * keys.error)]
 
@@ -147,7 +149,7 @@ class _ExactKeys:
         words = _FIRST_EXACT_WORDS
         while True:
             left_key, right_key = self._key(left, words), self._key(right, words)
-            # Only now, for the work is to be the same whoever is eligible.
+            # Only now, so that the work does not depend on which entries are eligible.
             if self._weights.is_eligible(left) != self._weights.is_eligible(right):
                 return 1 if self._weights.is_eligible(left) else -1
             if certainly_below(right_key, left_key):

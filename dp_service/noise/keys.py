@@ -5,8 +5,8 @@ is kept in steps of `unit`, as multiple_i + (ln odds_i + G_i) / unit: the multip
 however large, and what is added to it is split into an integer and a fraction. So counts of 10^15 do not
 swallow the differences that decide the order.
 
-Entries that are not eligible get keys of the same making, moved below every other key there can be: so their
-work is that of all others, and their place is last.
+Entries that are not eligible get keys in the same way, moved below every other possible key: so their work is
+the same, and they come last.
 
 The one assumption about the platform: its logarithms of float64 are within `_LOG_ULPS` units in the last
 place (the libraries claim 1 to 4). A larger error bound costs nothing but a few more exact evaluations.
@@ -36,8 +36,8 @@ _BETWEEN = _NEAR_ONE - _NEAR_ZERO
 _TOO_NEAR = 2.0**-116
 
 # A multiple is within 2^54 and what is added to it, (ln odds + G) / unit, within 2^51; so two such steps and the
-# largest finite error never reach from a key that is in the running to one that is not.
-_OUT_OF_THE_RUNNING = 2**60
+# largest finite error never reach from an eligible key to one that is not.
+_INELIGIBLE_SHIFT = 2**60
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def float_keys(weights: LogWeights, uniforms: UniformBits, start: int, words: Wo
     whole = nearest.astype(np.int64)
     whole += weights.multiples[start:stop]
     if weights.eligible is not None:
-        whole -= _OUT_OF_THE_RUNNING * ~weights.eligible[start:stop]
+        whole -= _INELIGIBLE_SHIFT * ~weights.eligible[start:stop]
     rest -= nearest
     return FloatKeys(np.arange(start, stop), whole, rest, (error + 4 * _ULP * size) / unit)
 
@@ -105,7 +105,7 @@ def standard_gumbel(uniforms: UniformBits, start: int, words: Words) -> tuple[Fl
     uniform *= -(2.0**-64)
     # Words below _NEAR_ZERO wrap around to large ones.
     near = np.flatnonzero(words - _NEAR_ZERO >= _BETWEEN)
-    # A stand-in, for which no logarithm is infinite; these are computed apart.
+    # A stand-in without infinite logarithms; these entries are computed separately.
     uniform[near] = -0.5
     negative_exponential = np.log1p(uniform)
     is_enough = True

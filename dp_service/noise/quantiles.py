@@ -59,7 +59,7 @@ class InvertibleLaw(Protocol):
 
 
 class QuantileTable:
-    """A law made ready for drawing. `word_bits` is 64 except where a test enumerates all words."""
+    """A law prepared for drawing. `word_bits` is 64 except where a test enumerates all words."""
 
     def __init__(self, law: InvertibleLaw, word_bits: int = WORD_BITS) -> None:
         self._law = law
@@ -70,7 +70,8 @@ class QuantileTable:
     def draw(self, uniforms: UniformBits) -> NDArray[np.int64]:
         """Return the value of each uniform number, shape (len(uniforms),).
 
-        Raises OverflowError if one lies beyond the ends of a law that goes on there.
+        Raises:
+            OverflowError: If a value lies beyond an end of a law that was cut off.
         """
         values = np.empty(len(uniforms), dtype=np.int64)
         for start, words in uniforms.leading_blocks():
@@ -84,7 +85,7 @@ class QuantileTable:
         return values
 
     def _searched(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the values that the words alone give, and which words give none."""
+        """Return the values that the words alone determine, and which words determine none."""
         below = np.searchsorted(self._boundaries, words)
         reached = self._boundaries[np.minimum(below, self._boundaries.size - 1)]
         return self._first + below, np.flatnonzero(words == reached)

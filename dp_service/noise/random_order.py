@@ -1,12 +1,12 @@
-"""A random order in which to work, so that time does not tell the order in which things came.
+"""A random order to work in, so that timing does not reveal the original order.
 
 Entry i is given the word w_i, the first of U_i, with its last b bits replaced by i, where b is the number of bits
 of size - 1; the entries are listed by ascending value. Two entries whose words agree in the first 64 - b bits
 stand in the order of their indices, so the law is uniform up to a probability of size^2 / 2^(65 - b). That is
-enough for what it is made for; everything that is promised holds for any order.
+enough for this purpose; all guarantees hold for any order.
 
 Words and indices fit one integer, so sorting compares different integers in random order: the time it takes is
-that of random words, which know nothing of the data.
+that of random words, which do not depend on the data.
 """
 
 import numpy as np

@@ -19,7 +19,7 @@ from dp_service.noise.uniforms import KeyedUniforms
 from dp_service.noise.weights import LogWeights
 
 SAMPLER_VERSION = 2
-"""Changes whenever the same seed would give different noise; it belongs into every seed."""
+"""Changes whenever the same seed would give different noise; it is part of every seed."""
 
 
 class NoiseSource(Protocol):
@@ -42,9 +42,9 @@ class NoiseSource(Protocol):
         ...
 
     def random_order(self, size: int, label: str) -> NDArray[np.int64]:
-        """Draw an order of 0..size-1 that knows nothing of what is put into it, shape (size,).
+        """Draw an order of 0..size-1 that is independent of the data, shape (size,).
 
-        It is made for work whose time must not tell the order in which things came; no law may rest on it.
+        It is for work whose timing must not reveal the original order; no law may rest on it.
         """
         ...
 
@@ -52,8 +52,8 @@ class NoiseSource(Protocol):
 class KeyedNoise:
     """Noise that is a function of a seed: the same seed and labels give the same draws, bit for bit.
 
-    A label used twice would give the same random words twice, which breaks every promise, so it raises
-    ValueError.
+    A label used twice would give the same random words twice, which breaks every guarantee, so a draw raises
+    ValueError then.
     """
 
     def __init__(self, stream: KeyedStream) -> None:

@@ -37,7 +37,11 @@ class SubStream:
         self._cipher = algorithms.AES256(sub_key)
 
     def bytes(self, count: int) -> bytes:
-        """Return the next `count` bytes; raises ValueError if `count` is negative."""
+        """Return the next `count` bytes.
+
+        Raises:
+            ValueError: If `count` is negative.
+        """
         if count < 0:
             raise ValueError(f"count must not be negative, got {count}")
         return self._keystream.update(bytes(count))
@@ -50,7 +54,11 @@ class SubStream:
         self.words(position % 2)
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return the next `count` words, shape (count,), little-endian; raises ValueError if negative."""
+        """Return the next `count` words, shape (count,), little-endian.
+
+        Raises:
+            ValueError: If `count` is negative.
+        """
         return np.frombuffer(self.bytes(_WORD_BYTES * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def words_at(self, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -77,8 +85,8 @@ class KeyedStream:
     """All sub-streams of one 32-byte seed.
 
     Sub-streams with different labels are independent (HMAC-SHA256 as a pseudorandom function); asking for a
-    label again begins the same sub-stream anew. Whoever needs each label used once guards that itself, as
-    `KeyedNoise` does.
+    label again begins the same sub-stream anew. A caller that must use each label once has to check that
+    itself, as `KeyedNoise` does.
     """
 
     def __init__(self, seed: bytes) -> None:

@@ -1,8 +1,8 @@
 """Uniform numbers, each an endless sequence of random bits of which samplers read as many as they need.
 
-Every sampler of this package is a function of such numbers: it looks at the first word of each and goes on
-to further words only where those decide nothing yet. So a draw is defined by the number alone; how many bits
-were looked at, in which order and with what precision cannot change it.
+Every sampler of this package is a function of such numbers: it reads the first word of each and goes on
+to further words only where those do not decide yet. So a draw is defined by the number alone; how many bits
+were read, in which order and with what precision cannot change it.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from dp_service.noise.exact import Interval, IntervalContext
 from dp_service.noise.stream import WORD_BITS, KeyedStream, SubStream
 
 BLOCK = 2**14
-"""How many numbers are looked at together: arrays of this length stay in a processor's cache."""
+"""How many numbers are processed together: arrays of this length stay in a processor's cache."""
 
 DRAWS_AT_A_TIME = 2**17
 """How many draws are made together where a draw needs arrays besides its result, so that these stay small."""
 
 
 class UniformBits(Protocol):
-    """Independent uniform numbers in [0, 1], each spelled by endless 64-bit words, most significant first."""
+    """Independent uniform numbers in [0, 1], each an endless sequence of 64-bit words, most significant first."""
 
     def __len__(self) -> int:
         """How many numbers there are."""

@@ -21,7 +21,10 @@ class LogWeights:
     `unit` is a rational from 10^-12 to 10^12; `multiples` are int64, shape (n,), within +-2^54; `divisors`,
     by default all 1, are positive int64, shape (n,); `last_odds` is a positive rational with terms up to
     2^1000. Entries that are not `eligible` (bool, shape (n,), by default all are) weigh nothing: whatever is
-    drawn, they come after all others. Raises ValueError naming what is out of range.
+    drawn, they come after all others.
+
+    Raises:
+        ValueError: If a field is out of range; the message names it.
     """
 
     unit: Fraction
@@ -60,8 +63,8 @@ class LogWeights:
     def key(self, index: int, exponential: Interval, context: IntervalContext) -> Interval:
         """Return an interval around ln w_index - ln E, given one around E.
 
-        With odds r it is the linear part less ln(E / r): one logarithm for every entry, so that time does not tell
-        which of them have odds.
+        With odds r it is the linear part less ln(E / r): one logarithm for every entry, so that timing does not
+        reveal which of them have odds.
         """
         if self._has_odds:
             exponential = exponential / enclose(context, self.odds(index))
@@ -72,7 +75,7 @@ class LogWeights:
         return self.divisors is not None or self.last_odds != 1
 
     def is_eligible(self, index: int) -> bool:
-        """Return whether an entry is in the running."""
+        """Return whether an entry is eligible."""
         return self.eligible is None or bool(self.eligible[index])
 
     def _check_like_multiples(

@@ -70,8 +70,14 @@ def discover(
 ) -> Discovery:
     """Return the elements that are safe to name; see the guarantee above.
 
-    `contributions` are all pairs of the data, unbounded, each member's elements in the order in which they are kept.
-    Raises `TooManyError` if there are more members or pairs than the grid allows.
+    Args:
+        contributions: All pairs of the data, unbounded, each member's elements in the order in which they are kept.
+        parameters: The method and the guarantee of the publication.
+        noise: Decides which noisy weights exceed a cut.
+        grids: The grids of the weights; tests use coarser ones.
+
+    Raises:
+        TooManyError: There are more members or pairs than the grid allows.
     """
     left_out = np.zeros(contributions.element_count, dtype=np.bool_)
     released = []

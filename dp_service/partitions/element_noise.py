@@ -1,7 +1,7 @@
 """Uniform numbers that belong to elements: the same seed, round and element give the same number anywhere.
 
-What partition of the data an element lies in, which other elements there are and in which order they come has no
-part in it. Each element is named by its key, the SHA-256 of its canonical text in UTF-8::
+The number does not depend on the partition that an element is in, on which other elements there are, or on their order.
+Each element is named by its key, the SHA-256 of its canonical text in UTF-8::
 
     sub-key     = KeyedStream(seed).sub_key("partitions", method, round)
     D1 | D2     = the element's key, two blocks of 16 bytes
@@ -9,8 +9,8 @@ part in it. Each element is named by its key, the SHA-256 of its canonical text 
     word 2j     = bytes 0 .. 7 of block(j) as a little-endian unsigned integer; word 2j + 1 = bytes 8 .. 15
 
 A block is the CBC-MAC of the three blocks D1, D2, j. All messages have that one length, where CBC-MAC is a
-pseudorandom function: it is told from random with probability at most about (3 q)^2 / 2^128 over q blocks (Bellare,
-Kilian and Rogaway 2000), below 2^-60 for 10^9 elements. A sub-key is used for nothing else.
+pseudorandom function: it is distinguished from random with probability at most about (3 q)^2 / 2^128 over q blocks
+(Bellare, Kilian and Rogaway 2000), below 2^-60 for 10^9 elements. A sub-key is used for nothing else.
 """
 
 from __future__ import annotations
@@ -42,14 +42,21 @@ def element_keys(texts: Iterable[str]) -> Keys:
 
 
 def round_key(seed: bytes, method: str, number: int) -> bytes:
-    """Return the secret sub-key of one round; raises ValueError if `seed` is not 32 bytes."""
+    """Return the secret sub-key of one round.
+
+    Raises:
+        ValueError: `seed` is not 32 bytes.
+    """
     return KeyedStream(seed).sub_key("partitions", method, str(number))
 
 
 class ElementUniforms:
     """The uniform numbers of some elements in one round; see `dp_service.noise.uniforms.UniformBits`.
 
-    `keys` has shape (n, 32); raises ValueError if it has not.
+    `keys` has shape (n, 32).
+
+    Raises:
+        ValueError: It has another shape.
     """
 
     def __init__(self, sub_key: bytes, keys: Keys) -> None:

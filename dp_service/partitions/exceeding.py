@@ -45,15 +45,18 @@ Words = NDArray[np.uint64]
 class UndecidedError(ArithmeticError):
     """128 bits and what is known of the tail did not settle one decision.
 
-    That befalls a publication with probability below 10^-6: at most 1 / variance for each element near its cut.
+    The probability that a publication fails so is below 10^-6: at most 1 / variance for each element near its cut.
     """
 
 
 class ExceedingLaw:
     """Decides how many cuts a weight with discrete Gaussian noise of parameter `variance` exceeds.
 
-    Raises ValueError unless `variance` is from 4 to 1024 or at least 2^40: below, the table's bounds do not hold, and
-    in between the tail is not known well enough. Noise for weights is far above.
+    Noise for weights is far above.
+
+    Raises:
+        ValueError: `variance` is neither from 4 to 1024 nor at least 2^40. Below, the table's bounds do not hold, and
+            in between the tail is not known well enough.
     """
 
     def __init__(self, variance: Fraction) -> None:
@@ -63,7 +66,9 @@ class ExceedingLaw:
     def levels(self, weights: Integers, cuts: Sequence[int], uniforms: UniformBits) -> Integers:
         """Return of each weight how many of the ascending `cuts` it exceeds with its noise; shape (n,).
 
-        Raises ValueError if the shapes differ and UndecidedError in a case that does not happen.
+        Raises:
+            ValueError: The shapes differ.
+            UndecidedError: 128 bits did not settle a decision, which practically never happens.
         """
         if len(uniforms) != weights.size:
             raise ValueError(f"expected a uniform number for each weight, got {len(uniforms)}")
@@ -77,7 +82,7 @@ class ExceedingLaw:
     def _reached(
         self, needed: Integers, words: Words, uniforms: UniformBits, start: int
     ) -> NDArray[np.bool_]:
-        """Say of each number whether it is below Pr[Z >= needed]."""
+        """Return for each number whether it is below Pr[Z >= needed]."""
         cell = self._table.cells(needed)
         reached = words < self._table.low[cell]
         for index in np.flatnonzero(~reached & (words <= self._table.high[cell])).tolist():

@@ -1,7 +1,7 @@
 """The integer grid that weights are rounded down onto, and the sensitivity that is left after it.
 
 A weight of one is `units` units. Every weight that a single member adds is rounded down before anything is summed, so
-sums are exact and the l2 sensitivity of a histogram can be said in units.
+sums are exact and the l2 sensitivity of a histogram is a number of units.
 
 Where weights depend on the member's own elements alone, rounding down only makes them smaller: the sensitivity is
 `units`. Where the weights of some members depend on those of others (MAD, Policy Gaussian), one more member may turn

@@ -1,4 +1,4 @@
-"""What a publication is asked to be: the method and its numbers."""
+"""The method of a publication and its parameters."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Parameters:
-    """A method, the guarantee it is to give, and how many elements of a member count.
+    """A method, the guarantee of the publication, and how many elements of a member count.
 
     The publication is `delta`-approximate `rho`-zCDP for adding or removing one member. `delta_0` is how many elements
     a member may have in each round, and `iterations` how many rounds SIPS has; the other methods do not use it.
 
-    Raises ValueError, naming the field, unless 10^-6 <= rho <= 100, 10^-18 <= delta <= 1/2, 1 <= delta_0 <= 10,000 and
-    1 <= iterations <= 10.
+    Raises:
+        ValueError: Unless 10^-6 <= rho <= 100, 10^-18 <= delta <= 1/2, 1 <= delta_0 <= 10,000 and
+            1 <= iterations <= 10; the message names the field.
     """
 
     method: Method

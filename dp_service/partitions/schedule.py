@@ -1,4 +1,4 @@
-"""The rounds of a method: the budget, the noise and the cuts of each, all settled before any data are seen."""
+"""The rounds of a method: budget, noise and cuts of each, all fixed before any data are read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dp_service.partitions.parameters import Method, Parameters
 from dp_service.partitions.threshold import threshold_of_equals, threshold_of_sorted
 
 RATIO = Fraction(1, 3)
-"""How much of the next round's budget a round of SIPS has."""
+"""The budget of a round of SIPS as a fraction of the next round's."""
 
 FIRST_SHARE = Fraction(1, 3)
-"""What MAD2R spends in its first round."""
+"""The share of the budget that MAD2R spends in its first round."""
 
 _FLOAT_UNITS = 2
 
@@ -43,7 +43,7 @@ class Grids:
 
 STANDARD_GRIDS = Grids()
 
-# How far beyond the threshold, in standard deviations, a weight is still worth something. These did best at rho = 0.1
+# How far beyond the threshold, in standard deviations, more weight is still useful. These values did best at rho = 0.1
 # on public data; no guarantee depends on them.
 _BUFFERS = {Weighting.EQUAL: 0, Weighting.POLICY: 5, Weighting.GREEDY: 2, Weighting.ADAPTIVE: 2}
 
@@ -123,7 +123,7 @@ def _round(
 
 
 def _threshold(weighting: Weighting, grid: Grid, variance: Fraction, delta: Fraction, delta_0: int) -> int:
-    """Return T for what the novel elements of a member can weigh; why they cannot weigh more, each weighting says."""
+    """Return T for the largest weights of a member's novel elements; each weighting's docstring proves that bound."""
     if weighting is Weighting.GREEDY:
         return threshold_of_sorted(variance, delta, [grid.units, *[0] * (delta_0 - 1)])
     more = 0 if weighting is Weighting.EQUAL else _FLOAT_UNITS

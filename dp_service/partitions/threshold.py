@@ -68,7 +68,7 @@ def _least(variance: Fraction, delta: Fraction, novel: Counter[int]) -> int:
 
 
 def _suffices(variance: Fraction, delta: Fraction, novel: Counter[int], threshold: int) -> bool:
-    """Say whether the inequality above certainly holds."""
+    """Return whether the inequality above certainly holds."""
     hidden = exact_bound(Fraction(1))
     for weight, count in novel.items():
         hidden *= (1 - gaussian_tail(variance, threshold + 1 - weight)) ** count

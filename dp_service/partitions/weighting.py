@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,9 +25,12 @@ def weigh(contributions: Contributions, turn: Round) -> Integers:
     """Return the weight of every element in units of the round's grid, shape (element_count,).
 
     `contributions` are bounded already. One member more or less changes the result by at most `turn.grid.sensitivity`
-    in l2. Raises TooManyError if there are more members or pairs than the grid allows.
+    in l2.
+
+    Raises:
+        TooManyError: There are more members or pairs than the grid allows.
     """
-    _check_room(contributions, turn)
+    check_room(turn, contributions.member_count, lambda: contributions.elements.size)
     match turn.weighting:
         case Weighting.EQUAL:
             return equal_weights(contributions, turn.grid)
@@ -71,11 +76,17 @@ def _sums(elements: Codes, values: Integers, count: int) -> Integers:
     return np.bincount(elements, values, count).astype(np.int64)
 
 
-def _check_room(contributions: Contributions, turn: Round) -> None:
-    if contributions.member_count > turn.grid.most_members:
-        raise TooManyError(f"expected at most {turn.grid.most_members} members for {turn.weighting} weights")
-    if turn.grid.adaptive_pairs and contributions.elements.size > turn.grid.adaptive_pairs:
-        raise TooManyError(f"expected at most {turn.grid.adaptive_pairs} pairs for {turn.weighting} weights")
+def check_room(turn: Round, members: int, pairs: Callable[[], int]) -> None:
+    """Make sure that the grid of a round has room for the data; pairs are counted only where they are limited.
+
+    Raises:
+        TooManyError: There are more members or pairs than the grid allows.
+    """
+    grid = turn.grid
+    if members > grid.most_members:
+        raise TooManyError(f"expected at most {grid.most_members} members for {turn.weighting} weights")
+    if grid.adaptive_pairs and pairs() > grid.adaptive_pairs:
+        raise TooManyError(f"expected at most {grid.adaptive_pairs} pairs for {turn.weighting} weights")
 
 
 def _largest(sizes: Integers) -> int:

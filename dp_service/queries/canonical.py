@@ -1,14 +1,14 @@
-"""The canonical form: two questions with one meaning become equal, two meanings never do.
+"""The canonical form: questions with the same meaning become equal, and others never do.
 
 All conditions on a column become one restriction: the set of values that a row may have there. Sets have one form
-each (sorted texts, or intervals of integers), so order, repetition, BETWEEN against comparisons, IN against `=`, and
-time ranges against filters on the time column do not show. What becomes of NULL is part of the meaning: a column
+each (sorted texts, or intervals of integers), so order, repetition, BETWEEN or comparisons, IN or `=`, and time
+ranges or filters on the time column make no difference. How NULL is treated is part of the meaning: a column
 that drops NULLs has a restriction wherever the question mentions it, which leaves the null value out. Over a known
 domain each group-by column is restricted to its values in it, so that neither a condition that all of them meet nor a
-value outside shows.
+value outside makes a difference.
 
 The order of dimensions stays significant although the cells are the same: an element is a tuple in that order.
-What only cuts or prices the answer (k, omit_counts) does not belong to the meaning.
+k and omit_counts only cut or price the answer, and are no part of the meaning.
 """
 
 from __future__ import annotations
@@ -28,26 +28,17 @@ from dp_service.queries.intervals import (
     ordinal,
     points,
 )
-from dp_service.queries.structured import (
-    ColumnType,
-    Filter,
-    HistogramQuery,
-    In,
-    Measure,
-    NotIn,
-    Range,
-    TimeRange,
-    Value,
-)
+from dp_service.queries.structured import Filter, HistogramQuery, In, Measure, NotIn, Range, TimeRange, Value
 from dp_service.queries.tables import Column, Nulls, Table
 from dp_service.queries.times import TimeColumn
+from dp_service.terms import ColumnType
 
 
 @dataclass(frozen=True)
 class QueryColumn:
     """A column that the question groups by or restricts.
 
-    `null_value` takes the place of NULL; None: rows with NULL are left out.
+    `null_value` stands for NULL; None: rows with NULL are left out.
     """
 
     name: str
@@ -102,10 +93,12 @@ class CanonicalQuery:
 def canonicalise(query: HistogramQuery, table: Table, *, closed_before: int | None) -> CanonicalQuery:
     """Return the canonical form of a question that the policy's `table` allows.
 
-    `closed_before` is the first value of the time column that is not asked about; None: all are. It restricts the time
-    column as any condition does, so a question that says it itself, or ends before it, has the form that it has anyway.
+    `closed_before` is the first value of the time column that the question must not see; None: it sees all. It
+    restricts the time column like any condition, so a question that states it itself, or ends earlier, has the same
+    form.
 
-    Raises QuestionError if conditions on one column contradict each other.
+    Raises:
+        QuestionError: Conditions on one column contradict each other.
     """
     dimensions = [table.column(name) for name in query.dimensions]
     mentioned = {
@@ -140,7 +133,7 @@ def _mentioned(
 
 
 def _restricts_time(query: HistogramQuery) -> bool:
-    """Tell whether there is a time range that has an end; one without any says nothing."""
+    """Return whether there is a time range with at least one end."""
     return query.time_range is not None and query.time_range != TimeRange(None, None)
 
 
@@ -157,7 +150,7 @@ def _restriction(
 ) -> Restriction | None:
     """Return the one restriction on a column; None if it allows every value and every NULL.
 
-    `domain` are the values that are asked for anyway; None: all.
+    `domain` are the values that the column is restricted to anyway; None: all.
     """
     filters = [each for each in query.filters if each.column == column.name]
     if column.type is ColumnType.STRING:
@@ -209,7 +202,7 @@ def _text_restriction(
 def _contradiction() -> QuestionError:
     return QuestionError(
         "filters",
-        "the conditions on one column, a time range among them, contradict each other, or its domain: "
+        "the conditions on one column (including a time range) contradict each other or its domain: "
         "no row can meet them",
     )
 
@@ -228,7 +221,7 @@ def _intervals(condition: Filter, universe: Interval) -> Intervals:
 
 
 def _time_interval(time_range: TimeRange, time: TimeColumn, universe: Interval) -> Intervals:
-    """Return the values of the time column whose moments lie in a half-open range."""
+    """Return the values of the time column whose times lie in a half-open range."""
     start = universe.start if time_range.start is None else time.first_value_from(time_range.start)
     end = universe.end if time_range.end is None else time.first_value_from(time_range.end)
     return _clamped(start, end, universe)
@@ -241,7 +234,7 @@ def _closed(allowed: Intervals, closed_before: int | None, universe: Interval) -
     closed = intersection(allowed, _clamped(universe.start, closed_before, universe))
     if not closed:
         raise QuestionError(
-            "time_range", "expected a range that begins in a closed period: later data are not answered yet"
+            "time_range", "expected a range that begins in a closed period: later data cannot be queried yet"
         )
     return closed
 
@@ -252,7 +245,7 @@ def _clamped(start: int, end: int, universe: Interval) -> Intervals:
 
 
 def canonical_bytes(query: CanonicalQuery) -> bytes:
-    """Return the bytes that name a question's meaning: typed, length-prefixed, equal only for equal questions."""
+    """Return the bytes that identify a question's meaning: typed, length-prefixed, equal only for equal questions."""
     return length_prefixed(
         b"gris/question/v1",
         query.table.encode(),
@@ -273,7 +266,7 @@ def _column_bytes(column: QueryColumn) -> bytes:
 
 
 def _value(value: Value) -> bytes:
-    """Encode a value of a column whose type is encoded beside it."""
+    """Encode a value; the type of its column is encoded separately."""
     return value.encode() if isinstance(value, str) else str(ordinal(value)).encode()
 
 

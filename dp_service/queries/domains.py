@@ -1,9 +1,9 @@
-"""Which group-by columns are held to their domains, and in how many elements one member can be then.
+"""Which group-by columns are restricted to their domains, and in how many elements one member can then be.
 
 A domain may lower Delta only where the query enforces it: a member can have values outside, as many as the data hold.
-So every group-by column that has a domain is restricted to it, whatever is known of the others, and what a column's
-domain says about Delta counts exactly where it is restricted. The only exception is a domain that would make the query
-too long; there Delta is what the policy states for all values of the column.
+So every group-by column that has a domain is restricted to it, whatever is known about the others, and a domain lowers
+Delta exactly where its column is restricted. The only exception is a domain that would make the query
+too long; there Delta is the policy's, for all values of the column.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from dp_service.queries.tables import Column
 MAXIMUM_ELEMENTS = 100_000
 """How many elements a known domain may have, and how many values of domains a query carries."""
 
-Element = tuple[Value, ...]
-
 
 @dataclass(frozen=True)
 class GroupedDomains:
     """The domains of a question's group-by columns.
 
-    `restricted` are the values of each column that is held to its domain, by name. `known` is the domain of the whole
-    key in element order, None unless every column has one. `delta_l0` is in how many elements of what is counted one
-    member can be at most; None: in any number.
+    Attributes:
+        restricted: The values of each column that is restricted to its domain, by name.
+        known: The domain of the whole key in element order; None: some column has no domain.
+        delta_l0: In how many of the counted elements one member can be; None: in any number.
     """
 
     restricted: Mapping[str, tuple[Value, ...]]
-    known: tuple[Element, ...] | None
+    known: tuple[tuple[Value, ...], ...] | None
     delta_l0: int | None
 
 
 def grouped_domains(dimensions: Sequence[Column]) -> GroupedDomains:
-    """Return what the policy's domains and Deltas mean for a key of these columns, in their order.
+    """Return what the policy's domains and Deltas mean for a key of these columns, in this order.
 
-    Raises QuestionError, naming `dimensions`, if the domain of the key is known and has more than 10^5 elements.
+    Raises:
+        QuestionError: The domain of the key is known and has more than 10^5 elements; `field` is `dimensions`.
     """
     restricted = restricted_values(dimensions)
     deltas = [column.delta_within(column.name in restricted) for column in dimensions]
@@ -53,10 +53,10 @@ def grouped_domains(dimensions: Sequence[Column]) -> GroupedDomains:
 
 
 def restricted_values(dimensions: Sequence[Column]) -> Mapping[str, tuple[Value, ...]]:
-    """Return the values of each group-by column that is held to its domain, by name.
+    """Return the values of each group-by column that is restricted to its domain, by name.
 
-    Where the whole key is known all are. Else the shortest domains come first, as many as a query carries. It depends
-    on the policy and the key alone.
+    If the whole key is known, all columns are. Otherwise the shortest domains come first, as many as fit into a query.
+    The choice depends on the policy and the key alone.
     """
     domains = {column.name: column.domain for column in dimensions if column.domain is not None}
     if len(domains) == len(dimensions):
@@ -70,7 +70,7 @@ def restricted_values(dimensions: Sequence[Column]) -> Mapping[str, tuple[Value,
     return restricted
 
 
-def _known(dimensions: Sequence[Column]) -> tuple[Element, ...] | None:
+def _known(dimensions: Sequence[Column]) -> tuple[tuple[Value, ...], ...] | None:
     domains = [column.domain for column in dimensions if column.domain is not None]
     if len(domains) != len(dimensions):
         return None

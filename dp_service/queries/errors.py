@@ -1,12 +1,12 @@
 """The errors of this package.
 
     ValueError
-    ├── PolicyError             the policy file says something that cannot be honoured; seen by operators
-    └── QuestionError           a question is malformed; seen by whoever asked
+    ├── PolicyError             the policy file has faults; seen by operators
+    └── QuestionError           a question is malformed; seen by the analyst
     Exception
     └── RefusedByPolicyError    a well-formed question asks for what the policy does not allow
 
-Messages about questions never repeat a literal of the question: they end up in logs, which hold no one's filters.
+Messages about questions never repeat a literal of the question: they end up in logs, which must not contain filters.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be said of one place in a policy file; `key` is the path of keys to it, empty if there is none."""
+    """A fault or warning at one location in a policy file; `key` is the path of keys to it, empty if there is none."""
 
     source: str
     line: int
@@ -27,7 +27,7 @@ class Problem:
 
 
 class PolicyError(ValueError):
-    """A policy that cannot be honoured. `problems` are all its faults; the message has one line for each."""
+    """A policy with faults. `problems` has all of them; the message has one line for each."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -43,7 +43,7 @@ class QuestionError(ValueError):
 
 
 class Rule(StrEnum):
-    """The rule of the policy by which a question is refused."""
+    """Why the policy refuses a question."""
 
     TABLE = "table"
     COLUMN = "column"
@@ -68,7 +68,7 @@ _MESSAGES = {
 class RefusedByPolicyError(Exception):
     """A question that the policy does not allow.
 
-    What the policy does not list is refused with one and the same message whether or not it exists in the engine.
+    Names that the policy does not list get the same message whether or not they exist in the engine.
     """
 
     def __init__(self, rule: Rule) -> None:

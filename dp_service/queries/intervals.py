@@ -10,9 +10,9 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dp_service.queries.structured import INT64_MAXIMUM, INT64_MINIMUM, ColumnType, Value
-
-_UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+from dp_service.queries.elements import days_of
+from dp_service.queries.structured import INT64_MAXIMUM, INT64_MINIMUM, Value
+from dp_service.terms import ColumnType
 
 
 @dataclass(frozen=True, order=True)
@@ -29,13 +29,8 @@ Intervals = tuple[Interval, ...]
 def ordinal(value: Value) -> int:
     """Return the integer that stands for a value: days since 1970-01-01 for a day, 0 and 1 for truth values."""
     if isinstance(value, datetime.date):
-        return value.toordinal() - _UNIX_EPOCH_ORDINAL
+        return days_of(value)
     return int(value)
-
-
-def date_of(days: int) -> datetime.date:
-    """Return the day that is `days` after 1970-01-01."""
-    return datetime.date.fromordinal(days + _UNIX_EPOCH_ORDINAL)
 
 
 UNIVERSES = {
@@ -79,20 +74,19 @@ def complement(intervals: Intervals, universe: Interval) -> Intervals:
 
 
 def is_short(intervals: Intervals) -> bool:
-    """Tell whether a list of the set is no longer than its two ends and a list of what is missing between them."""
+    """Return whether a list of the set is no longer than its two ends and a list of the gaps between them."""
     return size(intervals) <= size(gaps(intervals)) + 2
 
 
 def gaps(intervals: Intervals) -> Intervals:
-    """Return what is missing between the ends of a set, which is not empty."""
+    """Return the integers missing between the ends of a set, which is not empty."""
     return complement(intervals, Interval(intervals[0].start, intervals[-1].end))
 
 
 def written(intervals: Intervals, universe: Interval) -> Interval | None:
-    """Return what spans the numbers that a condition for the set is written with; None if it needs none.
+    """Return the span of the numbers in the condition that `render` writes for the set; None if there are none.
 
-    They are its members if it is short. Else they are its ends, but for those of the universe, and the ends of what is
-    missing between them.
+    For a short set they are its members, otherwise its ends, except those of the universe, and the ends of its gaps.
     """
     if is_short(intervals):
         return Interval(intervals[0].start, intervals[-1].end)

@@ -2,7 +2,7 @@
 
 A policy may name files of published domains; they are read here too, and their hashes are part of the policy's text.
 
-Every fault is told at once, each with its line and key path.
+All faults are reported together, each with its line and key path.
 """
 
 from __future__ import annotations
@@ -31,23 +31,12 @@ from dp_service.queries.policy_schema import (
 )
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.published import DomainFileError
-from dp_service.queries.structured import INT64_MINIMUM, ColumnType, Value, fault_of, type_of
-from dp_service.queries.tables import (
-    Column,
-    Consistency,
-    CountNoise,
-    Currency,
-    Events,
-    Nulls,
-    Operator,
-    Policy,
-    Table,
-)
+from dp_service.queries.structured import INT64_MINIMUM, Value, fault_of, type_of
+from dp_service.queries.tables import Column, Currency, Events, Nulls, Operator, Policy, Table
 from dp_service.queries.times import ClosedPeriods, TimeColumn, TimeUnit
+from dp_service.terms import ColumnType
 
 __all__ = [
-    "Consistency",
-    "CountNoise",
     "Currency",
     "Policy",
     "PolicyFile",
@@ -74,7 +63,7 @@ _TIME_UNITS = {
 
 @dataclass(frozen=True)
 class _Faults:
-    """The faults of a document so far; called, it keeps one more."""
+    """Collects the faults of a document; calling it adds one."""
 
     document: Document
     problems: list[Problem]
@@ -84,13 +73,13 @@ class _Faults:
 
     @property
     def directory(self) -> Path:
-        """Where files are that the policy names without a directory."""
+        """The directory that relative file names in the policy refer to."""
         return Path(self.document.source).parent
 
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """A policy and the file that says it: which keys are written down, and on which lines."""
+    """A policy, and the file that it was read from: which keys it states, and on which lines."""
 
     policy: Policy
     schema: PolicySchema
@@ -98,14 +87,23 @@ class PolicyFile:
 
 
 def parse_policy(text: str) -> Policy:
-    """Read the text of a policy. Raises PolicyError as read_policy does."""
+    """Read the text of a policy that has no file.
+
+    Raises:
+        PolicyError: As `read_policy`.
+    """
     return read_policy(text.encode(), source="policy").policy
 
 
 def read_policy(content: bytes, source: str) -> PolicyFile:
-    """Read the content of a policy file; `source` names it in errors.
+    """Read the content of a policy file.
 
-    Raises PolicyError that names line, key and what was expected of each fault.
+    Args:
+        content: The content, YAML in UTF-8.
+        source: The name of the file in errors; relative names in the policy refer to its directory.
+
+    Raises:
+        PolicyError: The policy has faults; the error has line, key and what was expected for each.
     """
     try:
         text = content.decode()
@@ -129,7 +127,7 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
 
 
 def _refuse_long_statement(policy: Policy, fault: _Faults) -> None:
-    """Refuse a policy with more published domains than one charge can tell the ledger."""
+    """Refuse a policy with more published domains than fit into the policy statement of a charge."""
     size = len(policy.statement.encode())
     if size > MAXIMUM_STATEMENT_BYTES:
         fault(
@@ -139,7 +137,7 @@ def _refuse_long_statement(policy: Policy, fault: _Faults) -> None:
         )
 
 
-# Where pydantic's own words speak of this program and not of the file.
+# These messages of pydantic are about this program and not about the file.
 _SHAPES = {
     "extra_forbidden": "there is no such key",
     "missing": "expected this key",
@@ -150,13 +148,13 @@ _SHAPES = {
 
 def _shape_problems(document: Document, error: ValidationError) -> Iterable[Problem]:
     for each in error.errors(include_url=False, include_input=False):
-        # pydantic names what it took a part for, a key or a kind of domain; the file has no such part.
-        place = tuple(part for part in each["loc"] if part not in (*DOMAIN_KINDS, "[key]"))
-        yield document.problem(place, _SHAPES.get(each["type"], each["msg"].removeprefix("Value error, ")))
+        # pydantic adds names of its own to the path, for a key or a kind of domain; the file has no such keys.
+        path = tuple(key for key in each["loc"] if key not in (*DOMAIN_KINDS, "[key]"))
+        yield document.problem(path, _SHAPES.get(each["type"], each["msg"].removeprefix("Value error, ")))
 
 
 def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Faults) -> None:
-    """Refuse names that differ only in case: to an engine that ignores case they are one."""
+    """Refuse names that differ only in case: an engine that ignores case takes them for one."""
     seen: set[str] = set()
     for name in names:
         if name.casefold() in seen:
@@ -198,24 +196,27 @@ def _events(schema: EventsSchema | None) -> Events | None:
 
 
 def _protect_member(member: str, columns: Iterable[Column], path: KeyPath, fault: _Faults) -> None:
-    """Refuse a policy that allows to single out members."""
-    place = (*path, "columns", member)
+    """Refuse a policy under which questions could single out members."""
+    member_path = (*path, "columns", member)
     for column in columns:
         if column.name == member and (column.group_by or column.operators):
-            fault(place, "the member column may be neither grouped by nor filtered on")
+            fault(member_path, "the member column may be neither grouped by nor filtered on")
         if column.name == member and column.type is ColumnType.BOOL:
-            fault((*place, "type"), "expected string, int64 or date: a truth value tells no members apart")
+            fault(
+                (*member_path, "type"),
+                "expected string, int64 or date: a truth value cannot identify members",
+            )
         elif column.name == member and column.nulls is Nulls.KEEP:
-            fault((*place, "nulls"), "expected drop: rows without a member belong to nobody")
+            fault((*member_path, "nulls"), "expected drop: rows without a member belong to no member")
 
 
 def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, fault: _Faults) -> None:
-    """Check the time column against what the columns say of it, and list it if they say nothing."""
+    """Check the time column against its entry among the columns, and add one if there is none."""
     column_type = ColumnType(schema.type)
     if (schema.unit is None) != (column_type is ColumnType.DATE):
         fault((*path, "unit"), "expected a unit for an int64 column and none for a date column")
     if schema.refresh is None and schema.delay_minutes is not None:
-        fault((*path, "delay_minutes"), "expected a refresh period beside it")
+        fault((*path, "delay_minutes"), "expected a refresh period as well")
     if schema.refresh is not None and schema.delay_minutes is None and _is_offline_part(path):
         fault(
             (*path, "delay_minutes"),
@@ -228,12 +229,12 @@ def _add_time_column(schema: TimeSchema, columns: list[Column], path: KeyPath, f
     elif listed[0].type is not column_type:
         fault((*path, "type"), "expected the type that the table's columns give")
     elif schema.refresh is not None and listed[0].nulls is Nulls.KEEP:
-        # Rows without a time belong to no period: they would come and go inside the closed ones.
+        # Rows without a time belong to no period: they could appear in closed periods or vanish from them.
         fault((*path, "refresh"), "expected a time column whose NULLs are dropped")
 
 
 def _is_offline_part(path: KeyPath) -> bool:
-    """Tell whether the table is named as the offline part of a Pinot table, into which rows come days later."""
+    """Return whether the name is that of the offline part of a Pinot table, which gets its rows days later."""
     _, table, _ = map(str, path)
     return table.endswith(OFFLINE_SUFFIX)
 
@@ -251,7 +252,7 @@ def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Faults) -> C
     published = _published(schema, (*path, "domain"), fault)
     domain = _listed(schema, (*path, "domain"), fault) if published is None else published.values
     if published is not None and nulls is Nulls.DROP:
-        # Whoever published the column may not have known what stands for NULL; no answer has it.
+        # The publication may have included the value that stands for NULL; no answer has it.
         domain = tuple(value for value in published.values if value != null_value)
     column = Column(
         name=name,
@@ -266,7 +267,7 @@ def _column(name: str, schema: ColumnSchema, path: KeyPath, fault: _Faults) -> C
     )
     _check_nulls(column, path, fault)
     if Operator.RANGE in column.operators and column.type not in (ColumnType.INT64, ColumnType.DATE):
-        # Pinot orders text by UTF-16 code units and DuckDB by code points: one range would mean two things.
+        # Pinot orders text by UTF-16 code units and DuckDB by code points: a range would not mean the same.
         fault(
             (*path, "filter"), "range: expected a column of type int64 or date, whose order engines agree on"
         )
@@ -277,8 +278,8 @@ def _check_nulls(column: Column, path: KeyPath, fault: _Faults) -> None:
     if column.nulls is Nulls.KEEP and column.null_value is None:
         fault((*path, "null_value"), "expected the day that the engine stores for NULL, since NULLs are kept")
     if column.nulls is Nulls.DROP and column.type is ColumnType.BOOL:
-        # Pinot stores false for a missing truth value; dropping it would drop every true "false".
-        fault((*path, "nulls"), "expected keep: a missing truth value cannot be told from false")
+        # Pinot stores false for a missing truth value; dropping it would also drop the values that are false.
+        fault((*path, "nulls"), "expected keep: a missing truth value cannot be distinguished from false")
     if column.nulls is Nulls.DROP and column.domain is not None and column.null_value in column.domain:
         fault((*path, "domain"), "expected no null value in the domain, since NULLs are dropped")
 

@@ -1,4 +1,4 @@
-"""Reads YAML so that nothing is lost: every scalar keeps its text, every value knows its line.
+"""Reads YAML without loss: every scalar keeps its text, every value its line.
 
 PyYAML follows YAML 1.1, where `NO` is false, `012` is ten and `12:30` is 750, and lets the last of two equal keys
 win. A policy must mean what it says, so only the plain forms of YAML 1.2 are read as anything but text, decimal
@@ -19,7 +19,7 @@ KeyPath = tuple[str | int, ...]
 
 _PREFIX = "tag:yaml.org,2002:"
 _NULL, _BOOL, _INT = (_PREFIX + name for name in ("null", "bool", "int"))
-# As many as the longest of 64 bits has; Python refuses to convert very long ones.
+# The length of the longest 64-bit integer; Python refuses to convert very long ones.
 _MAXIMUM_INTEGER_CHARACTERS = len(str(-(2**63)))
 
 
@@ -29,7 +29,7 @@ class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's interface
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose a node, refusing aliases, which are hard to audit, and tags, which make `!!bool yes` false."""
+        """Compose a node; refuse aliases, which are hard to audit, and tags, which make `!!bool yes` false."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             raise _marked(event, "aliases are not allowed")
@@ -52,16 +52,20 @@ class Document:
     lines: dict[KeyPath, int] = field(default_factory=dict)
 
     def problem(self, path: KeyPath, message: str) -> Problem:
-        """Return what is to be said of a place in the file, with the line of the nearest key that is there."""
+        """Return a problem at a key path, with the line of the nearest key that exists."""
         known = path
         while known and known not in self.lines:
             known = known[:-1]
-        place = ".".join(str(part) for part in path) or "the file"
-        return Problem(self.source, self.lines.get(known, 1), place, message)
+        key = ".".join(map(str, path)) or "the file"
+        return Problem(self.source, self.lines.get(known, 1), key, message)
 
 
 def read_document(text: str, source: str) -> Document:
-    """Read a YAML text; `source` names it in errors. Raises PolicyError with the line if it is not as above."""
+    """Read a YAML text; `source` names it in errors.
+
+    Raises:
+        PolicyError: The text is not of this form; the error names the line.
+    """
     document = Document(source)
     try:
         # This is the safe loader's subclass; composing builds no objects at all.
@@ -114,6 +118,6 @@ def _plain_scalar(node: yaml.Node) -> str | int | bool | None:
             return text
 
 
-def _marked(place: yaml.Node | yaml.Event, problem: str) -> yaml.MarkedYAMLError:
-    mark: Any = place.start_mark
+def _marked(node: yaml.Node | yaml.Event, problem: str) -> yaml.MarkedYAMLError:
+    mark: Any = node.start_mark
     return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)

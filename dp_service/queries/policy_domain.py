@@ -8,7 +8,8 @@ from pathlib import Path
 from dp_service.queries.policy_schema import MAXIMUM_DOMAIN_SIZE, PublishedSchema
 from dp_service.queries.publications import Publication, publication_of
 from dp_service.queries.published import LARGEST_FILE_BYTES, DomainFileError, integrity_of, read_published
-from dp_service.queries.structured import ColumnType, Value
+from dp_service.queries.structured import Value
+from dp_service.terms import ColumnType
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,11 @@ class PublishedDomain:
 def published_domain(
     named: PublishedSchema, directory: Path, *, table: str, column: str, kind: ColumnType
 ) -> PublishedDomain:
-    """Return the domain that a file holds.
+    """Return the domain that a file holds; its name is relative to `directory`.
 
-    Raises DomainFileError if the file, sought from `directory`, cannot be read, is not the one that the policy names,
-    speaks of another column, has no elements or more than a policy may list, or states a price that can be none.
+    Raises:
+        DomainFileError: The file cannot be read, is not the one that the policy names, is about another column, has no
+            elements or more than a policy may list, or states an impossible price.
     """
     content = _content(directory / named.published)
     if integrity_of(content) != named.integrity:

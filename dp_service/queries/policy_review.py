@@ -1,4 +1,4 @@
-"""What a sound policy file still has to be asked: what it promises without a check, and what it leaves to defaults."""
+"""Reviews a valid policy file: what it promises without a check, and what it leaves to defaults."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import ColumnSchema, TableSchema
-from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Column, Consistency, CountNoise, Policy, Table, TauIs
+from dp_service.queries.tables import Column, Policy, Table, TauIs
 from dp_service.queries.versions import is_plain_hash
+from dp_service.terms import ColumnType, Consistency, CountNoise
 
-# Beyond these, one question alone is worth little or may fail its promise for somebody among a million members.
+# Beyond these, the guarantee of one question alone is weak, or may fail for one in a million members.
 _MUCH_EPSILON = Fraction(1)
 _MUCH_DELTA = Fraction(1, 10**6)
 
@@ -30,7 +30,7 @@ class Default:
 
 @dataclass(frozen=True)
 class Review:
-    """What an operator should know of a policy before it is served."""
+    """What an operator should know about a policy before it is served."""
 
     warnings: tuple[Problem, ...]
     defaults: tuple[Default, ...]
@@ -38,31 +38,34 @@ class Review:
 
 def review(file: PolicyFile) -> Review:
     """Return warnings, each with its line, and the defaults that were taken."""
-    told = [*_of_header(file.policy), *(each for table in file.policy.tables for each in _of_table(table))]
+    found = [*_of_header(file.policy), *(each for table in file.policy.tables for each in _of_table(table))]
     return Review(
-        warnings=tuple(file.document.problem(path, message) for path, message in told),
+        warnings=tuple(file.document.problem(path, message) for path, message in found),
         defaults=tuple(_defaults(file)),
     )
 
 
-_Told = Iterator[tuple[KeyPath, str]]
+_Warnings = Iterator[tuple[KeyPath, str]]
 
 
-def _of_header(policy: Policy) -> _Told:
+def _of_header(policy: Policy) -> _Warnings:
     if policy.currency.epsilon_per > _MUCH_EPSILON:
         yield ("epsilon_per",), "above 1: a single information unit pays for a large loss of privacy"
     if policy.currency.delta > _MUCH_DELTA:
-        yield ("delta",), "above 1e-6: among a million members the promise may fail somebody at every call"
+        yield (
+            ("delta",),
+            "above 1e-6: with a million members, the guarantee may fail for one of them at every call",
+        )
     if policy.count_noise is CountNoise.GAUSSIAN:
         yield ("count_noise",), "gaussian: the guarantee of every account holds by zCDP accounting only"
 
 
-def _of_table(table: Table) -> _Told:
+def _of_table(table: Table) -> _Warnings:
     path: KeyPath = ("tables", table.name)
     if table.consistency is Consistency.FRESH:
         yield (
             (*path, "consistency"),
-            "fresh: who asks again gets other noise, and the budget alone keeps it from being averaged away",
+            "fresh: a repeated question gets new noise, and only the budget prevents averaging it away",
         )
     if table.events is not None and table.events.tau_is is TauIs.ASSUMED:
         yield (
@@ -80,19 +83,19 @@ def _of_table(table: Table) -> _Told:
         yield from _of_column(column, table, (*path, "columns", column.name))
 
 
-def _of_changes(table: Table, path: KeyPath) -> _Told:
-    """Tell what becomes of answers when the data change."""
+def _of_changes(table: Table, path: KeyPath) -> _Warnings:
+    """Yield warnings about what happens to answers when the data change."""
     closed = None if table.time is None else table.time.closed
     if closed is None and table.data_version is None:
         yield (
             path,
-            "no data_version and no time.refresh: with every change of the data all is asked and paid anew",
+            "no data_version and no time.refresh: after every change of the data each question is paid for again",
         )
     if is_plain_hash(table.data_version or ""):
         yield (
             (*path, "data_version"),
-            "a plain hash of the data lets whoever sees this file verify a guess of them: use a name, such as a date, "
-            "or a keyed hash, such as hmac-sha256:...",
+            "with a plain hash of the data, anyone who sees this file can verify a guess of them: use a name, such as "
+            "a date, or a keyed hash, such as hmac-sha256:...",
         )
     if closed is not None and closed.delay_minutes == 0:
         yield (
@@ -101,9 +104,9 @@ def _of_changes(table: Table, path: KeyPath) -> _Told:
         )
 
 
-def _of_column(column: Column, table: Table, path: KeyPath) -> _Told:
+def _of_column(column: Column, table: Table, path: KeyPath) -> _Warnings:
     null = column.value_for_null
-    # Of a domain only what it holds is counted.
+    # With a domain, only its values are counted.
     counts_null = null is not None and (column.domain is None or null in column.domain)
     if column.delta is not None and (_is_below_domain(column) or _is_left_to_delta(column, table)):
         yield (
@@ -122,12 +125,12 @@ def _of_column(column: Column, table: Table, path: KeyPath) -> _Told:
 
 
 def _is_below_domain(column: Column) -> bool:
-    """Tell whether fewer values of a member are promised than can be counted, which nobody could exceed."""
+    """Return whether Delta is below the number of values that can be counted, so that a member could exceed it."""
     return column.domain is None or column.delta_within(restricted=True) != len(column.domain)
 
 
 def _is_left_to_delta(column: Column, table: Table) -> bool:
-    """Tell whether some key is too long for its domains, so that the column's Delta is all that bounds a member."""
+    """Return whether the domains of some key are too long for a query, so that only Delta bounds a member."""
     grouped = [each for each in table.columns if each.group_by]
     return column.group_by and column.name not in restricted_values(grouped)
 

@@ -13,9 +13,9 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, CountNoise, Nulls, Operator, TauIs
+from dp_service.queries.tables import Nulls, Operator, TauIs
 from dp_service.queries.times import Refresh
+from dp_service.terms import ColumnType, Consistency, CountNoise
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # At most three digits of exponent: "1e-999999999" would be a number of a billion digits.
@@ -32,16 +32,18 @@ MAXIMUM_DELAY_MINUTES = 7 * 24 * 60
 
 
 def _identifier(name: str) -> str:
-    """Return a name that can be quoted for any engine without a thought."""
+    """Return a name if every engine can take it in quotes."""
     if not _IDENTIFIER.fullmatch(name):
-        raise ValueError("expected a name of ASCII letters, digits and underscores that starts with no digit")
+        raise ValueError(
+            "expected a name of ASCII letters, digits and underscores that does not start with a digit"
+        )
     if name.casefold() in (COUNT_COLUMN, MEMBER_COUNT_COLUMN):
-        raise ValueError("expected another name: this one belongs to the counts of an answer")
+        raise ValueError("expected another name: this one is reserved for the counts of an answer")
     return name
 
 
 def exact_decimal(value: object) -> Fraction:
-    """Return the number that a decimal text denotes, exactly; it never becomes a float on the way."""
+    """Return the number that a decimal text denotes, exactly, without a float in between."""
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
         raise ValueError("expected a decimal number such as 0.15 or 1e-10")
@@ -50,12 +52,12 @@ def exact_decimal(value: object) -> Fraction:
 
 @cache
 def _zones() -> frozenset[str]:
-    """Return the names of all IANA time zones, without those by which a machine calls its own."""
+    """Return the names of all IANA time zones, without those that mean the machine's own."""
     return frozenset(available_timezones()) - {"localtime", "Factory"}
 
 
 def _zone(name: str) -> str:
-    # `ZoneInfo` also opens files that are none, such as `right/...`, which counts leap seconds.
+    # `ZoneInfo` also opens files that are no zones, such as `right/...`, which count leap seconds.
     if name not in _zones():
         raise ValueError("expected the name of an IANA time zone, such as Europe/Berlin")
     return name
@@ -70,7 +72,7 @@ class _Strict(BaseModel):
 
 
 class PublishedSchema(_Strict):
-    """A published domain: its file, beside the policy or by a whole path, and the hash that the file ends with.
+    """A published domain: its file, relative to the policy or absolute, and the hash that the file ends with.
 
     The hash makes the domain a part of the policy's text: a domain that changes is another policy.
     """
@@ -80,7 +82,7 @@ class PublishedSchema(_Strict):
 
 
 DOMAIN_KINDS = ("domain in the policy", "domain in a file")
-"""The names by which the two kinds are told apart; they appear in no file."""
+"""The tags of the two kinds; they appear in no file."""
 
 
 def _kind_of_domain(raw: object) -> str:
@@ -118,7 +120,7 @@ class TimeSchema(_Strict):
 
 
 class EventsSchema(_Strict):
-    """Counting events: the file has to say whether tau is a promise of its author or ensured by the query."""
+    """Counting events: the file has to state whether tau is its author's promise or enforced by the query."""
 
     tau: Annotated[int, Field(gt=0, le=1_000_000)]
     tau_is: Annotated[TauIs, Field(strict=False)]

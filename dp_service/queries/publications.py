@@ -1,4 +1,4 @@
-"""What a policy has published: each domain's price, and the policy statement that lists them all.
+"""The publications of a policy: the price of each published domain, and the policy statement that lists them.
 
 A publication costs everyone who may see it, whatever they ask: a policy's guarantee counts each of its publications.
 Policies change within a window of a budget, so each charge carries the policy statement of its question to the ledger,
@@ -27,10 +27,11 @@ _PUBLICATION = re.compile(
 class Publication:
     """A domain that was published: `delta`-approximate `rho`-zCDP for adding or removing one member.
 
-    `id` tells publications apart, by the integrity hash of the domain's file: the same file is the same publication,
-    whichever policy names it, and a refresh is another.
+    `id` identifies the publication by the integrity hash of its file: the same file is the same publication, whichever
+    policy names it, and a refresh is another one.
 
-    Raises ValueError, naming the field, unless 0 < rho <= 10^24 and 0 < delta < 1.
+    Raises:
+        ValueError: Unless 0 < rho <= 10^24 and 0 < delta < 1; the message names the field.
     """
 
     id: str
@@ -50,7 +51,8 @@ class Publication:
 def publication_of(integrity: str, rho: Fraction, delta: Fraction) -> Publication:
     """Return the publication of a domain's file, whose integrity is "sha256:" and 64 hexadecimal characters.
 
-    Raises ValueError as Publication does.
+    Raises:
+        ValueError: As `Publication`.
     """
     return Publication(integrity.removeprefix("sha256:")[:_ID_CHARACTERS], rho, delta)
 
@@ -63,14 +65,15 @@ def policy_statement(publications: Iterable[Publication]) -> str:
 def publications_in(statement: str) -> frozenset[Publication]:
     """Return the publications that a policy statement lists; empty for an empty one.
 
-    Raises ValueError unless it is a text that `policy_statement` returns, of at most 4096 bytes.
+    Raises:
+        ValueError: The statement is no text that `policy_statement` returns, of at most 4096 bytes.
     """
     if not statement:
         return frozenset()
     if len(statement) > MAXIMUM_STATEMENT_BYTES:
         raise ValueError(f"expected at most {MAXIMUM_STATEMENT_BYTES} bytes")
     found = frozenset(_publication(text) for text in statement.split(","))
-    # One set of publications has one text: whatever else was written was not written by dp_service.
+    # One set of publications has one text: any other was not written by dp_service.
     if policy_statement(found) != statement:
         raise ValueError(
             "expected each publication once, in ascending order, and its numbers in lowest terms"
@@ -79,9 +82,9 @@ def publications_in(statement: str) -> frozenset[Publication]:
 
 
 def _publication(text: str) -> Publication:
-    said = _PUBLICATION.fullmatch(text)
-    if said is None:
+    match = _PUBLICATION.fullmatch(text)
+    if match is None:
         raise ValueError(
             "expected id:rho:delta for each publication, joined by commas, such as a policy statement has"
         )
-    return Publication(said["id"], Fraction(said["rho"]), Fraction(said["delta"]))
+    return Publication(match["id"], Fraction(match["rho"]), Fraction(match["delta"]))

@@ -1,8 +1,8 @@
-"""The file of a published domain: the elements of one column that are safe to name, and what naming them cost.
+"""The file of a published domain: the elements of one column that are safe to name, and the price of publishing them.
 
 It is JSON with sorted keys, made by `gris domain publish` and named by a policy (`domain: {published: FILE}`). Its last
-word is a hash of all the rest, so that a file that was cut short or edited is refused. The hash is no secret and no
-signature: who may write the policy may write a domain.
+field is a hash of all the others, so that a truncated or edited file is refused. The hash is neither a secret nor a
+signature: anyone who may write the policy may write a domain.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dp_service.queries.structured import ColumnType, Value, fault_of, type_of
+from dp_service.queries.structured import Value, fault_of, type_of
+from dp_service.terms import ColumnType
 
 FORMAT = "gris/domain/v1"
 LARGEST_FILE_BYTES = 256 * 2**20
@@ -28,7 +29,7 @@ _Ratio = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,60})?$")]
 
 
 class DomainFileError(ValueError):
-    """The content is not that of a published domain; the text says which field and what was expected."""
+    """The content is not that of a published domain; the message names the field and what was expected."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,11 @@ def written(domain: DomainFile) -> bytes:
 
 
 def read_published(content: bytes) -> DomainFile:
-    """Read the file's content. Raises DomainFileError."""
+    """Read the file's content.
+
+    Raises:
+        DomainFileError: The content is malformed, truncated or edited.
+    """
     if len(content) > LARGEST_FILE_BYTES:
         raise DomainFileError(f"expected at most {LARGEST_FILE_BYTES} bytes")
     try:
@@ -138,8 +143,8 @@ def _validated(body: object) -> _Schema:
         return _Schema.model_validate(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise DomainFileError(f"{place}: {first['msg']}") from None
+        field = ".".join(map(str, first["loc"])) or "the file"
+        raise DomainFileError(f"{field}: {first['msg']}") from None
 
 
 def _value(raw: object, kind: ColumnType) -> Value:
@@ -173,7 +178,7 @@ def _day(text: str) -> object:
 
 
 def plain_value(value: Value) -> str | int | bool:
-    """Return an element in terms of JSON."""
+    """Return an element as a value of JSON."""
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
@@ -183,5 +188,5 @@ def _integrity(body: dict[str, Any]) -> str:
 
 def _json(body: dict[str, Any]) -> bytes:
     text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    # JSON can spell half a character; the hash is of it too, and whoever checks the fields refuses it by name.
+    # JSON can hold lone surrogates; they are hashed too, and refused when the fields are checked.
     return text.encode(errors="surrogatepass")

@@ -1,4 +1,4 @@
-"""Which columns a query names, and what is taken for granted of each: what an engine has to make sure of."""
+"""The columns that a query names, and what it assumes about each; an engine has to check these assumptions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from dp_service.queries.canonical import CanonicalQuery, OrdinalRestriction, Restriction
 from dp_service.queries.intervals import UNIVERSES, Interval, written
-from dp_service.queries.structured import ColumnType, Value
+from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, Table
+from dp_service.terms import ColumnType
 
 MISSING_MEMBER = "null"
 """What Apache Pinot stores in a text column where there is no member, if its schema says nothing else."""
@@ -15,11 +16,14 @@ MISSING_MEMBER = "null"
 
 @dataclass(frozen=True)
 class ReadColumn:
-    """A column that a query names, however it does, and what the query was written for.
+    """A column that a query names, and what the query assumes about it.
 
-    `type` None: the member column, of which the policy says nothing; to an engine that stores no NULL it is a text.
-    `null_value` is what such an engine stores where a value is missing; None: nothing that is a day. `numbers` spans
-    the integers that the column is compared with; None: none.
+    Attributes:
+        name: The name of the column.
+        type: Its type; None: it is the member column and the policy does not list it. For an engine that stores no NULL
+            it is then a text.
+        null_value: What such an engine stores where a value is missing; None: something that is no day.
+        numbers: Spans the integers that the column is compared with; None: there are none.
     """
 
     name: str

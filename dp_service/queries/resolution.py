@@ -1,6 +1,6 @@
-"""Checks a question against the policy and fixes everything that its release needs.
+"""Checks a question against the policy and resolves everything that its release needs.
 
-The mechanism follows from what the policy knows of the dimensions (mechanisms.md):
+The mechanism follows from what the policy states about the dimensions:
 
 |                | Delta-restricted | unrestricted |
 |----------------|------------------|--------------|
@@ -10,58 +10,42 @@ The mechanism follows from what the policy knows of the dimensions (mechanisms.m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from dp_service.queries.canonical import CanonicalQuery, canonicalise
-from dp_service.queries.domains import MAXIMUM_ELEMENTS, Element, grouped_domains
+from dp_service.queries.domains import MAXIMUM_ELEMENTS, grouped_domains
+from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.read_columns import ReadColumn, columns_read
-from dp_service.queries.structured import ColumnType, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
-from dp_service.queries.tables import Column, Consistency, CountNoise, Currency, Operator, Policy, Table
+from dp_service.queries.structured import Filter, HistogramQuery, In, NotIn, Range, Value, type_of
+from dp_service.queries.tables import Column, Operator, Policy, Table
+from dp_service.release_parameters import ReleaseParameters
+from dp_service.terms import ColumnType, CountNoise, MechanismName, Scalar
 
 DEFAULT_D_BAR = 1000
 D_BAR_PER_K = 10
 
 
-class MechanismKind(StrEnum):
-    """The mechanisms of mechanisms.md."""
-
-    KNOWN_LAP = "known_lap"
-    KNOWN_GUMB = "known_gumb"
-    UNK_LAP = "unk_lap"
-    UNK_GUMB = "unk_gumb"
-
-
-_GUMBEL = frozenset({MechanismKind.KNOWN_GUMB, MechanismKind.UNK_GUMB})
-
-
 @dataclass(frozen=True)
 class Resolution:
-    """A question that the policy allows, with everything that policy resolved.
+    """A question that the policy allows, with everything that was resolved from the policy.
 
-    `delta_l0` None: unrestricted. `d_bar` None and `domain` given, in element order: the domain is known. Else `within`
-    has for each dimension the values that count, None: all. What an engine answers outside them is no answer.
-    `row_limit` is the most rows a whole answer has. `count_noise` is always LAPLACE where the noise in the
-    counts is the mechanism itself (KNOWN_LAP, UNK_LAP). `columns` are the dimensions in the question's order.
-    `fixed_data_version` is the version of the data that the policy fixes: the one that it declares, the end of the
-    closed periods that the question sees, or both; None: the engine's own. `window` says the closed periods in words.
-    `reads` are the columns that the query names, and what it takes for granted of them.
+    Attributes:
+        query: What the question means.
+        parameters: The parameters of its release.
+        unit_id: The currency that it is paid in.
+        fixed_data_version: The version of the data that the policy fixes: the one that it declares, the end of the
+            closed periods that the question sees, or both; None: the engine's own.
+        row_limit: The most rows that a whole answer has.
+        window: The closed periods, as text; None: all rows count.
+        reserve_first: Whether the engine is asked only after the budget has been reserved.
+        reads: The columns that the query names, and what it assumes about them.
     """
 
     query: CanonicalQuery
-    mechanism: MechanismKind
-    tau: int
-    delta_l0: int | None
-    d_bar: int | None
-    k: int | None
-    domain: tuple[Element, ...] | None
-    within: tuple[tuple[Value, ...] | None, ...]
-    omit_counts: bool
-    count_noise: CountNoise
-    consistency: Consistency
-    currency: Currency
+    parameters: ReleaseParameters
+    unit_id: str
     fixed_data_version: str | None
     row_limit: int
     window: str | None
@@ -70,17 +54,21 @@ class Resolution:
 
     @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
-        """Name and type of each column of the elements."""
+        """Name and type of each column of the elements, in the question's order."""
         return tuple((dimension.name, dimension.type) for dimension in self.query.dimensions)
 
 
 def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     """Check a question against the policy and return all that its release needs.
 
-    `now`, in seconds since 1970, decides which periods are closed where the policy names a refresh period.
+    Args:
+        query: The question.
+        policy: The policy.
+        now: Seconds since 1970 (UTC); decides which periods are closed.
 
-    Raises RefusedByPolicyError for what the policy does not allow and QuestionError, naming the field, for what no
-    policy could answer.
+    Raises:
+        RefusedByPolicyError: The policy does not allow the question.
+        QuestionError: No policy could answer the question; `field` names what is wrong.
     """
     table = policy.table(query.table)
     dimensions = [_groupable(table, name) for name in query.dimensions]
@@ -88,40 +76,60 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         _check_filter(table, condition)
     if query.time_range is not None:
         table.time_column()
-    tau = table.tau(query.measure)
-    domains = grouped_domains(dimensions)
-    domain = domains.known
-    mechanism = mechanism_for(dimensions)
-    d_bar = _d_bar(table, mechanism, query.k) if domain is None else None
-    k = _shown(query.k, mechanism, domain, d_bar)
+    parameters = _parameters(query, table, dimensions, policy)
     closed_before = None if table.time is None else table.time.closed_before(now)
     canonical = canonicalise(query, table, closed_before=closed_before)
     return Resolution(
         query=canonical,
-        mechanism=mechanism,
-        tau=tau,
-        delta_l0=domains.delta_l0,
-        d_bar=d_bar,
-        k=k,
-        domain=domain,
-        within=tuple(domains.restricted.get(column.name) for column in dimensions),
-        omit_counts=query.omit_counts,
-        count_noise=policy.count_noise if mechanism in _GUMBEL else CountNoise.LAPLACE,
-        consistency=table.consistency,
-        currency=policy.currency,
+        parameters=parameters,
+        unit_id=policy.currency.unit_id,
         fixed_data_version=_fixed_data_version(table, canonical),
-        row_limit=d_bar + 1 if d_bar is not None else len(domain or ()),
+        row_limit=len(parameters.domain or ()) if parameters.d_bar is None else parameters.d_bar + 1,
         window=_window(table, closed_before),
         reserve_first=table.reserve_first,
         reads=columns_read(canonical, table),
     )
 
 
+def _parameters(
+    query: HistogramQuery, table: Table, dimensions: Sequence[Column], policy: Policy
+) -> ReleaseParameters:
+    tau = table.tau(query.measure)
+    domains = grouped_domains(dimensions)
+    mechanism = mechanism_for(dimensions)
+    d_bar = _d_bar(table, mechanism, query.k) if domains.known is None else None
+    return ReleaseParameters(
+        mechanism=mechanism,
+        epsilon_per=policy.currency.epsilon_per,
+        delta=policy.currency.delta,
+        tau=tau,
+        delta_l0=domains.delta_l0,
+        d_bar=d_bar,
+        k=_shown(query.k, mechanism, domains.known, d_bar),
+        with_counts=not query.omit_counts,
+        count_noise=policy.count_noise if mechanism.is_gumbel else CountNoise.LAPLACE,
+        consistency=table.consistency,
+        domain=None if domains.known is None else elements_of_domain(domains.known),
+        within=() if domains.known is not None else _within(domains.restricted, dimensions),
+    )
+
+
+def _within(
+    restricted: Mapping[str, tuple[Value, ...]], dimensions: Sequence[Column]
+) -> tuple[tuple[Scalar, ...] | None, ...]:
+    """Return the values that count in each column of an unknown domain, None: all; empty: all in every column."""
+    values = [restricted.get(column.name) for column in dimensions]
+    if all(each is None for each in values):
+        return ()
+    return tuple(None if each is None else scalars(each) for each in values)
+
+
 def _fixed_data_version(table: Table, query: CanonicalQuery) -> str | None:
     """Return the version of the data that the policy fixes, or None.
 
-    Closed periods do not change, so what a question sees of them is named by where it ends: at the start of the current
-    period, or before it if the question itself does. A question about last January is the same release every day.
+    Closed periods do not change, so the end of what a question sees names its data: the start of the current period, or
+    the end of the question's own time range if that is earlier. A question about last January is the same release every
+    day.
     """
     if table.time is None or table.time.closed is None:
         return table.data_version
@@ -131,7 +139,7 @@ def _fixed_data_version(table: Table, query: CanonicalQuery) -> str | None:
 def _window(table: Table, closed_before: int | None) -> str | None:
     if table.time is None or closed_before is None:
         return None
-    return f"{table.time.name} before {table.time.words_for(closed_before)}"
+    return f"{table.time.name} before {table.time.format_value(closed_before)}"
 
 
 def _groupable(table: Table, name: str) -> Column:
@@ -167,36 +175,36 @@ def _values(condition: Filter) -> tuple[Value, ...]:
             return tuple(bound.value for bound in (condition.lower, condition.upper) if bound is not None)
 
 
-def mechanism_for(dimensions: Sequence[Column]) -> MechanismKind:
-    """Return the mechanism that follows from what the policy says of the group-by columns."""
+def mechanism_for(dimensions: Sequence[Column]) -> MechanismName:
+    """Return the mechanism that follows from what the policy states about the group-by columns."""
     restricted = all(column.delta is not None for column in dimensions)
     if all(column.domain is not None for column in dimensions):
-        return MechanismKind.KNOWN_LAP if restricted else MechanismKind.KNOWN_GUMB
-    return MechanismKind.UNK_LAP if restricted else MechanismKind.UNK_GUMB
+        return MechanismName.KNOWN_LAP if restricted else MechanismName.KNOWN_GUMB
+    return MechanismName.UNK_LAP if restricted else MechanismName.UNK_GUMB
 
 
-def _d_bar(table: Table, mechanism: MechanismKind, k: int | None) -> int:
+def _d_bar(table: Table, mechanism: MechanismName, k: int | None) -> int:
     """Return how many elements are fetched from an unknown domain.
 
-    Without a declared one it grows with k for UNK_GUMB, whose price does too. For UNK_LAP it must not: every k is the
-    same release there, cut differently, and a d_bar that followed k would make it another one.
+    If the policy declares none, it grows with k for UNK_GUMB, whose price does too. For UNK_LAP it must not: there
+    every k shows a part of the same release, and a d_bar that depended on k would make it another one.
     """
     if table.d_bar is not None:
         return table.d_bar
-    if mechanism is MechanismKind.UNK_LAP or k is None:
+    if mechanism is MechanismName.UNK_LAP or k is None:
         return DEFAULT_D_BAR
     return min(max(D_BAR_PER_K * k, DEFAULT_D_BAR), MAXIMUM_ELEMENTS)
 
 
 def _shown(
-    k: int | None, mechanism: MechanismKind, domain: tuple[Element, ...] | None, d_bar: int | None
+    k: int | None, mechanism: MechanismName, domain: Sequence[object] | None, d_bar: int | None
 ) -> int | None:
     """Return how many elements are shown at most.
 
-    Of a known domain there are never more than it has, and asking for more is asking for all. Of an unknown one there
-    may be more than are fetched, and a shorter answer would pass for the whole.
+    A known domain has no more than its elements, so a larger k asks for all of them. An unknown one may have more than
+    are fetched, and a shorter answer would be mistaken for a complete one.
     """
-    if k is None and mechanism in _GUMBEL:
+    if k is None and mechanism.is_gumbel:
         raise QuestionError("k", "expected how many elements to show, since the price grows with it")
     if k is not None and d_bar is not None and k > d_bar:
         raise QuestionError("k", f"expected at most {d_bar} elements for this question")

@@ -4,11 +4,11 @@
     [WHERE conditions joined by AND] GROUP BY dims.. [ORDER BY count DESC [, dims [ASC]]] [LIMIT k]
 
 Conditions compare a column with literals by =, <>, IN, NOT IN, BETWEEN, <, <=, > and >=. ORDER BY may name the count by
-expression, alias or place. The count may be left out of the selection if ORDER BY has it: then the order alone is asked
-for. Names are compared exactly, keywords in any case.
+expression, alias or position. The count may be left out of the selection if ORDER BY has it: then the question is about
+the order alone. Names are case-sensitive, keywords are not.
 
-`sql_words` refuses what a parser would forgive; sqlglot parses the rest; and of its tree only the kinds of nodes and
-arguments that are named here and in the modules beside pass.
+`sql_tokens` refuses what a parser would forgive, and sqlglot parses the rest. Of its tree, only the kinds of nodes and
+arguments named here and in `sql_conditions` and `sql_nodes` are accepted.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dp_service.queries.sql_tokens import check_tokens, refuse
 from dp_service.queries.structured import Filter, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
 
-_PARTS = (exp.From, exp.Where, exp.Group, exp.Order, exp.Limit)
+_CLAUSES = (exp.From, exp.Where, exp.Group, exp.Order, exp.Limit)
 
 
 @dataclass(frozen=True)
 class _Selection:
-    """What stands between SELECT and FROM; `measure` is None if the count was left out."""
+    """What is between SELECT and FROM; `measure` is None if the count was left out."""
 
     names: tuple[str, ...]
     measure: Measure | None
@@ -41,17 +41,22 @@ class _Selection:
 def parse_sql(text: str, policy: Policy) -> HistogramQuery:
     """Parse a question in SQL into the structured form.
 
-    The policy is asked for the table's member column and its columns' types. Raises QuestionError that names the
-    construct that is not accepted, and RefusedByPolicyError for names that the policy does not list.
+    Args:
+        text: The statement, with or without a semicolon at its end.
+        policy: Provides the table's member column and the types of its columns.
+
+    Raises:
+        QuestionError: A construct is not accepted; the message names it.
+        RefusedByPolicyError: The policy does not list a name.
     """
     select = _parse(check_tokens(text))
-    # By exact type: to sqlglot SORT BY and DISTRIBUTE BY are kinds of ORDER BY.
-    parts = {type(part): part for part in select.args.values() if type(part) in _PARTS}
-    only(select, "expressions", *(key for key, part in select.args.items() if type(part) in _PARTS))
-    table = _table(parts.get(exp.From), policy)
+    # By exact type: for sqlglot SORT BY and DISTRIBUTE BY are kinds of ORDER BY.
+    clauses = {type(node): node for node in select.args.values() if type(node) in _CLAUSES}
+    only(select, "expressions", *(key for key, node in select.args.items() if type(node) in _CLAUSES))
+    table = _table(clauses.get(exp.From), policy)
     selection = _selection(select, table)
-    _check_grouping(parts.get(exp.Group), selection.names)
-    ordered = _order(parts.get(exp.Order), selection, table)
+    _check_grouping(clauses.get(exp.Group), selection.names)
+    ordered = _order(clauses.get(exp.Order), selection, table)
     measure = selection.measure or ordered
     if measure is None:
         raise QuestionError(
@@ -61,8 +66,8 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
         table=table.name,
         dimensions=selection.names,
         measure=measure,
-        filters=_filters(parts.get(exp.Where), table),
-        k=_limit(parts.get(exp.Limit)),
+        filters=_filters(clauses.get(exp.Where), table),
+        k=_limit(clauses.get(exp.Limit)),
         omit_counts=selection.measure is None,
         count_alias=selection.alias,
     )
@@ -127,7 +132,7 @@ def _check_grouping(node: exp.Expr | None, names: tuple[str, ...]) -> None:
 
 
 def _order(node: exp.Expr | None, selection: _Selection, table: Table) -> Measure | None:
-    """Check that the order is by count descending, then by dimensions; return the measure if it is spelled out."""
+    """Check that the order is by count descending, then by dimensions; return the measure if ORDER BY has it."""
     if node is None:
         return None
     only(node, "expressions")
@@ -135,14 +140,14 @@ def _order(node: exp.Expr | None, selection: _Selection, table: Table) -> Measur
     measure = _ordering_count(_ordered(first, descending=True), selection, table)
     for each in rest:
         key = _ordered(each, descending=False)
-        place = whole_number(key)
-        if not (1 <= place <= len(selection.names) if place else column_name(key) in selection.names):
+        position = whole_number(key)
+        if not (1 <= position <= len(selection.names) if position else column_name(key) in selection.names):
             raise QuestionError("sql", "expected ORDER BY with the count and then selected columns")
     return measure
 
 
 def _ordered(node: exp.Expr, *, descending: bool) -> exp.Expr:
-    # Elements are never NULL, so where NULLs would stand in the order says nothing.
+    # Elements are never NULL, so the position of NULLs makes no difference.
     only(node, "this", "desc", "nulls_first")
     if bool(node.args.get("desc")) is not descending:
         raise QuestionError("sql", "expected ORDER BY with the count descending and then columns ascending")
@@ -155,8 +160,10 @@ def _ordering_count(key: exp.Expr, selection: _Selection, table: Table) -> Measu
         if selection.measure not in (None, measure):
             raise QuestionError("sql", "expected ORDER BY with the count that is selected")
         return measure
-    place = whole_number(key)
-    named = place == len(selection.names) + 1 if place is not None else column_name(key) == selection.alias
+    position = whole_number(key)
+    named = (
+        position == len(selection.names) + 1 if position is not None else column_name(key) == selection.alias
+    )
     if selection.measure is None or not named:
         raise QuestionError("sql", "expected ORDER BY with the count first")
     return selection.measure

@@ -11,8 +11,9 @@ from sqlglot import exp
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.sql_nodes import column_name, only, refuse_node, strip_parentheses, whole_number
 from dp_service.queries.sql_tokens import refuse
-from dp_service.queries.structured import Bound, ColumnType, Filter, In, NotIn, Range, Value, type_of
+from dp_service.queries.structured import Bound, Filter, In, NotIn, Range, Value, type_of
 from dp_service.queries.tables import Column, Table
+from dp_service.terms import ColumnType
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -21,7 +22,9 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 def parse_conditions(root: exp.Expr, table: Table) -> Iterator[Filter]:
     """Yield one filter for each condition of a conjunction.
 
-    Raises QuestionError for a condition that is not accepted, RefusedByPolicyError for a column the policy lacks.
+    Raises:
+        QuestionError: A condition is not accepted.
+        RefusedByPolicyError: The policy does not list a column.
     """
     # A stack rather than recursion: a conjunction of a thousand conditions is a tree a thousand deep.
     waiting = [root]
@@ -85,7 +88,7 @@ def _comparison(node: exp.Expr, table: Table) -> Filter:
 
 
 def _column(node: exp.Expr, table: Table) -> Column:
-    """Return the column on the left of a condition; it is the only side where one may stand."""
+    """Return the column on the left of a condition, the only side that may have one."""
     stripped = strip_parentheses(node)
     if not isinstance(stripped, exp.Column):
         refuse("a condition that does not begin with a column")
@@ -109,7 +112,7 @@ def _value(node: exp.Expr, expected: ColumnType) -> Value:
             only(node, "this")
             return bool(node.this)
         case exp.Cast(to=exp.DataType(this=exp.DataType.Type.DATE), this=exp.Literal(is_string=True)):
-            # How sqlglot reads DATE '2024-01-31'; CAST(..) itself was refused as a function.
+            # This is how sqlglot reads DATE '2024-01-31'; CAST(..) itself was refused as a function.
             only(node, "this", "to")
             return _day(node.this.this)
         case exp.Neg():

@@ -1,4 +1,4 @@
-"""Reading sqlglot's tree against an allow-list of nodes and arguments."""
+"""Reads sqlglot's tree and accepts only an allow-list of nodes and arguments."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _NAMES: dict[type, str] = {
 
 
 def refuse_node(node: object) -> NoReturn:
-    """Refuse a node by what it is."""
+    """Refuse a node; the message names its kind."""
     refuse(_NAMES.get(type(node), "an expression other than columns, literals and the count"))
 
 
 def only(node: exp.Expr, *arguments: str) -> None:
-    """Refuse a node that carries any argument besides those named."""
+    """Refuse a node that has any argument except those named."""
     surplus = sorted(key for key, value in node.args.items() if value and key not in arguments)
     if surplus and type(node.args[surplus[0]]) in _NAMES:
         refuse_node(node.args[surplus[0]])
@@ -41,7 +41,7 @@ def only(node: exp.Expr, *arguments: str) -> None:
 
 
 def strip_parentheses(node: exp.Expr) -> exp.Expr:
-    """Return what stands in redundant parentheses."""
+    """Return the node inside redundant parentheses."""
     while isinstance(node, exp.Paren):
         only(node, "this")
         node = node.this

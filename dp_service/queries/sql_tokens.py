@@ -1,8 +1,8 @@
-"""Splits a question's SQL into the few kinds of words it may hold; everything else is refused here, by name.
+"""Splits a question's SQL into the few kinds of tokens it may hold, and refuses everything else by name.
 
-A parser forgives: it drops comments, joins neighbouring strings, reads look-alike letters as keywords and knows a
-dozen kinds of literals. What it never sees it cannot forgive. After this check a text holds plain ASCII words,
-integers, single-quoted texts and a few signs, and parentheses only where lists, conditions and COUNT have them.
+A parser is lenient: it drops comments, joins neighbouring strings, reads look-alike letters as keywords and knows a
+dozen kinds of literals. This check removes what it could misread: afterwards a text holds only ASCII names, integers,
+single-quoted texts and a few signs, and parentheses only where lists, conditions and COUNT have them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _REFUSED_SIGNS = {
     '"': "a quoted name other than of ASCII letters, digits and underscores",
 }
 _REFUSED_KINDS = {"comment": "a comment", "float": "a number other than an integer"}
-# Words that may stand before an opening parenthesis; any other would be a function.
+# Names that may precede an opening parenthesis; any other would be a function.
 _BEFORE_PARENTHESIS = frozenset({"COUNT", "IN", "AND", "WHERE", "NOT", "BETWEEN"})
 _OF_LITERALS = frozenset({"DATE", "TRUE", "FALSE"})
 _CLAUSE_WORDS = frozenset(
@@ -54,7 +54,7 @@ _CLAUSE_WORDS = frozenset(
 
 
 def refuse(construct: str) -> NoReturn:
-    """Refuse a construct that questions may not hold, by its name and without its text."""
+    """Refuse a construct by its name, without repeating its text."""
     raise QuestionError("sql", f"{construct} is not accepted")
 
 
@@ -67,19 +67,23 @@ class _Token:
 
 
 def check_tokens(text: str) -> str:
-    """Return the statement without a semicolon at its end, or raise QuestionError naming what is not accepted."""
+    """Return the statement without a semicolon at its end.
+
+    Raises:
+        QuestionError: The text holds something that is not accepted; the message names it.
+    """
     if len(text) > MAXIMUM_LENGTH:
         raise QuestionError("sql", f"expected at most {MAXIMUM_LENGTH} characters")
     if FORBIDDEN_CHARACTER.search(text):
         refuse("a NUL or surrogate code point")
-    words = list(_tokens(text))
-    if not words or words[0].text.upper() != "SELECT":
+    tokens = list(_tokens(text))
+    if not tokens or tokens[0].text.upper() != "SELECT":
         raise QuestionError("sql", "expected a statement that begins with SELECT")
-    for left, right in pairwise(words):
+    for left, right in pairwise(tokens):
         _check_neighbours(left, right)
-    _check_depth(words)
-    _check_between(words)
-    return text[: words[-1].start] if words[-1].kind == "end" else text
+    _check_depth(tokens)
+    _check_between(tokens)
+    return text[: tokens[-1].start] if tokens[-1].kind == "end" else text
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -97,7 +101,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _check_neighbours(left: _Token, right: _Token) -> None:
-    """Refuse what two words mean together, such as U&'..', 0x1F, 'a' 'b' and every function."""
+    """Refuse pairs of tokens with a meaning of their own, such as U&'..', 0x1F, 'a' 'b' and every function."""
     touching = left.end == right.start
     if touching and left.kind == "name" and right.kind == "text":
         refuse("a prefixed text")
@@ -105,7 +109,7 @@ def _check_neighbours(left: _Token, right: _Token) -> None:
         refuse("a number other than an integer")
     if left.kind == right.kind and left.kind in ("text", "quoted"):
         refuse("a quoted word beside another")
-    # What the parser overlooks. Within parentheses both are read, and judged with the tree.
+    # The parser overlooks these. Inside parentheses they are in the tree, and are checked there.
     if right.text == "*" and left.text != "(":
         refuse("*")
     if (left.text.upper(), right.text.upper()) == ("BY", "DISTINCT"):
@@ -117,26 +121,26 @@ def _check_neighbours(left: _Token, right: _Token) -> None:
 
 
 def _is_stray_comma(left: _Token, right: _Token) -> bool:
-    """Tell whether a comma has nothing on one side, which a parser overlooks."""
+    """Return whether a comma has nothing on one side, which a parser overlooks."""
     before = right.text == "," and (left.text in ("(", ",") or left.text.upper() in _CLAUSE_WORDS)
     return before or (left.text == "," and (right.text == ")" or right.text.upper() in _CLAUSE_WORDS))
 
 
-def _check_depth(words: list[_Token]) -> None:
-    """Refuse deep nesting, which a recursive parser answers with an overflow of its stack."""
+def _check_depth(tokens: list[_Token]) -> None:
+    """Refuse deep nesting, which would overflow the stack of a recursive parser."""
     depth = 0
-    for word in words:
-        depth += (word.text == "(") - (word.text == ")")
+    for token in tokens:
+        depth += (token.text == "(") - (token.text == ")")
         if depth > MAXIMUM_DEPTH:
             refuse("deeper nesting of parentheses")
 
 
-def _check_between(words: list[_Token]) -> None:
-    """Refuse two literals after BETWEEN without an AND, which the parser puts there by itself."""
-    for i, word in enumerate(words):
-        if word.kind == "name" and word.text.upper() == "BETWEEN":
+def _check_between(tokens: list[_Token]) -> None:
+    """Refuse two literals after BETWEEN without an AND, which the parser would insert."""
+    for i, token in enumerate(tokens):
+        if token.kind == "name" and token.text.upper() == "BETWEEN":
             first = takewhile(
-                lambda each: each.kind != "name" or each.text.upper() in _OF_LITERALS, words[i + 1 :]
+                lambda each: each.kind != "name" or each.text.upper() in _OF_LITERALS, tokens[i + 1 :]
             )
             if sum(each.kind in ("text", "number") for each in first) > 1:
                 refuse("BETWEEN without AND")

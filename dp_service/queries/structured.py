@@ -1,7 +1,7 @@
 """The structured form of a question, and the limits that every question keeps.
 
-The constructors check what can be told without a policy and raise QuestionError naming the field, so that a
-`HistogramQuery` that exists is well formed.
+The constructors check everything that does not depend on a policy, and raise QuestionError naming the field. So every
+`HistogramQuery` is well formed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dp_service.queries.errors import QuestionError
+from dp_service.terms import ColumnType
 
 MAXIMUM_DIMENSIONS = 4
 MAXIMUM_FILTERS = 32
@@ -26,15 +27,6 @@ INT64_MAXIMUM = 2**63 - 1
 FORBIDDEN_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 Value = str | int | bool | datetime.date
-
-
-class ColumnType(StrEnum):
-    """The type of a column; floating-point numbers are refused by design."""
-
-    STRING = "string"
-    INT64 = "int64"
-    BOOL = "bool"
-    DATE = "date"
 
 
 class Measure(StrEnum):
@@ -154,23 +146,30 @@ def _texts(condition: Filter) -> list[str]:
 
 @dataclass(frozen=True)
 class TimeRange:
-    """The half-open interval [start, end) of moments in UTC; None: no such end."""
+    """The half-open interval [start, end) of timestamps in UTC; None: unbounded on that side."""
 
     start: datetime.datetime | None
     end: datetime.datetime | None
 
     def __post_init__(self) -> None:
-        for moment in (self.start, self.end):
-            in_utc = moment is None or moment.utcoffset() == datetime.timedelta(0)
-            _require(in_utc, "time_range", "expected moments in UTC")
+        for timestamp in (self.start, self.end):
+            in_utc = timestamp is None or timestamp.utcoffset() == datetime.timedelta(0)
+            _require(in_utc, "time_range", "expected timestamps in UTC")
 
 
 @dataclass(frozen=True)
 class HistogramQuery:
     """Count `measure` by `dimensions` in `table` where all `filters` hold within `time_range`; show the `k` largest.
 
-    `k` is from 1 to 100,000; None: all that the mechanism may show. `omit_counts` shows the order alone.
-    `count_alias` is what SQL calls the counts; it is for whoever shows them and no part of what is asked.
+    Attributes:
+        table: The table.
+        dimensions: The columns to group by, 1 to 4 different ones.
+        measure: What is counted.
+        filters: At most 32 conditions; all must hold.
+        time_range: Which rows count, by the table's time column; None: all.
+        k: How many elements to show, from 1 to 100,000; None: all that the mechanism may show.
+        omit_counts: Whether to show only the order of the elements.
+        count_alias: The name of the counts in SQL, for those who display them; no part of the question.
     """
 
     table: str

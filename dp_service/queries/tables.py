@@ -1,4 +1,4 @@
-"""What a policy says, as values: the currency, and for each table what may be asked of it."""
+"""The content of a policy as values: the currency, and for each table what may be asked."""
 
 from __future__ import annotations
 
@@ -11,24 +11,11 @@ from functools import cached_property
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.publications import Publication, policy_statement
-from dp_service.queries.structured import ColumnType, Measure, Value
+from dp_service.queries.structured import Measure, Value
 from dp_service.queries.times import TimeColumn
+from dp_service.terms import ColumnType, Consistency, CountNoise
 
 _UNIT_ID_CHARACTERS = 32
-
-
-class Consistency(StrEnum):
-    """Whether the same question on the same data gets the same answer."""
-
-    KEYED = "keyed"
-    FRESH = "fresh"
-
-
-class CountNoise(StrEnum):
-    """The noise in counts that are drawn apart from the selection; GAUSSIAN is worth its price in zCDP only."""
-
-    LAPLACE = "laplace"
-    GAUSSIAN = "gaussian"
 
 
 class Operator(StrEnum):
@@ -40,7 +27,7 @@ class Operator(StrEnum):
 
 
 class Nulls(StrEnum):
-    """What becomes of a row whose value is NULL: it is left out, or it counts with the column's null value."""
+    """What happens to a row whose value is NULL: it is left out, or it counts with the column's null value."""
 
     DROP = "drop"
     KEEP = "keep"
@@ -67,11 +54,11 @@ class Events:
 
 @dataclass(frozen=True)
 class Currency:
-    """The money of a deployment: what one information unit and one call are worth.
+    """The currency of a deployment: what one information unit and one call are worth.
 
-    `count_noise` belongs to it. Where any count is Gaussian, a unit is worth its zCDP and nothing in bounded range or
-    epsilon-DP, for every account. A ledger must not add up units of both kinds: who reads it later, under a policy
-    without Gaussian counts, would account for them by bounds that do not cover what was released.
+    `count_noise` belongs to it. If any count is Gaussian, a unit is worth its zCDP and nothing in bounded range or
+    epsilon-DP, for every account. A ledger must not add up units of both kinds: a later policy without Gaussian counts
+    would account for them by bounds that do not cover what was released.
     """
 
     epsilon_per: Fraction
@@ -80,7 +67,7 @@ class Currency:
 
     @property
     def unit_id(self) -> str:
-        """Name the currency, 32 hexadecimal characters: equal exactly if the numbers and the count noise are."""
+        """The name of the currency, 32 hexadecimal characters: equal exactly if the numbers and the count noise are."""
         kind = () if self.count_noise is CountNoise.LAPLACE else (self.count_noise.value.encode(),)
         encoded = length_prefixed(b"gris/unit/v1", _ratio(self.epsilon_per), _ratio(self.delta), *kind)
         return hashlib.sha256(encoded).hexdigest()[:_UNIT_ID_CHARACTERS]
@@ -94,10 +81,17 @@ def _ratio(number: Fraction) -> bytes:
 class Column:
     """A column that the policy lists.
 
-    `domain` is in element order, None: unknown. `delta` is how many of the column's values one member can appear
-    with, those outside the domain and a kept NULL among them; None: any number. `null_value` stands for NULL; None only
-    for a DATE column whose NULLs are dropped.
-    `publication` is what the domain cost everyone who may see it, None: it was not published from the data.
+    Attributes:
+        name: The name of the column.
+        type: The type of its values.
+        group_by: Whether questions may group by it.
+        operators: Which conditions questions may set on it.
+        domain: The values that may be shown, in element order; None: unknown.
+        delta: With how many of the column's values one member can appear, including those outside the domain and a kept
+            NULL; None: any number.
+        nulls: What happens to rows whose value is NULL.
+        null_value: What stands for NULL; None only for a DATE column whose NULLs are dropped.
+        publication: What the domain cost everyone who may see it; None: it was not published from the data.
     """
 
     name: str
@@ -112,13 +106,13 @@ class Column:
 
     @property
     def value_for_null(self) -> Value | None:
-        """What takes the place of NULL in answers; None: rows with NULL are left out."""
+        """What stands for NULL in answers; None: rows with NULL are left out."""
         return self.null_value if self.nulls is Nulls.KEEP else None
 
     def delta_within(self, restricted: bool) -> int | None:
         """Return with how many counted values one member can appear; None: any number.
 
-        `restricted` says that only values of the domain are counted: there are no more of those than it has.
+        If `restricted`, only values of the domain are counted, so its size is a bound too.
         """
         if self.delta is None or self.domain is None or not restricted:
             return self.delta
@@ -138,8 +132,18 @@ class OfferedMeasure:
 class Table:
     """A table that the policy lists.
 
-    `events` None: only members may be counted. `d_bar` None: the default for the mechanism. `reserve_first`: the engine
-    is to be spared questions that the budget refuses.
+    Attributes:
+        name: The name of the table.
+        member: The column of the members.
+        time: The time column; None: there is none.
+        data_version: The version of the data that the policy declares; None: the engine's own counts.
+        consistency: Whether a repeated question gets the same answer.
+        d_bar: How many elements of an unknown domain are fetched; None: the default for the mechanism.
+        distinct_members: Whether members may be counted.
+        events: How events may be counted; None: they may not.
+        columns: The columns that the policy lists.
+        reserve_first: Whether the budget is reserved before the engine is asked, to spare it questions that the budget
+            refuses.
     """
 
     name: str
@@ -154,23 +158,31 @@ class Table:
     reserve_first: bool = False
 
     def column(self, name: str) -> Column:
-        """Return a column that a question names, or raise RefusedByPolicyError."""
+        """Return a column that a question names.
+
+        Raises:
+            RefusedByPolicyError: The policy does not list it, or it is the member column.
+        """
         if name == self.member:
             raise RefusedByPolicyError(Rule.MEMBER_COLUMN)
         return self._listed(name)
 
     def member_column(self) -> Column | None:
-        """Return what the policy says of the member column, if it says anything."""
+        """Return the member column if the policy lists it, or None."""
         return next((column for column in self.columns if column.name == self.member), None)
 
     def time_column(self) -> Column:
-        """Return the time column, or raise RefusedByPolicyError if there is none."""
+        """Return the time column.
+
+        Raises:
+            RefusedByPolicyError: The table has none.
+        """
         if self.time is None:
             raise RefusedByPolicyError(Rule.TIME_COLUMN)
         return self._listed(self.time.name)
 
     def operators(self, column: Column) -> frozenset[Operator]:
-        """Return the conditions that may be set on a column: time ranges always may, however they are written."""
+        """Return the conditions that may be set on a column; ranges of the time column always may."""
         is_time = self.time is not None and self.time.name == column.name
         return column.operators | ({Operator.RANGE} if is_time else frozenset())
 
@@ -182,21 +194,25 @@ class Table:
 
     @property
     def measures(self) -> tuple[OfferedMeasure, ...]:
-        """All that may be counted."""
+        """The measures that may be counted."""
         members = [OfferedMeasure(Measure.DISTINCT_MEMBERS, 1, None)] if self.distinct_members else []
         events = self.events
         rows = [] if events is None else [OfferedMeasure(Measure.EVENTS, events.tau, events.tau_is)]
         return (*members, *rows)
 
     def tau(self, measure: Measure) -> int:
-        """Return by how much one member changes a count, or raise RefusedByPolicyError if it is not offered."""
+        """Return tau: by how much one member changes a count.
+
+        Raises:
+            RefusedByPolicyError: The table does not offer the measure.
+        """
         for offered in self.measures:
             if offered.measure is measure:
                 return offered.tau
         raise RefusedByPolicyError(Rule.MEASURE)
 
     def clip(self, measure: Measure) -> int | None:
-        """Return how often one member counts in one element at most; None: as often as it is there."""
+        """Return how many events of one member count in one element at most; None: all of them."""
         if measure is Measure.EVENTS and self.events is not None and self.events.tau_is is TauIs.CLIPPED:
             return self.events.tau
         return None
@@ -210,7 +226,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a deployment allows to be asked, and the currency it is paid in. What is not listed is refused."""
+    """What may be asked in a deployment, and the currency of the price. Everything that is not listed is refused."""
 
     currency: Currency
     tables: tuple[Table, ...]
@@ -222,7 +238,7 @@ class Policy:
 
     @cached_property
     def publications(self) -> frozenset[Publication]:
-        """What was published of any column of any table: every account may see all of it."""
+        """The publications of all columns of all tables; every account may see all of them."""
         columns = (column for table in self.tables for column in table.columns)
         return frozenset(column.publication for column in columns if column.publication is not None)
 
@@ -232,7 +248,11 @@ class Policy:
         return policy_statement(self.publications)
 
     def table(self, name: str) -> Table:
-        """Return a table that a question names, or raise RefusedByPolicyError."""
+        """Return a table that a question names.
+
+        Raises:
+            RefusedByPolicyError: The policy does not list it.
+        """
         for table in self.tables:
             if table.name == name:
                 return table

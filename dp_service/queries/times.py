@@ -1,10 +1,10 @@
-"""What the values of a time column mean, and where its closed periods end.
+"""What the values of a time column mean, and when its closed periods end.
 
 A value in days is a calendar day of the column's zone and begins with it, so a day can have 23 or 25 hours; any other
-value counts its unit from 1970-01-01T00:00Z, and the zone says only where periods begin.
+value counts its unit from 1970-01-01T00:00Z, and the zone decides only where periods begin.
 
-A closed period is one that has ended and whose rows have all arrived. Questions see nothing but closed periods, so that
-rows that arrive during a period do not change an answer.
+A closed period is one that has ended and whose rows have all arrived. With `refresh`, questions see only closed
+periods, so that rows that arrive during a period do not change an answer.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from zoneinfo import ZoneInfo
 
+from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.intervals import date_of, ordinal
+from dp_service.queries.intervals import ordinal
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class TimeUnit(Enum):
-    """What one step of the time column's values is, in microseconds."""
+    """The unit of a time column's values, in microseconds."""
 
     MILLISECONDS = 1_000
     SECONDS = 1_000_000
@@ -30,7 +31,7 @@ class TimeUnit(Enum):
 
 
 class Refresh(StrEnum):
-    """How long a period is: a day, a week from Monday on, or a calendar month."""
+    """The length of a period: a day, a week that begins on Monday, or a calendar month."""
 
     DAY = "day"
     WEEK = "week"
@@ -39,7 +40,7 @@ class Refresh(StrEnum):
 
 @dataclass(frozen=True)
 class ClosedPeriods:
-    """Only periods that ended at least `delay_minutes` ago are asked about.
+    """Questions see only periods that ended at least `delay_minutes` ago.
 
     The delay is for rows that arrive late and for replicas whose clocks differ.
     """
@@ -57,32 +58,33 @@ class TimeColumn:
     zone: str = "UTC"
     closed: ClosedPeriods | None = None
 
-    def first_value_from(self, moment: datetime.datetime) -> int:
-        """Return the smallest value that does not stand for a time before `moment`, which is in UTC.
+    def first_value_from(self, timestamp: datetime.datetime) -> int:
+        """Return the smallest value that does not stand for a time before `timestamp`, which is in UTC.
 
-        Raises QuestionError if the zone has no such day between the years 1 and 9999.
+        Raises:
+            QuestionError: The zone has no such day between the years 1 and 9999.
         """
         if self.unit is not TimeUnit.DAYS:
-            return -(-((moment - _EPOCH) // _MICROSECOND) // self._microseconds)
+            return -(-((timestamp - _EPOCH) // _MICROSECOND) // self._microseconds)
         try:
-            day = moment.astimezone(ZoneInfo(self.zone)).date()
-            return ordinal(day) + (self._start_of(day) < moment)
+            day = timestamp.astimezone(ZoneInfo(self.zone)).date()
+            return ordinal(day) + (self._start_of(day) < timestamp)
         except OverflowError:
-            raise QuestionError("time_range", "expected moments between the years 1 and 9999") from None
+            raise QuestionError("time_range", "expected timestamps between the years 1 and 9999") from None
 
     def closed_before(self, now: int) -> int | None:
-        """Return the first value that is in no closed period at `now`, seconds since 1970; None: all may be asked."""
+        """Return the first value that is in no closed period at `now`, seconds since 1970; None: questions see all."""
         if self.closed is None:
             return None
         settled = _EPOCH + datetime.timedelta(seconds=now, minutes=-self.closed.delay_minutes)
         day = _first_day(settled.astimezone(ZoneInfo(self.zone)).date(), self.closed.refresh)
         if self.unit is TimeUnit.DAYS:
             return ordinal(day)
-        # A zone that skipped the minutes around midnight could name a start that is still to come.
+        # In a zone that skipped the minutes around midnight, the start of the day could still lie ahead.
         return self.first_value_from(min(self._start_of(day), settled))
 
-    def words_for(self, value: int) -> str:
-        """Say a value as a day, or as the moment in UTC that it stands for."""
+    def format_value(self, value: int) -> str:
+        """Return a value as an ISO 8601 day, or as the timestamp in UTC that it stands for."""
         if self.unit is TimeUnit.DAYS:
             return date_of(value).isoformat()
         return (_EPOCH + value * self._microseconds * _MICROSECOND).isoformat()
@@ -92,7 +94,7 @@ class TimeColumn:
         return int(self.unit.value)
 
     def _start_of(self, day: datetime.date) -> datetime.datetime:
-        """Return the moment at which a day begins; where clocks skip midnight, the moment at which they do."""
+        """Return when a day begins, in UTC; where clocks skip midnight, when they do so."""
         midnight = datetime.datetime.combine(day, datetime.time.min, ZoneInfo(self.zone))
         return midnight.astimezone(datetime.UTC)
 

@@ -1,5 +1,5 @@
-"""What a release is made of: keys, specification, plan, identity, and the step from a histogram to a release.
+"""Releases: keys, specification, plan, identity, and the step from a histogram to a release.
 
-Pure: the key, the moment and fresh randomness are passed in. It may use noise, mechanisms and queries; gRPC is not
-known here.
+Pure: the key, the time and fresh random bytes are passed in. It may use noise, mechanisms and queries, and imports no
+gRPC.
 """

@@ -1,8 +1,7 @@
-"""A histogram inside dp_service: typed columns of elements beside their counts."""
+"""A histogram inside dp_service: elements with typed columns, and their true counts."""
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,20 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.queries.structured import ColumnType, Value
+from dp_service.terms import ColumnType, Element, Scalar
 
-# A DATE value is carried as its number of days since 1970-01-01.
+# A DATE value is its number of days since 1970-01-01.
 _TYPE_OF_VALUE = {
     ColumnType.STRING: str,
     ColumnType.INT64: int,
     ColumnType.BOOL: bool,
     ColumnType.DATE: int,
 }
-Scalar = str | int | bool
-Element = tuple[Scalar, ...]
 
 MAXIMUM_COUNT = 2**53
-_UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 
 class HistogramError(ValueError):
@@ -38,7 +34,7 @@ class HistogramError(ValueError):
 
 @dataclass(frozen=True)
 class Histogram:
-    """Elements in ascending order and their true counts, dtype int64; it never leaves dp_service."""
+    """Elements in ascending order and their true counts, int64 of shape (n,). It never leaves dp_service."""
 
     types: tuple[ColumnType, ...]
     elements: list[Element]
@@ -48,12 +44,12 @@ class Histogram:
         return f"Histogram({len(self.elements)} elements)"
 
     def existing(self) -> Histogram:
-        """Return the rows that somebody has: engines differ in whether they answer with groups of nobody."""
+        """Return the rows with a count above 0: engines differ in whether they return empty groups."""
         kept = np.flatnonzero(self.counts)
         return Histogram(self.types, [self.elements[i] for i in kept.tolist()], self.counts[kept])
 
     def digest(self) -> bytes:
-        """Return the SHA-256 of types, elements and counts, rows by element; how long it takes depends on no count.
+        """Return the SHA-256 of types, elements and counts, rows by element. Its running time depends on no count.
 
         It depends on true counts: it may enter a keyed function and nothing else.
         """
@@ -78,11 +74,19 @@ def checked_histogram(
     *,
     row_limit: int,
 ) -> Histogram:
-    """Build a histogram from an engine's answer, or raise HistogramError.
+    """Check an engine's answer and return it as a histogram, sorted by element.
 
-    The order of the rows does not reach the histogram: it is sorted by element. Even so, the rows must come in
-    descending order of count, as the query asks for them (ties in any order): another order is the answer to another
-    query. Elements may not repeat, counts lie in [0, 2^53], and there are at most `row_limit` rows.
+    The rows must come in descending order of count, as the query asks for them (ties in any order): another order is
+    the answer to another query. Elements may not repeat, and counts lie in [0, 2^53].
+
+    Args:
+        types: The types of the element columns.
+        columns: The values of each column, one for each row.
+        counts: The count of each row.
+        row_limit: The most rows that there may be.
+
+    Raises:
+        HistogramError: The answer breaks one of these rules.
     """
     if len(columns) != len(types):
         raise HistogramError(f"expected {len(types)} element columns, got {len(columns)}")
@@ -92,7 +96,7 @@ def checked_histogram(
         raise HistogramError(f"expected at most the plan's {row_limit} rows")
     _check_types(types, columns)
     elements: list[Element] = list(zip(*columns, strict=True))
-    # Values of one column are in the order of the elements that they make, and are compared faster.
+    # Values of a single column have the order of their elements, and are compared faster.
     keys: Sequence[Scalar | Element] = columns[0] if len(columns) == 1 else elements
     if len(set(keys)) != len(keys):
         raise HistogramError("expected each element once")
@@ -105,23 +109,6 @@ def _check_types(types: tuple[ColumnType, ...], columns: Sequence[Sequence[Scala
     for kind, column in zip(types, columns, strict=True):
         if not set(map(type, column)) <= {_TYPE_OF_VALUE[kind]}:
             raise HistogramError(f"expected values of type {kind.name}")
-
-
-def scalars(values: Sequence[Value]) -> tuple[Scalar, ...]:
-    """Return values of one column of a policy as they stand in elements."""
-    return tuple(map(_scalar, values))
-
-
-def elements_of_domain(domain: Sequence[tuple[Value, ...]]) -> tuple[Element, ...]:
-    """Return a policy's domain as elements in ascending order."""
-    rows = [scalars(row) for row in domain]
-    return tuple(sorted(rows))
-
-
-def _scalar(value: Value) -> Scalar:
-    if isinstance(value, datetime.date):
-        return value.toordinal() - _UNIX_EPOCH_ORDINAL
-    return value
 
 
 def _checked_counts(counts: Sequence[int]) -> NDArray[np.int64]:
@@ -138,9 +125,11 @@ def _checked_counts(counts: Sequence[int]) -> NDArray[np.int64]:
 def over_domain(histogram: Histogram, domain: Sequence[Element], *, row_limit: int) -> Histogram:
     """Return the histogram over a whole known domain, given in ascending order; absent elements count 0.
 
-    What an engine answers outside the domain is left out: its name alone would be a release, and refusing it would let
-    one member's row decide whether there is an answer. Raises HistogramError only where `row_limit`, how many rows the
-    engine was asked for, are there with such among them: then it may have left out others.
+    Rows outside the domain are left out: their elements must not be named, and refusing the answer would let one
+    member's row decide whether there is an answer.
+
+    Raises:
+        HistogramError: There are `row_limit` rows, and some are outside the domain: then rows inside it may be missing.
     """
     found = dict(zip(histogram.elements, histogram.counts.tolist(), strict=True))
     counts = [found.pop(element, 0) for element in domain]
@@ -149,7 +138,11 @@ def over_domain(histogram: Histogram, domain: Sequence[Element], *, row_limit: i
 
 
 def within(histogram: Histogram, values: Sequence[Sequence[Scalar] | None], *, row_limit: int) -> Histogram:
-    """Return the rows whose value in each column is one of `values` there, None: any; see `over_domain`."""
+    """Return the rows whose value in each column is one of those in `values`, None: any; see `over_domain`.
+
+    Raises:
+        HistogramError: As `over_domain`.
+    """
     held = [(i, frozenset(allowed)) for i, allowed in enumerate(values) if allowed is not None]
     kept = [
         row

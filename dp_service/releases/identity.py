@@ -1,16 +1,16 @@
-"""What names a release and a question, and the seed of the noise: keyed functions of exactly what they must depend on.
+"""The ids of releases and questions, and the seed of the noise: keyed functions of exactly what they must depend on.
 
 Source: noise.md, "Keyed, reproducible randomness" and "Ids".
 
 - The **release specification** is the canonical question and everything that policy resolved. Two releases with
-  different parameters have different seeds, so they never share random words.
-- The **seed** also takes the digest of the histogram: the same question on changed data meets fresh noise, and the
-  difference of two answers never is the exact difference of two counts.
-- `release_id` is a function of the seed alone: two releases share an id only if they share all their noise. Nothing is
-  free to a ledger unless it is the very same release.
-- `query_id` is what can be known before the engine is asked: everything but the digest, and the key's id, so that a
-  release under another key is another release.
-- With fresh consistency both take 32 bytes that are drawn anew at each translation: no question is ever a known one.
+  different parameters have different seeds, so they never share random bits.
+- The **seed** also takes the digest of the histogram: the same question on changed data gets new noise, and the
+  difference of two answers is never the exact difference of two counts.
+- `release_id` is a function of the seed alone: two releases share an id only if they share all their noise. A ledger
+  charges nothing only for the very same release.
+- `query_id` is known before the engine is asked: it takes everything but the digest, and the key's id, so that a
+  question under another key has another id.
+- With fresh consistency both take 32 bytes that are drawn anew at each translation: every question is a new one.
 """
 
 from __future__ import annotations
@@ -19,35 +19,25 @@ import hashlib
 import hmac
 
 from dp_service.noise.encoding import length_prefixed
-from dp_service.releases.histogram import Element
+from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.keys import KeyUse, NoiseKey
-from dp_service.releases.parameters import ReleaseParameters
+from dp_service.terms import Element
 
 
 def release_specification(
     canonical_question: bytes, parameters: ReleaseParameters, *, drawn_by: tuple[int, int]
 ) -> bytes:
-    """Return the canonical bytes of a release specification; `drawn_by` are the mechanism's and the sampler's version.
+    """Return the canonical bytes of a release specification.
 
-    k and whether counts are wanted belong to it only where they change what is drawn or paid (the Gumbel
-    mechanisms). The Laplace mechanisms release one list, whatever part of it is shown, so any k is the same release.
+    Args:
+        canonical_question: The bytes of what is asked (`canonical_bytes`).
+        parameters: What policy and question fixed.
+        drawn_by: The versions of the mechanism and of the sampler.
     """
-    drawn = parameters.k_changes_the_release
-    parts: list[tuple[str, object]] = [
-        ("mechanism", parameters.mechanism.name),
-        ("mechanism_version", drawn_by[0]),
-        ("sampler_version", drawn_by[1]),
-        ("epsilon_per", parameters.epsilon_per),
-        ("delta", parameters.delta),
-        ("tau", parameters.tau),
-        ("delta_l0", parameters.delta_l0),
-        ("d_bar", parameters.d_bar),
-        ("count_noise", parameters.count_noise.name),
-        ("consistency", parameters.consistency.name),
-        ("k", parameters.k if drawn else None),
-        ("with_counts", parameters.with_counts if drawn else None),
+    named = [
+        length_prefixed(name.encode(), str(value).encode())
+        for name, value in parameters.specified(drawn_by=drawn_by)
     ]
-    named = [length_prefixed(name.encode(), str(value).encode()) for name, value in parts]
     return length_prefixed(
         b"gris/specification/v1", canonical_question, *named, _domain_digest(parameters.domain)
     )
@@ -87,7 +77,7 @@ def query_id(key: NoiseKey, specification: bytes, data_version: str, fresh: byte
 
 
 def keyed_data_version(key: NoiseKey, table: str, data_version: str) -> str:
-    """Return what results call the version of the data, 32 hexadecimal characters.
+    """Return the public name of a version of the data, 32 hexadecimal characters.
 
     It is keyed because a plain hash of segment checksums would let anyone verify a guess of the data.
     """

@@ -1,11 +1,11 @@
 """The secret that noise, ids, plans and tickets come from, and its sub-keys.
 
 Source: noise.md, "Keyed, reproducible randomness". Each use has a sub-key of its own, so that what one use shows
-(an id, a ticket) tells nothing about another (the noise).
+(an id, a ticket) reveals nothing about another (the noise).
 
-Rotation: every replica first holds the new key beside the current one, then the new key is made current everywhere,
-then the old one is taken away. A plan is released under the key that sealed it, never under another: its query_id was
-made with that key, and under the same query_id another key would draw the noise a second time for nothing.
+Rotation: first every replica gets the new key in addition to the current one, then the new key becomes current
+everywhere, then the old key is removed. A plan is released under the key that signed it and no other: its query_id was
+made with that key, and under the same query_id another key would draw new noise that nobody pays for.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class KeyUse(Enum):
 class NoiseKey:
     """A deployment's secret of 32 bytes.
 
-    Raises ValueError, without showing the secret, if it has another length.
+    Raises:
+        ValueError: The secret has another length; the message never shows it.
     """
 
     secret: bytes = field(repr=False)
@@ -54,17 +55,19 @@ class NoiseKey:
         """Return the 32-byte sub-key of one use."""
         return hmac.digest(self.secret, length_prefixed(b"gris/subkey/v1", use.value.encode()), "sha256")
 
-    def authenticate(self, use: KeyUse, *parts: bytes) -> bytes:
-        """Return the HMAC-SHA256 of the length-prefixed parts under the sub-key of one use, 32 bytes."""
-        return hmac.digest(self.subkey(use), length_prefixed(*parts), "sha256")
+    def authenticate(self, use: KeyUse, *fields: bytes) -> bytes:
+        """Return the HMAC-SHA256 of the length-prefixed fields under the sub-key of one use, 32 bytes."""
+        return hmac.digest(self.subkey(use), length_prefixed(*fields), "sha256")
 
 
 @dataclass(frozen=True)
 class KeySet:
-    """The keys that are live: plans are made under `current`, and those of a `previous` key are still honoured.
+    """The live keys: plans are signed with `current`, and those signed with a `previous` key are still accepted.
 
-    Which key is current is what whoever starts the service says, and nothing else: not the order of files, not their
-    age. Raises ValueError if a key is given twice, or if more than four are live.
+    The operator alone decides which key is current, not the order of files or their age.
+
+    Raises:
+        ValueError: If a key is given twice, or if more than four are live.
     """
 
     current: NoiseKey
@@ -83,9 +86,9 @@ class KeySet:
 
     @property
     def set_id(self) -> str:
-        """The public name of the keys that are held, 16 hexadecimal characters, whichever of them is current.
+        """The public name of the set of live keys, 16 hexadecimal characters, whichever of them is current.
 
-        Replicas that show the same name can honour one another's plans: then a new key may become current.
+        Replicas with the same name accept one another's plans: then a new key may become current.
         """
         names = sorted(key.key_id.encode() for key in self.live)
         return hashlib.sha256(length_prefixed(b"gris/key-set/v1", *names)).hexdigest()[:16]

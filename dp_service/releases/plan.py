@@ -1,8 +1,8 @@
-"""The plan: everything that was resolved for a question, sealed so that AddNoise can trust it later.
+"""The plan: everything that was resolved for a question, signed so that AddNoise can trust it later.
 
-A plan is `version (1 byte) | key id (8) | HMAC-SHA256 (32) | zlib of JSON`; the HMAC covers all that is beside it.
-It is complete: AddNoise needs no policy, so a policy that is reloaded between two replicas at different moments
-cannot change what a plan means. It is opaque to clients.
+A plan is `version (1 byte) | key id (8) | HMAC-SHA256 (32) | zlib of JSON`; the HMAC covers everything else.
+It is complete: AddNoise needs no policy, so replicas that reload a policy at different times agree on what a plan
+means. Clients treat it as opaque bytes.
 """
 
 from __future__ import annotations
@@ -12,16 +12,12 @@ import json
 import zlib
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
 from typing import Any
 
-from dp_service.queries.policy import Consistency, CountNoise
-from dp_service.queries.resolution import MechanismKind
-from dp_service.queries.structured import ColumnType
-from dp_service.releases.histogram import Element
+from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.mechanism import versions
-from dp_service.releases.parameters import ReleaseParameters
+from dp_service.terms import ColumnType
 
 PLAN_VERSION = b"\x02"
 PLAN_TTL_SECONDS = 600
@@ -40,7 +36,7 @@ class PlanFault(Enum):
 
 
 class PlanError(Exception):
-    """A plan that AddNoise does not honour; a new translation is needed."""
+    """A plan that AddNoise does not accept; the question has to be translated again."""
 
     def __init__(self, fault: PlanFault) -> None:
         super().__init__(f"the plan is refused ({fault.value}): translate the question again")
@@ -49,13 +45,22 @@ class PlanError(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """A translated question.
+    """A translated question. It can be read by clients; the seed stays secret because it is keyed.
 
-    `specification` is the release specification's bytes, `data_version` what the seed takes, `engine_data_version`
-    what the engine must still say after the query, `issued_at` seconds since 1970 (UTC). `drawn_by` is the version of
-    mechanism and sampler that the specification speaks of; `fresh` is empty, or 32 bytes that make this question's
-    noise its own. The seed stays secret although the plan can be read: it is keyed. `policy_statement` says what the
-    policy of the question had published; it changes neither noise nor ids.
+    Attributes:
+        table: The table that is asked about.
+        columns: Name and type of each column of the elements.
+        parameters: The parameters of the release.
+        row_limit: The most rows that a whole answer has.
+        unit_id: The currency that the release is paid in.
+        specification: The bytes of the release specification.
+        data_version: The data version that enters the seed.
+        engine_data_version: The data version that the engine must still report after the query.
+        query_id: The public name of the question on this version of the data.
+        issued_at: Seconds since 1970 (UTC).
+        drawn_by: The versions of mechanism and sampler in the specification.
+        fresh: Empty, or 32 random bytes that make this question's noise its own.
+        policy_statement: What the policy of the question had published; it changes neither noise nor ids.
     """
 
     table: str
@@ -74,31 +79,42 @@ class Plan:
 
 
 def sign_plan(plan: Plan, key: NoiseKey) -> bytes:
-    """Return the plan as bytes that only a holder of the key can make."""
+    """Return the plan with a signature that only a holder of the key can make."""
     payload = zlib.compress(json.dumps(_to_json(plan), separators=(",", ":")).encode(), level=1)
     head = PLAN_VERSION + bytes.fromhex(key.key_id)
     return head + key.authenticate(KeyUse.PLAN, head, payload) + payload
 
 
-def signing_key(sealed: bytes, keys: KeySet) -> NoiseKey:
-    """Return the live key that a plan says it was sealed with, or raise PlanError; `verify_plan` tells whether it was.
+def signing_key(signed: bytes, keys: KeySet) -> NoiseKey:
+    """Return the live key that a plan names; whether it was signed with that key, `verify_plan` checks.
 
     The plan has to be released under this key: its query_id was made with it.
+
+    Raises:
+        PlanError: No live key has that name.
     """
-    key = keys.with_id(sealed[1 : 1 + _KEY_ID_BYTES].hex())
+    key = keys.with_id(signed[1 : 1 + _KEY_ID_BYTES].hex())
     if key is None:
         raise PlanError(PlanFault.NOT_AUTHENTIC)
     return key
 
 
-def verify_plan(sealed: bytes, key: NoiseKey, *, now: int) -> Plan:
-    """Return the plan, or raise PlanError if it was not sealed with this key and in this form, or is too old.
+def verify_plan(signed: bytes, key: NoiseKey, *, now: int) -> Plan:
+    """Return the plan if its signature is valid and it is not too old.
 
     A plan is also too old if this program draws noise in another way than the one that made it: two ways of drawing
     must never meet under one specification, whose seed and release id they would share.
+
+    Args:
+        signed: The bytes that `sign_plan` returned.
+        key: The key that the plan names.
+        now: Seconds since 1970 (UTC).
+
+    Raises:
+        PlanError: The signature is wrong, or the plan is too old or of another version.
     """
-    head, mac = sealed[: 1 + _KEY_ID_BYTES], sealed[1 + _KEY_ID_BYTES : _PAYLOAD_OFFSET]
-    payload = sealed[_PAYLOAD_OFFSET:]
+    head, mac = signed[: 1 + _KEY_ID_BYTES], signed[1 + _KEY_ID_BYTES : _PAYLOAD_OFFSET]
+    payload = signed[_PAYLOAD_OFFSET:]
     if not hmac.compare_digest(mac, key.authenticate(KeyUse.PLAN, head, payload)):
         raise PlanError(PlanFault.NOT_AUTHENTIC)
     if head[:1] != PLAN_VERSION:
@@ -111,22 +127,10 @@ def verify_plan(sealed: bytes, key: NoiseKey, *, now: int) -> Plan:
 
 
 def _to_json(plan: Plan) -> dict[str, Any]:
-    parameters = plan.parameters
     return {
         "table": plan.table,
         "columns": [[name, kind.name] for name, kind in plan.columns],
-        "mechanism": parameters.mechanism.name,
-        "epsilon_per": str(parameters.epsilon_per),
-        "delta": str(parameters.delta),
-        "tau": parameters.tau,
-        "delta_l0": parameters.delta_l0,
-        "d_bar": parameters.d_bar,
-        "k": parameters.k,
-        "with_counts": parameters.with_counts,
-        "count_noise": parameters.count_noise.name,
-        "consistency": parameters.consistency.name,
-        "domain": parameters.domain,
-        "within": parameters.within,
+        **plan.parameters.to_json(),
         "row_limit": plan.row_limit,
         "unit_id": plan.unit_id,
         "specification": plan.specification.hex(),
@@ -144,7 +148,7 @@ def _from_json(body: dict[str, Any]) -> Plan:
     return Plan(
         table=body["table"],
         columns=tuple((name, ColumnType[kind]) for name, kind in body["columns"]),
-        parameters=_parameters_from_json(body),
+        parameters=ReleaseParameters.from_json(body),
         row_limit=body["row_limit"],
         unit_id=body["unit_id"],
         specification=bytes.fromhex(body["specification"]),
@@ -154,29 +158,6 @@ def _from_json(body: dict[str, Any]) -> Plan:
         issued_at=body["issued_at"],
         drawn_by=(body["drawn_by"][0], body["drawn_by"][1]),
         fresh=bytes.fromhex(body["fresh"]),
-        # A replica of the version before made plans without it.
+        # A replica of an older version makes plans without it.
         policy_statement=body.get("policy_statement", ""),
     )
-
-
-def _parameters_from_json(body: dict[str, Any]) -> ReleaseParameters:
-    domain: list[list[Any]] | None = body["domain"]
-    return ReleaseParameters(
-        mechanism=MechanismKind[body["mechanism"]],
-        epsilon_per=Fraction(body["epsilon_per"]),
-        delta=Fraction(body["delta"]),
-        tau=body["tau"],
-        delta_l0=body["delta_l0"],
-        d_bar=body["d_bar"],
-        k=body["k"],
-        with_counts=body["with_counts"],
-        count_noise=CountNoise[body["count_noise"]],
-        consistency=Consistency[body["consistency"]],
-        domain=None if domain is None else tuple(_element(row) for row in domain),
-        # A plan that an older replica made has none; it lives for ten minutes.
-        within=tuple(None if values is None else _element(values) for values in body.get("within", ())),
-    )
-
-
-def _element(row: list[Any]) -> Element:
-    return tuple(row)

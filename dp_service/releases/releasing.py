@@ -1,8 +1,8 @@
-"""The step from a true histogram to a release: the only place where a mechanism meets data.
+"""The step from a true histogram to a release: the only module in which a mechanism is run on data.
 
-Why what leaves here is private: the mechanism's own argument covers elements, order, noisy counts and bottom; the
-intervals, the cost and the cut to k are computed from those alone (post-processing); release_id is a keyed function of
-the seed. Nothing else of the histogram leaves.
+Why the result is private: the mechanism's own argument covers elements, order, noisy counts and bottom; the intervals,
+the cost and the cut to k are computed from those alone (post-processing); release_id is a keyed function of the seed.
+Nothing else about the histogram is returned.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.mechanisms.selection import Selection, selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
-from dp_service.queries.policy import CountNoise
-from dp_service.releases.histogram import Element, Histogram, over_domain, within
+from dp_service.release_parameters import ReleaseParameters
+from dp_service.releases.histogram import Histogram, over_domain, within
 from dp_service.releases.identity import release_id, release_seed
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import IncompleteParametersError, mechanism_of
-from dp_service.releases.parameters import ReleaseParameters
 from dp_service.releases.plan import Plan
+from dp_service.terms import CountNoise, Element
 
 
 class IntervalKind(Enum):
-    """What the intervals of a release are true for."""
+    """Under which condition the intervals of a release hold."""
 
     NONE = "none"
     PLAIN = "plain"
@@ -45,10 +45,17 @@ class IntervalKind(Enum):
 
 @dataclass(frozen=True)
 class Released:
-    """What may be shown: elements in descending order with noisy counts and intervals, all of one length.
+    """What may be shown.
 
-    `noisy_counts` and `intervals` are None if counts were not asked for; `bottom` is the released noisy threshold of
-    mechanisms that have one.
+    Attributes:
+        elements: In descending order.
+        noisy_counts: Shape (n,), one for each element; None: counts were not asked for.
+        intervals: One for each element; None: counts were not asked for.
+        interval_kind: Under which condition the intervals hold.
+        ended_in_bottom: Whether the list ended at the noisy threshold.
+        bottom: The released noisy threshold; None: the mechanism releases none.
+        cost: What the release costs.
+        release_id: The public name of the release.
     """
 
     elements: list[Element]
@@ -62,9 +69,16 @@ class Released:
 
 
 def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: float) -> Released:
-    """Draw the release that a plan describes from a histogram: the same plan and histogram give the same release.
+    """Draw the release that a plan describes from a histogram. The same plan and histogram give the same release.
 
-    Raises HistogramError if the histogram cannot be the answer to the plan's query.
+    Args:
+        plan: The verified plan.
+        histogram: The engine's answer.
+        key: The key that signed the plan; the seed is derived from it.
+        confidence: Of each interval, strictly between 0 and 1.
+
+    Raises:
+        HistogramError: The histogram cannot be the answer to the plan's query.
     """
     parameters = plan.parameters
     whole = counted(plan, histogram)
@@ -88,9 +102,10 @@ def release(plan: Plan, histogram: Histogram, key: NoiseKey, *, confidence: floa
 
 
 def counted(plan: Plan, histogram: Histogram) -> Histogram:
-    """Return what the mechanism meets: what was answered, held to the domains that the plan's Delta speaks of.
+    """Return the histogram that the mechanism runs on: the answer, restricted to the domains that Delta rests on.
 
-    Raises HistogramError as `release` does.
+    Raises:
+        HistogramError: As `release` does.
     """
     parameters = plan.parameters
     if parameters.domain is not None:
@@ -101,12 +116,12 @@ def counted(plan: Plan, histogram: Histogram) -> Histogram:
 def _intervals(
     parameters: ReleaseParameters, selection: Selection, shown: int, confidence: Fraction
 ) -> tuple[CountIntervals | None, IntervalKind]:
-    """Return intervals for the first `shown` counts, true given what made their elements be shown."""
+    """Return intervals for the first `shown` counts; they hold given that their elements are shown."""
     if not parameters.with_counts:
         return None, IntervalKind.NONE
     noisy = _noisy_counts(selection)[:shown]
     inverse_scale = mechanism_of(parameters).count_inverse_scale
-    # An element of an unknown domain is only ever shown if somebody has it.
+    # An element of an unknown domain is shown only if at least one member has it.
     minimum = 0 if parameters.domain is not None else 1
     alpha = 1 - confidence
     if parameters.count_noise is CountNoise.GAUSSIAN:

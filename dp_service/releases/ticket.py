@@ -1,6 +1,6 @@
-"""The charge ticket: dp_service's word on what a release costs, for a ledger that does not trust the application.
+"""The charge ticket: proof of what a release costs, for a ledger that does not trust the application.
 
-A ticket is `id of the ticket key (8 bytes) | HMAC-SHA256 (32 bytes)` over the length-prefixed parts below.
+A ticket is `id of the ticket key (8 bytes) | HMAC-SHA256 (32 bytes)` over the length-prefixed fields below.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dp_service.releases.keys import KeyUse, NoiseKey
 
 
 def ticket_key(key: NoiseKey) -> bytes:
-    """Return the 32-byte key that a ledger verifies tickets with; it tells nothing about the noise key."""
+    """Return the 32-byte key that a ledger verifies tickets with; it reveals nothing about the noise key."""
     return key.subkey(KeyUse.TICKET)
 
 
@@ -23,7 +23,7 @@ def charge_ticket(
 ) -> bytes:
     """Return the ticket of one release, 40 bytes.
 
-    A policy that has published nothing has an empty statement, and the ticket that it always had.
+    Without a policy statement, the ticket is that of version 1, from before there were statements.
     """
     secret = ticket_key(key)
     stated = (policy_statement.encode(),) if policy_statement else ()

@@ -1,20 +1,20 @@
-"""How many calls may be in the service at a time; beyond that it says so at once, rather than answer everybody late."""
+"""A limit on the calls that run at a time; more are refused at once, so that the others are answered in time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# A call takes milliseconds of a CPU, a large release a tenth of a second: so many take a few seconds.
+# A call takes milliseconds of CPU time, a large release a tenth of a second: 256 of them take a few seconds.
 MAX_RUNNING = 256
 RETRY_SECONDS = 1
 
 
 class OverloadedError(Exception):
-    """As many calls are running as may be; nothing was begun."""
+    """The limit of calls is reached; the refused call has not begun."""
 
     def __init__(self) -> None:
-        super().__init__("too many calls at once; ask again in a moment")
+        super().__init__("too many calls at once; try again in a moment")
 
 
 class Admission:
@@ -26,7 +26,11 @@ class Admission:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Let a call in while the block runs; raises OverloadedError."""
+        """Count a call while the block runs.
+
+        Raises:
+            OverloadedError: The limit of calls is reached.
+        """
         if self._running >= self._most:
             raise OverloadedError
         self._running += 1

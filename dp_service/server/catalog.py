@@ -1,10 +1,10 @@
-"""What may be asked, page by page: what the policy says of tables and columns that questions can use, and no more.
+"""The catalogue: what the policy says about the tables and columns that questions can use, page by page.
 
-A column that questions can neither group by nor filter on is not shown, nor is the version of the data that a policy
-declares: it may be a plain hash of the data, by which anyone could verify a guess of them.
+It leaves out columns that questions can neither group by nor filter on, and the data version that a policy declares:
+that may be a plain hash of the data, with which anyone could verify a guess of them.
 
 The catalogue is one sequence of entries: each table, each of its columns, and after a column the values of its domain.
-A page is a part of that sequence, and its token says where it ended.
+A page is a part of that sequence, and its token holds the position where it ended.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from dp_service.queries.intervals import ordinal
+from dp_service.queries.elements import elements_of_domain
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.structured import Value
 from dp_service.queries.tables import Column, OfferedMeasure, Operator, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
-from dp_service.releases.histogram import elements_of_domain
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.messages import (
     COLUMN_TYPES,
@@ -32,10 +31,11 @@ from dp_service.server.messages import (
     MEASURES,
     MECHANISMS,
     element_columns,
+    value_message,
 )
 from dp_service.server.served_policy import PolicyContent
 
-# A page of the longest texts stays below gRPC's own limit of 4 MiB.
+# Even with the longest texts, a page stays below gRPC's default limit of 4 MiB.
 MAX_PAGE_SIZE = 500
 _TOKEN = re.compile(r"(?P<policy>[0-9a-f]{16}):(?P<position>[0-9]{1,12}):(?P<table>[A-Za-z0-9_]*)")
 
@@ -59,10 +59,17 @@ _OPERATORS = {
 def catalog_page(
     request: dp_pb2.GetCatalogRequest, content: PolicyContent, *, now: int
 ) -> dp_pb2.GetCatalogResponse:
-    """Return one page of what the policy shows.
+    """Return one page of the catalogue.
 
-    Raises RequestError naming the field, RefusedByPolicyError for a table that the policy does not list, and
-    CatalogChangedError for a page of another policy.
+    Args:
+        request: Which page, of which table.
+        content: The policy that is served.
+        now: Seconds since 1970 (UTC); decides which periods are closed.
+
+    Raises:
+        RequestError: The page size or the page token is not valid; `field` says which.
+        RefusedByPolicyError: The policy does not list the table.
+        CatalogChangedError: The policy was replaced since the first page.
     """
     policy = content.policy
     tables = [policy.table(request.table)] if request.table else list(policy.tables)
@@ -70,7 +77,7 @@ def catalog_page(
     if request.page_size < 0:
         raise RequestError("page_size", "expected 0 or more")
     end = start + min(request.page_size or MAX_PAGE_SIZE, MAX_PAGE_SIZE)
-    total = sum(part.size for table in tables for part in _parts(table))
+    total = sum(entries.size for table in tables for entries in _entries(table))
     if start > total:
         raise RequestError("page_token", "expected the next_page_token of the page before")
     page = _header(policy, content.policy_id)
@@ -89,20 +96,20 @@ def _position(request: dp_pb2.GetCatalogRequest, policy_id: str) -> int:
     if not request.page_token:
         return 0
     try:
-        said = _TOKEN.fullmatch(base64.urlsafe_b64decode(request.page_token).decode())
+        token = _TOKEN.fullmatch(base64.urlsafe_b64decode(request.page_token).decode())
     except ValueError:
-        said = None
-    if said is None or said["table"] != request.table:
+        token = None
+    if token is None or token["table"] != request.table:
         raise RequestError(
             "page_token", "expected the next_page_token of the page before, for the same table"
         )
-    if said["policy"] != policy_id:
+    if token["policy"] != policy_id:
         raise CatalogChangedError
-    return int(said["position"])
+    return int(token["position"])
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Entries:
     """A table by itself (`column` None), or a column with its domain: one entry, and one for each value."""
 
     column: Column | None
@@ -116,23 +123,25 @@ class _Part:
         return 1 + len(self.domain)
 
 
-def _parts(table: Table) -> list[_Part]:
-    return [_Part(None), *(_Part(column) for column in table.usable_columns)]
+def _entries(table: Table) -> list[_Entries]:
+    return [_Entries(None), *(_Entries(column) for column in table.usable_columns)]
 
 
 def _tables(tables: list[Table], start: int, end: int, *, now: int) -> Iterator[dp_pb2.CatalogTable]:
-    """Yield what of the tables lies between two positions."""
+    """Yield the entries between two positions, table by table."""
     before = 0
     for table in tables:
         columns, is_shown = [], False
-        for part in _parts(table):
-            first, last = max(start - before, 0), min(end - before, part.size)
-            before += part.size
+        for entries in _entries(table):
+            first, last = max(start - before, 0), min(end - before, entries.size)
+            before += entries.size
             if first < last:
                 is_shown = True
-            if first < last and part.column is not None:
+            if first < last and entries.column is not None:
                 # The first entry is the column itself.
-                columns.append(_column(part.column, table, part.domain[max(first - 1, 0) : max(last - 1, 0)]))
+                columns.append(
+                    _column(entries.column, table, entries.domain[max(first - 1, 0) : max(last - 1, 0)])
+                )
         if is_shown:
             yield _table(table, columns, now=now)
 
@@ -194,20 +203,11 @@ def _domain(column: Column, values: tuple[Value, ...]) -> histogram_pb2.ElementC
 
 
 def _published(column: Column) -> dp_pb2.PublishedDomain | None:
-    # Without its id: that is a hash of the whole file, which says more than the catalogue does.
+    # The id is left out: it is a hash of the whole file, which holds more than the catalogue shows.
     price = column.publication
     return None if price is None else dp_pb2.PublishedDomain(rho=str(price.rho), delta=str(price.delta))
 
 
 def _null_value(column: Column) -> question_pb2.Value | None:
-    match column.value_for_null:
-        case None:
-            return None
-        case bool(value):
-            return question_pb2.Value(bool=value)
-        case int(value):
-            return question_pb2.Value(int64=value)
-        case str(value):
-            return question_pb2.Value(string=value)
-        case day:
-            return question_pb2.Value(date=ordinal(day))
+    value = column.value_for_null
+    return None if value is None else value_message(value)

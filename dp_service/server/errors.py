@@ -1,7 +1,7 @@
-"""Every error of dp_service as a gRPC status with details; the only place that knows both.
+"""Every error of dp_service as a gRPC status with details; no other module knows both.
 
-Messages name the field and what was expected. They never hold a count, an element, a literal of a question, a key or
-an engine's words.
+Messages name the field and what was expected. They never contain a count, an element, a literal of a question, a key or
+the text of an engine's error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RequestError(Exception):
 
 
 class DataChangedError(Exception):
-    """The data version after the query is not the one that was translated for."""
+    """The data changed between translation and query."""
 
     reason = "DATA_CHANGED"
 
@@ -82,7 +82,7 @@ def is_foreseen(error: Exception) -> bool:
 
 
 def status_of(error: Exception) -> grpc.Status:
-    """Return the status that a client sees for an error; anything unforeseen is INTERNAL with no text of its own."""
+    """Return the status that a client sees for an error; an internal error shows nothing of its text."""
     match error:
         case QuestionError() | HistogramError() | RequestError():
             return _invalid(error.field, str(error))

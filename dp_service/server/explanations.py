@@ -1,33 +1,36 @@
-"""What would be done to answer a question, for people."""
+"""What would be done to answer a question, in sentences for people."""
 
 from __future__ import annotations
 
-from gris_api.dp.v1 import dp_pb2
+from fractions import Fraction
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.resolution import Resolution
+from dp_service.release_parameters import ReleaseParameters
+from dp_service.terms import CountNoise
 
-_MECHANISM_NAMES = {
-    dp_pb2.MECHANISM_KNOWN_LAP: "KnownLap",
-    dp_pb2.MECHANISM_KNOWN_GUMB: "KnownGumb",
-    dp_pb2.MECHANISM_UNK_LAP: "UnkLap",
-    dp_pb2.MECHANISM_UNK_GUMB: "UnkGumb",
-}
 _COUNT_NOISES = {
-    dp_pb2.COUNT_NOISE_DISCRETE_LAPLACE: "discrete Laplace noise of scale",
-    dp_pb2.COUNT_NOISE_DISCRETE_GAUSSIAN: "discrete Gaussian noise of standard deviation",
+    CountNoise.LAPLACE: "discrete Laplace noise of scale",
+    CountNoise.GAUSSIAN: "discrete Gaussian noise of standard deviation",
 }
 
 
-def explanation(resolution: Resolution, parameters: dp_pb2.MechanismParameters, worst: Cost) -> list[str]:
-    """Return one sentence for each thing that policy resolved, and the price."""
+def explanation(resolution: Resolution, noise_scale: Fraction | None, worst: Cost) -> list[str]:
+    """Return one sentence for each thing that the policy resolved, and the price.
+
+    Args:
+        resolution: The question as the policy resolves it.
+        noise_scale: The scale of the noise in the counts; None: no counts are shown.
+        worst: The most that the question can cost.
+    """
+    parameters = resolution.parameters
     lines = [_question([name for name, _ in resolution.columns], parameters), _mechanism(parameters)]
     if resolution.window:
         lines.append(f"Only closed periods count: rows with {resolution.window}.")
     if parameters.d_bar:
         lines.append(f"The {parameters.d_bar} largest counts and the one after them are fetched.")
-    if parameters.noise_scale:
-        lines.append(f"Counts carry {_COUNT_NOISES[parameters.count_noise]} {parameters.noise_scale}.")
+    if noise_scale is not None:
+        lines.append(f"Counts carry {_COUNT_NOISES[parameters.count_noise]} {noise_scale}.")
     lines.append(f"It costs at most {worst.information} information and {_calls(worst.calls)}.")
     return lines
 
@@ -36,8 +39,8 @@ def _calls(number: int) -> str:
     return "1 call" if number == 1 else f"{number} calls"
 
 
-def _question(columns: list[str], parameters: dp_pb2.MechanismParameters) -> str:
-    size = parameters.domain_size
+def _question(columns: list[str], parameters: ReleaseParameters) -> str:
+    size = len(parameters.domain or ())
     domain = f"a known domain of {size} elements" if size else "an unknown domain"
     reach = f"at most {parameters.delta_l0}" if parameters.delta_l0 else "any number of"
     return (
@@ -46,7 +49,6 @@ def _question(columns: list[str], parameters: dp_pb2.MechanismParameters) -> str
     )
 
 
-def _mechanism(parameters: dp_pb2.MechanismParameters) -> str:
-    name = _MECHANISM_NAMES[parameters.mechanism]
-    delta = f" and delta = {parameters.delta}" if parameters.delta else ""
-    return f"The mechanism is {name} with epsilon_per = {parameters.epsilon_per}{delta}."
+def _mechanism(parameters: ReleaseParameters) -> str:
+    delta = f" and delta = {parameters.delta}" if parameters.domain is None else ""
+    return f"The mechanism is {parameters.mechanism} with epsilon_per = {parameters.epsilon_per}{delta}."

@@ -1,6 +1,6 @@
-"""What a budget is worth, and which budget is worth what is wanted, as messages.
+"""The guarantee of a budget, and the parameters that reach a guarantee, as messages.
 
-What the served policy has published is part of every guarantee, whatever a request says: every account may see it.
+Every guarantee counts what the served policy has published, whatever a request says: every account may see it.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from dp_service.accounting.solving import (
     information_for,
     papers_split,
 )
-from dp_service.queries.policy import CountNoise, Policy
+from dp_service.queries.policy import Policy
 from dp_service.queries.policy_schema import exact_decimal
 from dp_service.queries.publications import Publication, publications_in
 from dp_service.server.errors import RequestError, UnitMismatchError
 from dp_service.server.messages import COUNT_NOISES
+from dp_service.terms import CountNoise
 
 DEFAULT_SLACK = "1e-9"
 MAX_DOMAINS = 1000
 MAX_STATEMENTS = 1000
 MAX_PUBLICATIONS = 10_000
-# Sums of numbers whose denominators have nothing in common would take minutes, so what is no decimal of forty places is
-# rounded up to one.
+# Sums of numbers without common denominators would take minutes, so each number is rounded up to forty decimal places.
 _PLACES = 10**40
-# What a catalogue says, as far as a domain's file can say it.
+# A price as a catalogue shows it, within what the file of a domain can state.
 _RATIO = re.compile(r"[0-9]{1,60}/[1-9][0-9]{0,59}")
 
 _BOUNDS = {
@@ -52,9 +52,11 @@ _BOUNDS = {
 def describe_guarantee(
     request: dp_pb2.DescribeGuaranteeRequest, policy: Policy
 ) -> dp_pb2.DescribeGuaranteeResponse:
-    """Return the guarantee of a budget by every bound that still holds, rounded up; of a shared budget beside it.
+    """Return the guarantee of a budget by every bound that applies, rounded up, and that of a shared budget if given.
 
-    Raises RequestError naming the field, or UnitMismatchError for a budget in another currency.
+    Raises:
+        RequestError: A number is malformed or out of range; `field` names it.
+        UnitMismatchError: The budget is in another currency.
     """
     currency = policy.currency
     if request.unit_id not in ("", currency.unit_id):
@@ -77,15 +79,15 @@ def describe_guarantee(
         domain_count=own.domain_count,
     )
     if request.HasField("shared"):
-        everyones = seen | _stated("shared.policy_statements", request.shared.policy_statements)
-        shared = _Worth.of(request.shared, "shared.", policy, slack, [*_priced(everyones), *more])
+        shared_seen = seen | _stated("shared.policy_statements", request.shared.policy_statements)
+        shared = _Worth.of(request.shared, "shared.", policy, slack, [*_priced(shared_seen), *more])
         response.shared.CopyFrom(shared.message())
     return response
 
 
 @dataclass(frozen=True)
 class _Worth:
-    """What a budget is worth by each bound, with so many published domains."""
+    """The guarantees of a budget by each bound, and the number of published domains that they count."""
 
     found: Sequence[Guarantee]
     domain_count: int
@@ -99,7 +101,7 @@ class _Worth:
         slack: Fraction,
         domains: Sequence[PublishedDomain],
     ) -> _Worth:
-        """Return the worth of a budget in the policy's currency; `prefix` stands before its fields in errors."""
+        """Return the guarantees of a budget in the policy's currency; errors put `prefix` before its fields."""
         for field, units in (("information", budget.information), ("calls", budget.calls)):
             if not 0 <= units <= MAX_UNITS:
                 raise RequestError(f"{prefix}{field}", "expected 0 to 2^53 units")
@@ -116,7 +118,7 @@ class _Worth:
 
     @property
     def best(self) -> Guarantee:
-        """The smallest of them: all hold."""
+        """The smallest guarantee; all of them hold."""
         return min(self.found, key=lambda each: each.epsilon)
 
     def composed(self) -> list[dp_pb2.ComposedEpsilon]:
@@ -138,7 +140,7 @@ class _Worth:
 
 
 def _stated(field: str, statements: Sequence[str]) -> frozenset[Publication]:
-    """Return what policy statements list; the same publication in several of them is one."""
+    """Return the publications that policy statements list; one that several list counts once."""
     if len(statements) > MAX_STATEMENTS:
         raise RequestError(field, f"expected at most {MAX_STATEMENTS} policy statements")
     found: set[Publication] = set()
@@ -182,11 +184,12 @@ def _domain(message: dp_pb2.PublishedDomain, field: str) -> PublishedDomain:
 def solve_parameters(
     request: dp_pb2.SolveParametersRequest, policy: Policy
 ) -> dp_pb2.SolveParametersResponse:
-    """Return parameters whose guarantee, with all that was published, is within the wanted one.
+    """Return parameters whose guarantee, including all publications, is within the requested one.
 
-    What was found is rounded to the private side.
+    The results are rounded to the private side.
 
-    Raises RequestError naming the field, also where nothing reaches what is wanted.
+    Raises:
+        RequestError: A number is malformed or out of range, or no parameters reach the request; `field` names it.
     """
     missing = [request.epsilon_per == "", request.information == 0, request.calls == 0]
     if sum(missing) != 1:
@@ -206,7 +209,7 @@ def solve_parameters(
             domains=domains,
         )
     except ValueError as error:
-        # Every check of the accounting begins with the name of what it checks.
+        # The messages of the accounting begin with the name of the argument.
         raise RequestError(str(error).partition(" ")[0], str(error)) from None
     return dp_pb2.SolveParametersResponse(
         epsilon_per=str(solved.epsilon_per),

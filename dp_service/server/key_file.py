@@ -1,4 +1,4 @@
-"""Reading the noise keys from their files; the only input of dp_service that is secret."""
+"""Reads the noise keys from their files. They are the only secret input of dp_service."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from dp_service.releases.keys import KEY_BYTES, KeySet, NoiseKey
 
 
 class KeyFileError(Exception):
-    """A key file that must not be used; the message never shows its content."""
+    """A key file that cannot be used; the message never shows its content."""
 
 
 def read_key_file(path: Path) -> NoiseKey:
     """Read 32 bytes, raw or as 64 hexadecimal characters.
 
-    Raises KeyFileError if the file is missing, has another length, or can be read by others than owner and group.
+    Raises:
+        KeyFileError: The file is missing, has another length, can be read by others than owner and group, or can be
+            written by the group.
     """
     try:
         mode = path.stat().st_mode
@@ -31,7 +33,11 @@ def read_key_file(path: Path) -> NoiseKey:
 
 
 def read_key_files(current: Path, previous: Sequence[Path]) -> KeySet:
-    """Read the current key and the other live ones; raises KeyFileError as `read_key_file` does, or for a repeat."""
+    """Read the current key and the other live ones.
+
+    Raises:
+        KeyFileError: As `read_key_file`, or if a key is given twice or too many are given.
+    """
     keys = [read_key_file(path) for path in (current, *previous)]
     try:
         return KeySet(keys[0], tuple(keys[1:]))

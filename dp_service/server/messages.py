@@ -1,4 +1,4 @@
-"""Messages to values and back. Nothing is decided here beyond what a message can hold."""
+"""Converts messages to values and back. It checks only what a message can hold."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries import structured
+from dp_service.queries.elements import date_of, days_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.policy import Consistency, CountNoise
 from dp_service.queries.read_columns import ReadColumn
 from dp_service.queries.render import Feature
-from dp_service.queries.resolution import MechanismKind
-from dp_service.queries.structured import ColumnType
-from dp_service.releases.histogram import Element, HistogramError, Scalar
-from dp_service.releases.parameters import ReleaseParameters
-
-_UNIX_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
+from dp_service.release_parameters import ReleaseParameters
+from dp_service.releases.histogram import HistogramError
+from dp_service.terms import ColumnType, Consistency, CountNoise, Element, MechanismName, Scalar
 
 MEASURES = {
     structured.Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
@@ -35,10 +32,10 @@ COLUMN_TYPES = {
     ColumnType.DATE: histogram_pb2.COLUMN_TYPE_DATE,
 }
 MECHANISMS = {
-    MechanismKind.KNOWN_LAP: dp_pb2.MECHANISM_KNOWN_LAP,
-    MechanismKind.KNOWN_GUMB: dp_pb2.MECHANISM_KNOWN_GUMB,
-    MechanismKind.UNK_LAP: dp_pb2.MECHANISM_UNK_LAP,
-    MechanismKind.UNK_GUMB: dp_pb2.MECHANISM_UNK_GUMB,
+    MechanismName.KNOWN_LAP: dp_pb2.MECHANISM_KNOWN_LAP,
+    MechanismName.KNOWN_GUMB: dp_pb2.MECHANISM_KNOWN_GUMB,
+    MechanismName.UNK_LAP: dp_pb2.MECHANISM_UNK_LAP,
+    MechanismName.UNK_GUMB: dp_pb2.MECHANISM_UNK_GUMB,
 }
 CONSISTENCIES = {
     Consistency.KEYED: dp_pb2.CONSISTENCY_KEYED,
@@ -52,7 +49,11 @@ _FEATURES = {Feature.PINOT_MULTISTAGE: dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE}
 
 
 def structured_question(message: question_pb2.HistogramQuery) -> structured.HistogramQuery:
-    """Return the structured question of a message, or raise QuestionError naming the field."""
+    """Return the structured question of a message.
+
+    Raises:
+        QuestionError: A part of the message is missing or out of range; `field` names it.
+    """
     measures = {number: measure for measure, number in MEASURES.items()}
     if message.measure not in measures:
         raise QuestionError("measure", "expected MEASURE_DISTINCT_MEMBERS or MEASURE_EVENTS")
@@ -101,7 +102,7 @@ def _value(message: question_pb2.Value) -> structured.Value:
 
 def _date(days: int) -> datetime.date:
     try:
-        return datetime.date.fromordinal(days + _UNIX_EPOCH_ORDINAL)
+        return date_of(days)
     except (ValueError, OverflowError):
         raise QuestionError("filters.value.date", "expected a day between the years 1 and 9999") from None
 
@@ -114,18 +115,18 @@ def _bound(message: question_pb2.ValueRange, end: str) -> structured.Bound | Non
 
 
 def _time_range(message: question_pb2.TimeRange) -> structured.TimeRange:
-    start = _moment(getattr(message, "from")) if message.HasField("from") else None
-    end = _moment(message.to) if message.HasField("to") else None
+    start = _timestamp(getattr(message, "from")) if message.HasField("from") else None
+    end = _timestamp(message.to) if message.HasField("to") else None
     return structured.TimeRange(start, end)
 
 
-def _moment(message: timestamp_pb2.Timestamp) -> datetime.datetime:
+def _timestamp(message: timestamp_pb2.Timestamp) -> datetime.datetime:
     if message.nanos % 1000:
-        raise QuestionError("time_range", "expected moments of whole microseconds")
+        raise QuestionError("time_range", "expected timestamps of whole microseconds")
     try:
         return message.ToDatetime(tzinfo=datetime.UTC)
     except (ValueError, OverflowError):
-        raise QuestionError("time_range", "expected moments between the years 1 and 9999") from None
+        raise QuestionError("time_range", "expected timestamps between the years 1 and 9999") from None
 
 
 def column_values(message: histogram_pb2.ElementColumn) -> Sequence[Scalar]:
@@ -172,7 +173,7 @@ def _element_column(name: str, kind: ColumnType, values: Sequence[Scalar]) -> hi
 
 
 def engine_features(required: Feature | None) -> list[dp_pb2.EngineFeature]:
-    """Return what an engine needs to run a query."""
+    """Return the features that an engine needs to run a query."""
     return [] if required is None else [_FEATURES[required]]
 
 
@@ -182,18 +183,19 @@ def expected_columns(columns: Sequence[tuple[str, ColumnType]]) -> list[histogra
 
 
 def read_column(column: ReadColumn) -> dp_pb2.ReadColumn:
-    """Return what a query takes for granted of a column."""
+    """Return what a query assumes about a column."""
     message = dp_pb2.ReadColumn(name=column.name)
     if column.type is not None:
         message.type = COLUMN_TYPES[column.type]
     if column.null_value is not None:
-        message.null_value.CopyFrom(_value_message(column.null_value))
+        message.null_value.CopyFrom(value_message(column.null_value))
     if column.numbers is not None:
         message.smallest, message.largest = column.numbers.start, column.numbers.end - 1
     return message
 
 
-def _value_message(value: structured.Value) -> question_pb2.Value:
+def value_message(value: structured.Value) -> question_pb2.Value:
+    """Return a value of a policy or a question."""
     match value:
         case bool():
             return question_pb2.Value(bool=value)
@@ -202,7 +204,7 @@ def _value_message(value: structured.Value) -> question_pb2.Value:
         case str():
             return question_pb2.Value(string=value)
         case datetime.date():
-            return question_pb2.Value(date=value.toordinal() - _UNIX_EPOCH_ORDINAL)
+            return question_pb2.Value(date=days_of(value))
 
 
 def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
@@ -213,7 +215,12 @@ def cost_message(cost: Cost, unit_id: str) -> cost_pb2.Cost:
 def parameters_message(
     parameters: ReleaseParameters, noise_scale: Fraction | None
 ) -> dp_pb2.MechanismParameters:
-    """Return the parameters for people to read; `noise_scale` is None where the release has no counts."""
+    """Return the parameters in the form in which people read them.
+
+    Args:
+        parameters: The parameters of the release.
+        noise_scale: The scale of the noise in the counts; None: the release has no counts.
+    """
     known = parameters.domain is not None
     return dp_pb2.MechanismParameters(
         mechanism=MECHANISMS[parameters.mechanism],

@@ -1,4 +1,4 @@
-"""The process: configuration, one server on one address, health, and a graceful end."""
+"""The process of dp_service: options, one server on one address, health checks, and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ from gris_serving.telemetry import Telemetry, start_telemetry
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
 GRACE_SECONDS = 10.0
-# So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
+# How many calls may wait to be accepted. By default gRPC cancels calls at random from 1000 on, without a reason.
 MAX_PENDING_CALLS = 100_000
 PING_INTERVAL_MS = 4000
 LOOK_SECONDS = 1.0
 POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
-"""The health check's name that serves exactly while the policy file's content is what is served."""
+"""The health check that is SERVING exactly while the policy file's content is served."""
 EXIT_USAGE = 2
-# What it takes to release a histogram: the application's server, which sees true counts anyway, has this role alone.
+# What releasing a histogram takes. Only the application's server, which sees true counts anyway, has this role.
 _SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary")
 _READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog")
 METHODS = Methods(
@@ -64,7 +64,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says."""
+    """The options of the command line."""
 
     policy: Path
     key_file: Path
@@ -77,9 +77,10 @@ class Options:
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> Options:
-    """Return the command line's options; argparse ends the process with code 2 if they are wrong."""
+    """Return the options of the command line; argparse ends the process with code 2 if they are wrong."""
     parser = argparse.ArgumentParser(
-        "python -m dp_service", description="Policy, translation, price and noise."
+        "python -m dp_service",
+        description="Translates questions under a policy, prices them, and adds noise.",
     )
     parser.add_argument("--policy", type=Path, required=True, help="the policy file (YAML)")
     parser.add_argument(
@@ -93,8 +94,8 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         type=Path,
         action="append",
         default=[],
-        help="a further live key, whose plans are honoured: the one before, or one that is to become current; "
-        "repeatable",
+        help="another live key, whose plans are accepted: the previous one, or the next one before it becomes "
+        "current; repeatable",
     )
     parser.add_argument(
         "--listen",
@@ -103,7 +104,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         help="address and port; port 0 picks a free one",
     )
     parser.add_argument("--reflection", action="store_true", help="offer gRPC server reflection")
-    parser.add_argument("--validate", action="store_true", help="check all files, then end")
+    parser.add_argument("--validate", action="store_true", help="check all files and exit")
     add_operating_options(parser)
     add_security_options(parser)
     options = parser.parse_args(arguments)
@@ -120,12 +121,12 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
 
 
 def key_set_service(keys: KeySet) -> str:
-    """Return the health check's name that serves exactly where these keys are held."""
+    """Return the name of the health check that is SERVING exactly where these keys are live."""
     return f"{SERVICE_NAME}/keys/{keys.set_id}"
 
 
 def policy_service(policy_id: str) -> str:
-    """Return the health check's name that serves exactly where this content of the policy file is served."""
+    """Return the name of the health check that is SERVING exactly where this content of the policy file is served."""
     return f"{SERVICE_NAME}/policy/{policy_id}"
 
 
@@ -139,7 +140,17 @@ async def serve(
     security: Security,
     telemetry: Telemetry,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain and let calls in progress finish."""
+    """Serve until SIGTERM or SIGINT, then drain and let calls in progress finish.
+
+    Args:
+        options: The options of the command line.
+        servicer: The implementation of the RPCs.
+        keys: The live keys, for the name of a health check.
+        served: The policy that is served.
+        watch: What reloads the policy file.
+        security: TLS, authentication and roles.
+        telemetry: Metrics, traces and logs.
+    """
     drain_seconds = options.operating.drain_seconds
     server = grpc.aio.server(
         interceptors=security.interceptors(telemetry.instrumentation),
@@ -149,7 +160,7 @@ async def serve(
             ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
             ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
             ("grpc.so_reuseport", 0),
-            # By default a client that asks more often than every five minutes whether this lives is sent away.
+            # By default gRPC disconnects clients that send keep-alive pings more often than every five minutes.
             ("grpc.http2.min_ping_interval_without_data_ms", PING_INTERVAL_MS),
             *connection_options(drain_seconds),
         ],
@@ -164,8 +175,8 @@ async def serve(
     await server.start()
     policy_id = served.content.policy_id
     names = (SERVICE_NAME, health.OVERALL)
-    parts = (key_set_service(keys), policy_service(policy_id), POLICY_FILE_SERVICE)
-    health_servicer.report((*parts, *names), serving=True)
+    details = (key_set_service(keys), policy_service(policy_id), POLICY_FILE_SERVICE)
+    health_servicer.report((*details, *names), serving=True)
     for component in ("server", "policy_file"):
         telemetry.instrumentation.report(component, serving=True)
     watching = asyncio.create_task(_watch(watch, served, health_servicer, telemetry.instrumentation))
@@ -179,9 +190,12 @@ async def serve(
 
 
 async def _watch(
-    watch: PolicyFileWatch, served: ServedPolicy, told: health.Health, instrumentation: Instrumentation
+    watch: PolicyFileWatch,
+    served: ServedPolicy,
+    health_servicer: health.Health,
+    instrumentation: Instrumentation,
 ) -> None:
-    """Look at the policy file for ever. What becomes of it never changes whether the service serves."""
+    """Check the policy file for ever. A bad file never makes the service unhealthy."""
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         before = served.content.policy_id
@@ -192,14 +206,14 @@ async def _watch(
             _log.error("unforeseen %s while the policy file was looked at", type(error).__name__)
             decided = True
         if decided:
-            told.report([policy_service(before)], serving=False)
-            told.report([policy_service(served.content.policy_id)], serving=True)
-            told.report([POLICY_FILE_SERVICE], serving=watch.is_served)
+            health_servicer.report([policy_service(before)], serving=False)
+            health_servicer.report([policy_service(served.content.policy_id)], serving=True)
+            health_servicer.report([POLICY_FILE_SERVICE], serving=watch.is_served)
             instrumentation.report("policy_file", serving=watch.is_served)
 
 
 def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: Mapping[str, str]) -> None:
-    """Say on standard output, in one line of JSON, that the service is ready, where, and with which keys and policy."""
+    """Print one line of JSON when the service is ready: its address, and the names of its keys and its policy."""
     host = listen.rpartition(":")[0]
     ready = {
         "service": "dp_service",
@@ -251,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"dp_service: {error.filename}: {error.strerror}", file=sys.stderr)
         return EXIT_USAGE
     except RuntimeError as error:
-        # grpc raises this when the address cannot be listened on.
+        # gRPC raises this when it cannot listen on the address.
         print(f"dp_service: --listen {options.listen}: {error}", file=sys.stderr)
         return EXIT_USAGE
     return 0

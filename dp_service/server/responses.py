@@ -15,7 +15,7 @@ from dp_service.releases.ticket import charge_ticket
 from dp_service.server.messages import cost_message, element_columns, parameters_message
 
 CHUNK_BYTES = 2**20
-# A noisy count, its interval and the tags around them, at most.
+# At most: a noisy count, its interval and the tags around them.
 _ROW_OVERHEAD_BYTES = 40
 
 _INTERVAL_KINDS = {
@@ -38,7 +38,7 @@ def all_elements(plan: Plan, released: Released) -> dp_pb2.ReleasedElements:
 
 
 def release_message(plan: Plan, released: Released, confidence: float, key: NoiseKey) -> dp_pb2.Release:
-    """Return what is said of a release as a whole, with its charge ticket."""
+    """Return the part of a response that describes the release as a whole, with its charge ticket."""
     ticket = charge_ticket(
         key,
         release_id=released.release_id,

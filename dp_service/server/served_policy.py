@@ -1,8 +1,8 @@
-"""The policy that is served, and how the file's next content takes its place without a restart.
+"""The policy that is served, and how a changed policy file replaces it without a restart.
 
-A request reads the policy once and works with what it read. Plans carry all that they need, so AddNoise honours one
-that was made under an earlier policy. The header never changes while the service runs: `epsilon_per`, `delta` and
-`count_noise` are the money that ledgers count in. Whoever changes them restarts the service.
+A request reads the policy once and keeps what it has read. Plans are complete, so AddNoise accepts plans that were made
+under an earlier policy. The header never changes while the service runs: `epsilon_per`, `delta` and `count_noise` are
+the currency of the ledgers. Changing them needs a restart.
 """
 
 from __future__ import annotations
@@ -33,7 +33,17 @@ class PolicyContent:
 
 
 def usable_policy(content: bytes, source: str, key: NoiseKey) -> PolicyContent:
-    """Read a policy that can be served; `key` is what it is named by. Raises PolicyError or UnusableParametersError."""
+    """Read a policy and make sure that it can be served.
+
+    Args:
+        content: The content of the policy file.
+        source: The name of the file in errors.
+        key: The key that the policy's public name is derived from.
+
+    Raises:
+        PolicyError: The policy has faults.
+        UnusableParametersError: No noise can be drawn for some table.
+    """
     policy = read_policy(content, source).policy
     require_usable(policy)
     name = key.authenticate(KeyUse.POLICY_ID, content).hex()[:_POLICY_ID_CHARACTERS]
@@ -41,14 +51,14 @@ def usable_policy(content: bytes, source: str, key: NoiseKey) -> PolicyContent:
 
 
 class ServedPolicy:
-    """The policy of the moment. It is replaced as a whole: whoever has read it keeps what was read."""
+    """The current policy. It is replaced as a whole, so a request that has read it keeps a consistent one."""
 
     def __init__(self, content: PolicyContent) -> None:
         self._content = content
 
     @property
     def content(self) -> PolicyContent:
-        """The policy of the moment and its name."""
+        """The current policy and its name."""
         return self._content
 
     def replace(self, content: PolicyContent) -> None:
@@ -57,14 +67,14 @@ class ServedPolicy:
 
 
 class PolicyFileWatch:
-    """Looks at the policy file now and then, and serves its content once that can be served and has settled.
+    """Checks the policy file regularly, and serves its content once it is valid and no longer changing.
 
-    The content is compared, not the time of the file: Kubernetes swaps a symbolic link to bring a new ConfigMap, and
-    copies keep old times. Content that cannot be served leaves the policy before it in place.
+    It compares contents, not modification times: Kubernetes replaces a ConfigMap by swapping a symbolic link, and
+    copies can keep old times. If the content cannot be served, the previous policy stays in force.
     """
 
     def __init__(self, path: Path, served: ServedPolicy, content: bytes, key: NoiseKey) -> None:
-        """Watch a file whose present `content` is served; `key` is what contents are named by."""
+        """Watch a file whose current `content` is served; names of policies are derived from `key`."""
         self._path = path
         self._key = key
         self._served = served
@@ -74,14 +84,14 @@ class PolicyFileWatch:
 
     @property
     def is_served(self) -> bool:
-        """Whether the file's content, as far as it has been decided on, is what is served."""
+        """Whether the served policy is the file's last content that was decided on."""
         return self._is_served
 
     def look(self) -> bool:
-        """Look at the file once; tell whether a new content has been decided on, either way.
+        """Check the file once, and return whether a new content was accepted or rejected.
 
-        A content is decided on when it was the same at two looks: whoever writes the file in place might not have
-        finished, and half a policy can be a sound one that promises something else.
+        A content is decided on when two checks in a row find it: a file that is written in place may be incomplete, and
+        half a policy can be a valid policy with another guarantee.
         """
         content, problem = self._read()
         if content == self._decided:
@@ -103,7 +113,7 @@ class PolicyFileWatch:
             return None, error.strerror or "cannot be read"
 
     def _is_taken(self, content: bytes) -> bool:
-        """Serve a content if that can be done; else say in the log what stands against it."""
+        """Serve a content if it can be served; otherwise log what is wrong with it."""
         try:
             found = usable_policy(content, str(self._path), self._key)
         except PolicyError as error:

@@ -1,4 +1,4 @@
-"""The RPCs of gris.dp.v1.DpService: translate messages, call the rooms below, map errors."""
+"""The RPCs of gris.dp.v1.DpService: they convert messages, call the packages below, and map errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.keys import KeySet
 from dp_service.releases.mechanism import count_noise_scale, mechanism_of
-from dp_service.releases.parameters import parameters_of
 from dp_service.releases.plan import PLAN_TTL_SECONDS, sign_plan, signing_key, verify_plan
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
@@ -43,17 +42,17 @@ from dp_service.server.stream_assembler import StreamAssembler, begin, drain, re
 DATA_VERSION_CHARACTERS = 256
 SHORT_ROWS = 2000
 SHORT_PLAN_BYTES = 2048
-"""A histogram and a plan that are no larger take some milliseconds, less than a thread's turn would."""
+"""Histograms and plans up to this size take a few milliseconds, less than handing them to a thread would."""
 
 _log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
-# The context says nothing of messages here: every method has its own.
+# The types of messages are left open here: every method has its own.
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What the service takes from the outside: the time in seconds since 1970 (UTC) and fresh random bytes."""
+    """The environment of the service: the time in seconds since 1970 (UTC), and fresh random bytes."""
 
     clock: Callable[[], float]
     entropy: Callable[[int], bytes]
@@ -65,7 +64,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A question, how the policy resolves it, and what that policy has published."""
+    """A question, its resolution, and the policy statement of the policy that resolved it."""
 
     query: HistogramQuery
     resolution: Resolution
@@ -73,10 +72,10 @@ class _Asked:
 
 
 class DpServicer(dp_pb2_grpc.DpServiceServicer):
-    """Stateless: everything that a call needs is in its request, the policy and the keys.
+    """Implements the RPCs. It keeps no state: a call needs its request, the policy and the keys.
 
-    A call reads the policy once, for it may be replaced at any moment. Plans are made under the current key; a plan is
-    priced and released under the key that sealed it.
+    A call reads the policy once, because it may be replaced at any time. New plans are signed with the current key; a
+    plan is priced and released under the key that signed it.
     """
 
     def __init__(
@@ -96,19 +95,19 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     async def EstimateCost(  # noqa: N802 - the contract's name
         self, request: dp_pb2.EstimateCostRequest, context: Context
     ) -> dp_pb2.EstimateCostResponse:
-        """Tell the worst-case price of a question."""
+        """Return the worst-case cost of a question."""
         return await self._in_thread(context, lambda: self._estimate(request))
 
     async def ComputeCost(  # noqa: N802 - the contract's name
         self, request: dp_pb2.ComputeCostRequest, context: Context
     ) -> dp_pb2.ComputeCostResponse:
-        """Tell the price of an outcome."""
+        """Return the cost of an outcome."""
         return await self._in_thread(context, lambda: self._compute_cost(request))
 
     async def DescribeGuarantee(  # noqa: N802 - the contract's name
         self, request: dp_pb2.DescribeGuaranteeRequest, context: Context
     ) -> dp_pb2.DescribeGuaranteeResponse:
-        """Tell what a budget is worth."""
+        """Return the guarantee of a budget."""
         return await self._in_thread(
             context, lambda: describe_guarantee(request, self._served.content.policy)
         )
@@ -116,7 +115,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     async def SolveParameters(  # noqa: N802 - the contract's name
         self, request: dp_pb2.SolveParametersRequest, context: Context
     ) -> dp_pb2.SolveParametersResponse:
-        """Tell which currency or budget is worth a guarantee."""
+        """Return the currency or budget that reaches a guarantee."""
         return await self._in_thread(context, lambda: solve_parameters(request, self._served.content.policy))
 
     async def AddNoiseUnary(  # noqa: N802 - the contract's name
@@ -130,7 +129,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     async def AddNoise(  # noqa: N802 - the contract's name
         self, request_iterator: AsyncIterator[dp_pb2.AddNoiseRequest], context: Context
     ) -> AsyncIterator[dp_pb2.AddNoiseResponse]:
-        """Release a histogram that comes in chunks."""
+        """Release a histogram that arrives in chunks."""
         try:
             with self._admission.entered():
                 assembler = await receive_stream(request_iterator, self._keys, now=self._environment.now())
@@ -146,12 +145,12 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     async def GetCatalog(  # noqa: N802 - the contract's name
         self, request: dp_pb2.GetCatalogRequest, context: Context
     ) -> dp_pb2.GetCatalogResponse:
-        """Tell what may be asked, one page of it."""
+        """Return one page of what may be asked."""
         content, now = self._served.content, self._environment.now()
         return await self._in_thread(context, lambda: catalog_page(request, content, now=now))
 
     def _asked(self, question: question_pb2.Question) -> _Asked:
-        # One reading of the policy for all of it: it may be replaced at any moment.
+        # The policy is read once: it may be replaced at any time.
         policy = self._served.content.policy
         query = _query(question, policy)
         return _Asked(query, resolve(query, policy, now=self._environment.now()), policy.statement)
@@ -188,13 +187,13 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
 
     def _estimate(self, request: dp_pb2.EstimateCostRequest) -> dp_pb2.EstimateCostResponse:
         resolution = self._asked(request.question).resolution
-        parameters = parameters_of(resolution)
+        parameters = resolution.parameters
         worst = mechanism_of(parameters).worst_case_cost()
-        message = parameters_message(parameters, count_noise_scale(parameters))
+        noise_scale = count_noise_scale(parameters)
         return dp_pb2.EstimateCostResponse(
-            worst_case_cost=cost_message(worst, resolution.currency.unit_id),
-            parameters=message,
-            explanation=explanation(resolution, message, worst),
+            worst_case_cost=cost_message(worst, resolution.unit_id),
+            parameters=parameters_message(parameters, noise_scale),
+            explanation=explanation(resolution, noise_scale, worst),
             engine_queries=_engine_queries(resolution, DIALECTS),
         )
 
@@ -218,7 +217,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         )
 
     async def _at_once(self, context: Context, work: Callable[[], _Answer]) -> _Answer:
-        """Do short work on the event loop: handing it to a thread and back would take a good part of its time again."""
+        """Do short work on the event loop: handing it to a thread and back would take nearly as long."""
         try:
             with self._admission.entered():
                 return work()
@@ -266,7 +265,7 @@ def _engine_queries(resolution: Resolution, dialects: Iterable[str]) -> list[dp_
 
 
 def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:
-    """Tell whether a release takes no longer than health checks may wait: by its rows and its domain, by no count."""
+    """Return whether a release is short enough to delay health checks; it depends on sizes and on no count."""
     is_short_plan = len(request.header.plan) <= SHORT_PLAN_BYTES
     return is_short_plan and len(request.histogram.counts) <= SHORT_ROWS
 

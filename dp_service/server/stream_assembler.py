@@ -1,4 +1,4 @@
-"""Receiving a histogram: in one message, or as a stream of header, chunks and end."""
+"""Receives a histogram: in one message, or as a stream of header, chunks and end."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ import grpc
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.releases.histogram import Histogram, HistogramError, Scalar, checked_histogram
+from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.server.errors import DataChangedError, RequestError
 from dp_service.server.messages import column_values
+from dp_service.terms import Scalar
 
 DEFAULT_CONFIDENCE = 0.95
-# What fits a message of AddNoiseUnary; a stream's chunks are to be a third of it.
+# The most that fits into a message of AddNoiseUnary; clients send chunks of a third of it.
 CHUNK_LIMIT_BYTES = 3 * 2**20
 DRAIN_SECONDS = 1.0
 
 
 @dataclass
 class StreamAssembler:
-    """The rows that have come so far for one plan, and the key that it was sealed with."""
+    """The rows received so far for one plan, and the key that signed it."""
 
     plan: Plan
     key: NoiseKey
@@ -38,7 +39,11 @@ class StreamAssembler:
         self.columns = [[] for _ in self.plan.columns]
 
     def add(self, chunk: histogram_pb2.Histogram) -> None:
-        """Take more rows, or refuse them before they take memory: at most as many as the plan's query can give."""
+        """Add rows, at most as many as the plan's query can return; surplus rows are refused before they are stored.
+
+        Raises:
+            HistogramError: The chunk is too large, or does not fit the plan.
+        """
         if chunk.ByteSize() > CHUNK_LIMIT_BYTES:
             raise HistogramError(f"expected chunks of at most {CHUNK_LIMIT_BYTES} bytes")
         names = [column.name for column in chunk.columns]
@@ -54,13 +59,23 @@ class StreamAssembler:
         self.counts.extend(chunk.counts)
 
     def histogram(self) -> Histogram:
-        """Return all rows as a checked histogram."""
+        """Return all rows as a checked histogram.
+
+        Raises:
+            HistogramError: The rows cannot be the answer to the plan's query.
+        """
         types = tuple(kind for _, kind in self.plan.columns)
         return checked_histogram(types, self.columns, self.counts, row_limit=self.plan.row_limit)
 
 
 def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> StreamAssembler:
-    """Check a header and begin to receive; raises PlanError, DataChangedError or RequestError."""
+    """Check a header and begin to receive.
+
+    Raises:
+        PlanError: The plan is not authentic, or too old.
+        DataChangedError: The data changed since the question was translated.
+        RequestError: The confidence is out of range.
+    """
     key = signing_key(header.plan, keys)
     plan = verify_plan(header.plan, key, now=now)
     if header.data_version != plan.engine_data_version:
@@ -72,42 +87,48 @@ def begin(header: dp_pb2.ReleaseHeader, keys: KeySet, *, now: int) -> StreamAsse
 
 
 async def receive_stream(
-    parts: AsyncIterator[dp_pb2.AddNoiseRequest], keys: KeySet, *, now: int
+    requests: AsyncIterator[dp_pb2.AddNoiseRequest], keys: KeySet, *, now: int
 ) -> StreamAssembler:
-    """Receive a whole stream; one that is half finished or out of order is refused."""
+    """Receive a whole stream.
+
+    Raises:
+        RequestError: The stream is incomplete or out of order.
+        HistogramError: A chunk does not fit the plan.
+        PlanError, DataChangedError: As `begin`.
+    """
     assembler: StreamAssembler | None = None
     ended = False
-    async for part in parts:
-        kind = part.WhichOneof("part")
+    async for request in requests:
+        kind = request.WhichOneof("part")
         if ended:
             raise RequestError("end", "expected nothing after it")
         if (kind == "header") is not (assembler is None):
             raise RequestError("header", "expected first, and once")
         if assembler is None:
-            assembler = begin(part.header, keys, now=now)
+            assembler = begin(request.header, keys, now=now)
         elif kind == "chunk":
-            assembler.add(part.chunk)
+            assembler.add(request.chunk)
         elif kind == "end":
-            _check_end(part.end, assembler)
+            _check_end(request.end, assembler)
             ended = True
         else:
             raise RequestError("part", "expected one of header, chunk, end")
     if assembler is None or not ended:
-        raise RequestError("end", "expected a header, the rows and an end; the stream is half finished")
+        raise RequestError("end", "expected a header, the rows and an end; the stream is incomplete")
     return assembler
 
 
-async def drain(parts: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
-    """Read, for a moment, what a client is still sending: until then gRPC may put its own answer before ours."""
-    reading = asyncio.ensure_future(_read_all(parts))
+async def drain(requests: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
+    """Read what a client is still sending, for at most a second: otherwise gRPC may answer before we do."""
+    reading = asyncio.ensure_future(_read_all(requests))
     await asyncio.wait({reading}, timeout=DRAIN_SECONDS)
     reading.cancel()
 
 
-async def _read_all(parts: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
-    # A stream that breaks off meanwhile needs no answer.
+async def _read_all(requests: AsyncIterator[dp_pb2.AddNoiseRequest]) -> None:
+    # A client that disconnects meanwhile needs no answer.
     with suppress(grpc.RpcError, asyncio.CancelledError):
-        async for _ in parts:
+        async for _ in requests:
             pass
 
 

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from dp_service.bounding.contributions import Contributions
 from dp_service.noise.encoding import length_prefixed
 from dp_service.partitions.element_noise import Keys
-from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType
+from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
+from dp_service.terms import ColumnType
 from pinot_connector.engines.parquet import list_unreadable, readable
 
 # What a column of the file is called by DuckDB, and the type of its elements.

@@ -13,7 +13,8 @@ from pyspark.sql import functions as sf
 
 from dp_service.noise.stream import SEED_BYTES
 from dp_service.partitions.spark import SparkFailedError, discover_on_spark, guarded
-from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType
+from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH
+from dp_service.terms import ColumnType
 from gris_cli.domain.member_data import Source, SourceError
 from gris_cli.domain.publishing import Found, Publication
 from pinot_connector.engines.spark.sessions import own_session, started

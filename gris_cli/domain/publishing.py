@@ -16,8 +16,8 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.noise.stream import SEED_BYTES
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover, rounds
 from dp_service.queries.published import DomainFile, in_order, written
-from dp_service.queries.structured import ColumnType
 from dp_service.queries.versions import is_plain_hash
+from dp_service.terms import ColumnType
 from gris_cli.domain.member_data import Source, read_pairs
 from gris_cli.domain.price import guarantee_of
 

@@ -20,7 +20,7 @@ from dp_service.queries.published import (
     read_published,
     written,
 )
-from dp_service.queries.structured import ColumnType
+from dp_service.terms import ColumnType
 from gris_cli.budget.requests import path_of
 from gris_cli.domain.ledger_entry import LedgerAccount, record
 from gris_cli.domain.member_data import SourceError

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dp_service.queries.published import DomainFile, integrity_of, written
-from dp_service.queries.structured import ColumnType
+from dp_service.terms import ColumnType
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\n"
 

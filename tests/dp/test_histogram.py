@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dp_service.queries.structured import ColumnType
-from dp_service.releases.histogram import (
-    Histogram,
-    HistogramError,
-    checked_histogram,
-    elements_of_domain,
-    over_domain,
-    within,
-)
+from dp_service.queries.elements import elements_of_domain
+from dp_service.releases.histogram import Histogram, HistogramError, checked_histogram, over_domain, within
+from dp_service.terms import ColumnType
 
 TEXT = (ColumnType.STRING,)
 

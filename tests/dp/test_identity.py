@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from dp_service.queries.policy import Consistency, CountNoise
-from dp_service.queries.resolution import MechanismKind
+from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.identity import (
     keyed_data_version,
     query_id,
@@ -18,11 +17,11 @@ from dp_service.releases.identity import (
     release_specification,
 )
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.parameters import ReleaseParameters
+from dp_service.terms import Consistency, CountNoise, MechanismName
 
 KEY, OTHER_KEY = NoiseKey(b"k" * 32), NoiseKey(b"o" * 32)
 GUMBEL = ReleaseParameters(
-    mechanism=MechanismKind.UNK_GUMB,
+    mechanism=MechanismName.UNK_GUMB,
     epsilon_per=Fraction("0.15"),
     delta=Fraction("1e-10"),
     tau=1,
@@ -34,7 +33,7 @@ GUMBEL = ReleaseParameters(
     consistency=Consistency.KEYED,
     domain=None,
 )
-LAPLACE = dataclasses.replace(GUMBEL, mechanism=MechanismKind.UNK_LAP, delta_l0=1)
+LAPLACE = dataclasses.replace(GUMBEL, mechanism=MechanismName.UNK_LAP, delta_l0=1)
 
 
 def specification(parameters: ReleaseParameters, question: bytes = b"question") -> bytes:
@@ -45,7 +44,7 @@ def specification(parameters: ReleaseParameters, question: bytes = b"question") 
 @pytest.mark.parametrize(
     "change",
     [
-        {"mechanism": MechanismKind.KNOWN_GUMB},
+        {"mechanism": MechanismName.KNOWN_GUMB},
         {"epsilon_per": Fraction("0.30")},
         {"delta": Fraction("1e-9")},
         {"tau": 2},

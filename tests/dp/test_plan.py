@@ -7,8 +7,6 @@ import zlib
 
 import pytest
 
-from dp_service.queries.resolution import MechanismKind
-from dp_service.queries.structured import ColumnType
 from dp_service.releases.keys import KeyUse, NoiseKey
 from dp_service.releases.mechanism import versions
 from dp_service.releases.plan import (
@@ -20,6 +18,7 @@ from dp_service.releases.plan import (
     sign_plan,
     verify_plan,
 )
+from dp_service.terms import ColumnType, MechanismName
 from tests.dp.test_identity import GUMBEL, KEY, OTHER_KEY
 
 PARAMETERS = dataclasses.replace(GUMBEL, tau=3)
@@ -40,7 +39,7 @@ PLAN = Plan(
 KNOWN = dataclasses.replace(
     PLAN,
     parameters=dataclasses.replace(
-        PARAMETERS, mechanism=MechanismKind.KNOWN_GUMB, d_bar=None, domain=(("ä'\\", 1), ("b", -5))
+        PARAMETERS, mechanism=MechanismName.KNOWN_GUMB, d_bar=None, domain=(("ä'\\", 1), ("b", -5))
     ),
 )
 

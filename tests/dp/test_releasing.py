@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dp_service.mechanisms.count_noise import CountNoise as Law
 from dp_service.mechanisms.histogram import Histogram as Counts
 from dp_service.mechanisms.intervals import (
     fresh_noise_interval,
@@ -24,9 +23,10 @@ from dp_service.mechanisms.unk_gumb import UnkGumb
 from dp_service.mechanisms.unk_lap import UnkLap
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
-from dp_service.queries.policy import CountNoise, parse_policy
-from dp_service.queries.resolution import MechanismKind, resolve
-from dp_service.queries.structured import ColumnType, HistogramQuery, Measure
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import HistogramQuery, Measure
+from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.identity import release_seed
 from dp_service.releases.mechanism import (
@@ -36,10 +36,10 @@ from dp_service.releases.mechanism import (
     require_usable,
     versions,
 )
-from dp_service.releases.parameters import ReleaseParameters, parameters_of
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import IntervalKind, Released, release
 from dp_service.releases.translation import IssueContext, plan_for
+from dp_service.terms import ColumnType, CountNoise, MechanismName
 from tests.dp.asking import POLICY
 from tests.dp.test_identity import GUMBEL, KEY
 from tests.dp.test_plan import PLAN
@@ -51,9 +51,9 @@ CONFIDENCE = 0.9
 ALPHA = Fraction(1, 10)
 
 
-def plan_of(mechanism: MechanismKind, **changes: Any) -> Plan:
+def plan_of(mechanism: MechanismName, **changes: Any) -> Plan:
     """Return a plan over one text column, with tau = 2 and Delta = 3."""
-    known = mechanism in {MechanismKind.KNOWN_LAP, MechanismKind.KNOWN_GUMB}
+    known = mechanism in {MechanismName.KNOWN_LAP, MechanismName.KNOWN_GUMB}
     parameters = dataclasses.replace(
         GUMBEL,
         mechanism=mechanism,
@@ -92,30 +92,30 @@ def drawn(plan: Plan, mechanism: ResolvedMechanism) -> tuple[list[str], Selectio
     return names, mechanism.run(Counts.from_element_order(counts), KeyedNoise(KeyedStream(seed)))
 
 
-MECHANISMS: list[tuple[MechanismKind, dict[str, Any], ResolvedMechanism]] = [
-    (MechanismKind.KNOWN_LAP, {}, KnownLap(CURRENCY, delta_l0=3, tau=2)),
-    (MechanismKind.KNOWN_GUMB, {"k": 4}, KnownGumb(CURRENCY, k=4, tau=2)),
-    (MechanismKind.UNK_LAP, {}, UnkLap(CURRENCY, delta_l0=3, d_bar=20, tau=2)),
-    (MechanismKind.UNK_GUMB, {"k": 4}, UnkGumb(CURRENCY, k=4, d_bar=20, tau=2)),
+MECHANISMS: list[tuple[MechanismName, dict[str, Any], ResolvedMechanism]] = [
+    (MechanismName.KNOWN_LAP, {}, KnownLap(CURRENCY, delta_l0=3, tau=2)),
+    (MechanismName.KNOWN_GUMB, {"k": 4}, KnownGumb(CURRENCY, k=4, tau=2)),
+    (MechanismName.UNK_LAP, {}, UnkLap(CURRENCY, delta_l0=3, d_bar=20, tau=2)),
+    (MechanismName.UNK_GUMB, {"k": 4}, UnkGumb(CURRENCY, k=4, d_bar=20, tau=2)),
 ]
 GAUSSIAN_COUNTS: dict[str, Any] = {"k": 4, "count_noise": CountNoise.GAUSSIAN}
-GAUSSIAN: list[tuple[MechanismKind, dict[str, Any], ResolvedMechanism]] = [
+GAUSSIAN: list[tuple[MechanismName, dict[str, Any], ResolvedMechanism]] = [
     (
-        MechanismKind.KNOWN_GUMB,
+        MechanismName.KNOWN_GUMB,
         GAUSSIAN_COUNTS,
-        KnownGumb(CURRENCY, k=4, tau=2, count_noise=Law.GAUSSIAN),
+        KnownGumb(CURRENCY, k=4, tau=2, count_noise=CountNoise.GAUSSIAN),
     ),
     (
-        MechanismKind.UNK_GUMB,
+        MechanismName.UNK_GUMB,
         GAUSSIAN_COUNTS,
-        UnkGumb(CURRENCY, k=4, d_bar=20, tau=2, count_noise=Law.GAUSSIAN),
+        UnkGumb(CURRENCY, k=4, d_bar=20, tau=2, count_noise=CountNoise.GAUSSIAN),
     ),
 ]
 
 
 @pytest.mark.parametrize(("kind", "changes", "mechanism"), [*MECHANISMS, *GAUSSIAN])
 def test_a_release_is_what_the_mechanism_draws_with_every_parameter(
-    kind: MechanismKind, changes: dict[str, Any], mechanism: ResolvedMechanism
+    kind: MechanismName, changes: dict[str, Any], mechanism: ResolvedMechanism
 ) -> None:
     """Mechanism, epsilon, delta, tau, Delta, d_bar and k of the plan are those of the draw."""
     plan = plan_of(kind, **changes)
@@ -139,13 +139,13 @@ def intervals_of(found: Released) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     ("kind", "changes", "minimum"),
     [
-        (MechanismKind.KNOWN_LAP, {}, 0),
-        (MechanismKind.KNOWN_GUMB, {"k": 9}, 0),
-        (MechanismKind.UNK_GUMB, {"k": 4}, 1),
+        (MechanismName.KNOWN_LAP, {}, 0),
+        (MechanismName.KNOWN_GUMB, {"k": 9}, 0),
+        (MechanismName.UNK_GUMB, {"k": 4}, 1),
     ],
 )
 def test_counts_that_did_not_select_have_plain_intervals(
-    kind: MechanismKind, changes: dict[str, Any], minimum: int
+    kind: MechanismName, changes: dict[str, Any], minimum: int
 ) -> None:
     """The plain law at the asked confidence; nobody need have an element of a known domain, somebody has any other."""
     plan = plan_of(kind, **changes)
@@ -159,10 +159,10 @@ def test_counts_that_did_not_select_have_plain_intervals(
 
 @pytest.mark.parametrize(
     ("kind", "k", "minimum"),
-    [(MechanismKind.KNOWN_LAP, 3, 0), (MechanismKind.UNK_LAP, None, 1), (MechanismKind.UNK_LAP, 2, 1)],
+    [(MechanismName.KNOWN_LAP, 3, 0), (MechanismName.UNK_LAP, None, 1), (MechanismName.UNK_LAP, 2, 1)],
 )
 def test_counts_that_selected_have_intervals_given_that_they_are_shown(
-    kind: MechanismKind, k: int | None, minimum: int
+    kind: MechanismName, k: int | None, minimum: int
 ) -> None:
     """Each count had to reach what came next in the whole release, or bottom: its interval takes that into account."""
     plan = plan_of(kind, k=k)
@@ -185,12 +185,12 @@ def test_counts_that_selected_have_intervals_given_that_they_are_shown(
 
 @pytest.mark.parametrize(("kind", "changes", "mechanism"), GAUSSIAN)
 def test_gaussian_counts_have_intervals_of_their_own_law(
-    kind: MechanismKind, changes: dict[str, Any], mechanism: ResolvedMechanism
+    kind: MechanismName, changes: dict[str, Any], mechanism: ResolvedMechanism
 ) -> None:
     """The variance is 4 tau^2 / e^2 = 256; Laplace intervals of the same zCDP would be wider."""
     found = release(plan_of(kind, **changes), histogram(), KEY, confidence=CONFIDENCE)
     assert found.noisy_counts is not None
-    minimum = 0 if kind is MechanismKind.KNOWN_GUMB else 1
+    minimum = 0 if kind is MechanismName.KNOWN_GUMB else 1
     expected = gaussian_noise_interval(found.noisy_counts, Fraction(256), alpha=ALPHA, minimum=minimum)
     scale = mechanism.count_inverse_scale
     laplace = fresh_noise_interval(found.noisy_counts, scale, alpha=ALPHA, minimum=minimum)
@@ -199,10 +199,10 @@ def test_gaussian_counts_have_intervals_of_their_own_law(
     assert (laplace.upper > expected.upper).all()
 
 
-@pytest.mark.parametrize("kind", [MechanismKind.UNK_LAP, MechanismKind.UNK_GUMB])
-def test_groups_of_nobody_make_no_other_release(kind: MechanismKind) -> None:
+@pytest.mark.parametrize("kind", [MechanismName.UNK_LAP, MechanismName.UNK_GUMB])
+def test_groups_of_nobody_make_no_other_release(kind: MechanismName) -> None:
     """Engines may or may not answer with an element that no member has; the release is the same."""
-    plan = plan_of(kind, k=None if kind is MechanismKind.UNK_LAP else 4)
+    plan = plan_of(kind, k=None if kind is MechanismName.UNK_LAP else 4)
     empty = checked_histogram(
         (ColumnType.STRING,), [[*NAMES, "nobody", "none"]], [*COUNTS, 0, 0], row_limit=21
     )
@@ -222,8 +222,8 @@ def _needed(whole: Released, element: tuple[Any, ...], shown: int) -> int:
 
 def test_a_list_that_was_cut_does_not_end_in_bottom() -> None:
     """There is more above bottom than is shown, and whoever reads the list should not think otherwise."""
-    whole = release(plan_of(MechanismKind.UNK_LAP), histogram(), KEY, confidence=CONFIDENCE)
-    cut = release(plan_of(MechanismKind.UNK_LAP, k=1), histogram(), KEY, confidence=CONFIDENCE)
+    whole = release(plan_of(MechanismName.UNK_LAP), histogram(), KEY, confidence=CONFIDENCE)
+    cut = release(plan_of(MechanismName.UNK_LAP, k=1), histogram(), KEY, confidence=CONFIDENCE)
     assert len(whole.elements) > 1
     assert whole.ended_in_bottom
     assert not cut.ended_in_bottom
@@ -233,9 +233,9 @@ def test_a_list_that_was_cut_does_not_end_in_bottom() -> None:
 def test_the_policy_gives_every_parameter_of_a_release() -> None:
     """tau, Delta, d_bar, k and the domain reach the parameters as the policy and the question say."""
     query = HistogramQuery("engagement", ("score",), Measure.EVENTS, k=2, omit_counts=True)
-    found = parameters_of(resolve(query, parse_policy(POLICY), now=0))
+    found = resolve(query, parse_policy(POLICY), now=0).parameters
     expected = ReleaseParameters(
-        mechanism=MechanismKind.KNOWN_GUMB,
+        mechanism=MechanismName.KNOWN_GUMB,
         epsilon_per=Fraction(1),
         delta=Fraction(1, 100),
         tau=3,

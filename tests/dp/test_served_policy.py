@@ -18,10 +18,10 @@ from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dp_service.queries.published import DomainFile, integrity_of, written
-from dp_service.queries.structured import ColumnType
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
+from dp_service.terms import ColumnType
 from tests.dp.asking import KEY, POLICY, Clock, Entropy, answer_of, error_of, header, question, translated
 from tests.dp.serving import serving
 

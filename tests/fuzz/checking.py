@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 
 from dp_service.queries.canonical import canonical_bytes, canonicalise
+from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
@@ -89,14 +90,15 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
         return
     rendered = _engine().execute(render(resolution, "duckdb")).fetchall()
     width = len(query.dimensions)
-    if resolution.domain is None and len(rendered) == resolution.row_limit:
+    if resolution.parameters.domain is None and len(rendered) == resolution.row_limit:
         return
+    held = restricted_values([POLICY.table(query.table).column(name) for name in query.dimensions])
     as_written = [
         row
         for row in as_written
         if all(
-            values is None or value in values
-            for value, values in zip(row[:width], resolution.within, strict=True)
+            name not in held or value in held[name]
+            for name, value in zip(query.dimensions, row[:width], strict=True)
         )
     ]
     expected = [row[:width] if query.omit_counts else row for row in rendered]
@@ -115,8 +117,8 @@ def _check_spelling(query: HistogramQuery, resolution: Resolution) -> None:
 def _check_engines(query: HistogramQuery, resolution: Resolution) -> None:
     """Read what engines are asked, by a parser that knows nothing of the text: it is the question, and no more."""
     table = POLICY.table(query.table)
-    domain = () if resolution.domain is None else zip(*resolution.domain, strict=True)
-    asked_too = tuple(In(name, values) for name, values in zip(query.dimensions, domain, strict=False))
+    known = query.dimensions if resolution.parameters.domain is not None else ()
+    asked_too = tuple(In(name, table.column(name).domain or ()) for name in known)
     closed_before = None if table.time is None else table.time.closed_before(NOW)
     whole = replace(query, filters=(*query.filters, *asked_too))
     expected = _fingerprint(whole, closed_before)

@@ -40,7 +40,7 @@ def parameters_of(vector: dict[str, Any]) -> page.Parameters:
 def mechanism_of(name: str, p: page.Parameters) -> Mechanism:
     """The package's own mechanism with these parameters."""
     currency, with_counts = Currency(p.e, p.delta), p.count_noise is not None
-    law = CountNoise(p.count_noise) if p.count_noise else CountNoise.LAPLACE
+    law = CountNoise(p.count_noise.removeprefix("discrete_")) if p.count_noise else CountNoise.LAPLACE
     known: dict[str, Mechanism] = {
         "KnownLap": KnownLap(currency, p.delta_l0, p.tau),
         "KnownGumb": KnownGumb(currency, p.k, p.tau, with_counts, law),

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 
-from dp_service.queries.intervals import UNIVERSES, date_of
+from dp_service.queries.elements import date_of
+from dp_service.queries.intervals import UNIVERSES
 from dp_service.queries.structured import (
     MAXIMUM_TEXT_LENGTH,
     Bound,
-    ColumnType,
     Filter,
     HistogramQuery,
     In,
@@ -26,6 +26,7 @@ from dp_service.queries.structured import (
     Value,
 )
 from dp_service.queries.tables import Column, Table
+from dp_service.terms import ColumnType
 
 _SIGNS: dict[type, str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
 

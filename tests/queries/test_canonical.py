@@ -162,7 +162,7 @@ def test_a_time_range_in_which_nothing_can_be_is_told_as_one(start: str, end: st
     """Whoever has set no filter need not guess which condition is meant."""
     moments = TimeRange(datetime.datetime.fromisoformat(start), datetime.datetime.fromisoformat(end))
     query = HistogramQuery("engagement", ("article_id",), Measure.EVENTS, time_range=moments, k=3)
-    with pytest.raises(QuestionError, match="a time range among them, contradict"):
+    with pytest.raises(QuestionError, match=r"including a time range\) contradict"):
         fingerprint(query)
 
 
@@ -301,5 +301,5 @@ def test_order_and_repetition_of_filters_do_not_show(filters: list[Filter], rand
 
 def test_a_condition_that_leaves_nothing_of_a_domain_is_refused() -> None:
     """No element of the domain can meet it; whether one does is for the policy to say and not for the data."""
-    with pytest.raises(QuestionError, match="contradict each other, or its domain"):
+    with pytest.raises(QuestionError, match="contradict each other or its domain"):
         resolved(f"{COUNTRIES} WHERE country = 'US' GROUP BY country")

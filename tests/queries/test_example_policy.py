@@ -11,8 +11,8 @@ import pytest
 
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
-from dp_service.queries.resolution import MechanismKind
 from dp_service.queries.versions import is_plain_hash
+from dp_service.terms import MechanismName
 
 from .policies import resolved
 
@@ -96,22 +96,22 @@ def test_what_the_policy_promises_is_true_of_the_file(
 
 
 QUESTIONS = {
-    "SELECT app, COUNT(DISTINCT member_id) FROM cofacts_feedback GROUP BY app": MechanismKind.KNOWN_LAP,
-    "SELECT score, COUNT(DISTINCT member_id) FROM cofacts_feedback GROUP BY score LIMIT 2": MechanismKind.KNOWN_GUMB,
-    "SELECT cohort, COUNT(DISTINCT member_id) FROM cofacts_feedback GROUP BY cohort": MechanismKind.UNK_LAP,
+    "SELECT app, COUNT(DISTINCT member_id) FROM cofacts_feedback GROUP BY app": MechanismName.KNOWN_LAP,
+    "SELECT score, COUNT(DISTINCT member_id) FROM cofacts_feedback GROUP BY score LIMIT 2": MechanismName.KNOWN_GUMB,
+    "SELECT cohort, COUNT(DISTINCT member_id) FROM cofacts_feedback GROUP BY cohort": MechanismName.UNK_LAP,
     "SELECT article_id, COUNT(DISTINCT member_id) FROM cofacts_feedback "
-    "WHERE score = 1 AND day >= '2019-01-01' GROUP BY article_id ORDER BY 2 DESC LIMIT 10": MechanismKind.UNK_GUMB,
+    "WHERE score = 1 AND day >= '2019-01-01' GROUP BY article_id ORDER BY 2 DESC LIMIT 10": MechanismName.UNK_GUMB,
     "SELECT stock_code, COUNT(*) FROM online_retail WHERE country <> 'United Kingdom' "
-    "GROUP BY stock_code LIMIT 10": MechanismKind.UNK_GUMB,
+    "GROUP BY stock_code LIMIT 10": MechanismName.UNK_GUMB,
 }
 
 
 @pytest.mark.parametrize(("sql", "mechanism"), QUESTIONS.items())
 def test_the_examples_show_every_mechanism(
-    policy: Policy, engine: duckdb.DuckDBPyConnection, sql: str, mechanism: MechanismKind
+    policy: Policy, engine: duckdb.DuckDBPyConnection, sql: str, mechanism: MechanismName
 ) -> None:
     """Each question resolves to its mechanism, and DuckDB answers it over the real data."""
     resolution = resolved(sql, policy)
     rows = engine.execute(render(resolution, "duckdb")).fetchall()
-    assert resolution.mechanism is mechanism
+    assert resolution.parameters.mechanism is mechanism
     assert 0 < len(rows) <= resolution.row_limit

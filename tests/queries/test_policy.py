@@ -7,9 +7,9 @@ import pytest
 
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import Currency, parse_policy, read_policy
-from dp_service.queries.structured import ColumnType
-from dp_service.queries.tables import Consistency, CountNoise, Events, Nulls, Operator, TauIs
+from dp_service.queries.tables import Events, Nulls, Operator, TauIs
 from dp_service.queries.times import TimeColumn, TimeUnit
+from dp_service.terms import ColumnType, Consistency, CountNoise
 
 from .policies import POLICY
 
@@ -167,10 +167,10 @@ FAULTS = {
     ),
     "name with a quote": (TABLE + "      'a\"b': {type: string}\n", "expected a name of ASCII letters"),
     "look-alike name": (TABLE + "      \u0441ol: {type: string}\n", "expected a name of ASCII letters"),
-    "name of the counts": (TABLE + "      Gris_Count: {type: string}\n", "belongs to the counts"),
+    "name of the counts": (TABLE + "      Gris_Count: {type: string}\n", "reserved for the counts"),
     "name of the counts of members": (
         TABLE + "      gris_member_count: {type: string}\n",
-        "belongs to the counts",
+        "reserved for the counts",
     ),
     "names that differ in case": (
         TABLE + "      a: {type: string}\n      A: {type: string}\n",
@@ -260,7 +260,7 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ),
         (
             "time: {column: day, type: date, delay_minutes: 1}",
-            "time.delay_minutes: expected a refresh period beside it",
+            "time.delay_minutes: expected a refresh period as well",
         ),
         (
             "time: {column: day, type: date, refresh: day, delay_minutes: -1}",

@@ -37,7 +37,7 @@ def test_a_policy_without_promises_and_risks_has_no_warnings() -> None:
         ("0.15", "1.01", 1, "epsilon_per", "above 1"),
         ("1e-10", "0.00000101", 2, "delta", "above 1e-6"),
         ("tables:", "count_noise: gaussian\ntables:", 3, "count_noise", "zCDP"),
-        ("member: m", "member: m\n    consistency: fresh", 6, "tables.t.consistency", "other noise"),
+        ("member: m", "member: m\n    consistency: fresh", 6, "tables.t.consistency", "new noise"),
         (
             "{distinct_members: true}",
             "{events: {tau: 7, tau_is: assumed}}",

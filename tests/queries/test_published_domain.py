@@ -23,9 +23,10 @@ from dp_service.queries.published import (
     written,
 )
 from dp_service.queries.render import render
-from dp_service.queries.resolution import MechanismKind, resolve
-from dp_service.queries.structured import ColumnType, HistogramQuery, Measure, Value
+from dp_service.queries.resolution import resolve
+from dp_service.queries.structured import HistogramQuery, Measure, Value
 from dp_service.queries.tables import Column
+from dp_service.terms import ColumnType, MechanismName
 
 DOMAIN = DomainFile(
     table="t",
@@ -96,8 +97,8 @@ def test_a_column_with_a_published_domain_is_known(tmp_path: Path) -> None:
     policy_of(tmp_path, DOMAIN)
     policy = read_policy((tmp_path / "policy.yaml").read_bytes(), str(tmp_path / "policy.yaml")).policy
     resolution = resolve(HistogramQuery("t", ("c",), Measure.DISTINCT_MEMBERS, k=2), policy, now=0)
-    assert MechanismKind.KNOWN_GUMB is resolution.mechanism
-    assert (("a",), ("ä",), ("😀",)) == resolution.domain
+    assert MechanismName.KNOWN_GUMB is resolution.parameters.mechanism
+    assert (("a",), ("ä",), ("😀",)) == resolution.parameters.domain
     sql = render(resolution, "duckdb")
     assert all(f"'{element}'" in str(sql) for element in ("a", "ä", "😀"))
 

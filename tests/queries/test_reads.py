@@ -6,7 +6,8 @@ import pytest
 
 from dp_service.queries.intervals import Interval
 from dp_service.queries.read_columns import ReadColumn
-from dp_service.queries.structured import INT64_MINIMUM, ColumnType
+from dp_service.queries.structured import INT64_MINIMUM
+from dp_service.terms import ColumnType
 
 from .policies import resolved
 

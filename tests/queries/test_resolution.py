@@ -7,18 +7,9 @@ import pytest
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.policy import Currency, parse_policy
 from dp_service.queries.render import UnknownDialectError, render
-from dp_service.queries.resolution import MechanismKind, Resolution, resolve
-from dp_service.queries.structured import (
-    Bound,
-    ColumnType,
-    HistogramQuery,
-    In,
-    Measure,
-    NotIn,
-    Range,
-    TimeRange,
-)
-from dp_service.queries.tables import Consistency, CountNoise
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range, TimeRange
+from dp_service.terms import ColumnType, Consistency, CountNoise, MechanismName
 
 from .policies import POLICY, POLICY_TEXT
 
@@ -32,22 +23,22 @@ def ask(*dimensions: str, table: str = "engagement", k: int | None = None, **mor
 @pytest.mark.parametrize(
     ("dimensions", "mechanism", "delta_l0"),
     [
-        (("country",), MechanismKind.KNOWN_LAP, 1),
-        (("score",), MechanismKind.KNOWN_GUMB, None),
-        (("cohort",), MechanismKind.UNK_LAP, 2),
-        (("article_id",), MechanismKind.UNK_GUMB, None),
-        (("country", "score"), MechanismKind.KNOWN_GUMB, None),
-        (("country", "cohort"), MechanismKind.UNK_LAP, 2),
-        (("active", "cohort", "country"), MechanismKind.UNK_LAP, 2),
-        (("cohort", "article_id"), MechanismKind.UNK_GUMB, None),
+        (("country",), MechanismName.KNOWN_LAP, 1),
+        (("score",), MechanismName.KNOWN_GUMB, None),
+        (("cohort",), MechanismName.UNK_LAP, 2),
+        (("article_id",), MechanismName.UNK_GUMB, None),
+        (("country", "score"), MechanismName.KNOWN_GUMB, None),
+        (("country", "cohort"), MechanismName.UNK_LAP, 2),
+        (("active", "cohort", "country"), MechanismName.UNK_LAP, 2),
+        (("cohort", "article_id"), MechanismName.UNK_GUMB, None),
     ],
 )
 def test_the_mechanism_follows_from_what_is_known_of_the_dimensions(
-    dimensions: tuple[str, ...], mechanism: MechanismKind, delta_l0: int | None
+    dimensions: tuple[str, ...], mechanism: MechanismName, delta_l0: int | None
 ) -> None:
     """A product is known if all its columns are, restricted if all are, and then by the product of the Deltas."""
     resolution = ask(*dimensions, k=3)
-    assert (resolution.mechanism, resolution.delta_l0) == (mechanism, delta_l0)
+    assert (resolution.parameters.mechanism, resolution.parameters.delta_l0) == (mechanism, delta_l0)
 
 
 def of_two_columns(first: str, second: str, *dimensions: str) -> Resolution:
@@ -65,7 +56,7 @@ def of_two_columns(first: str, second: str, *dimensions: str) -> Resolution:
 def test_what_a_domain_says_of_delta_the_query_enforces(dialect: str) -> None:
     """One of 50 values is asked for, so that a member is in one element: with no such condition it is in 50."""
     resolution = of_two_columns("domain: [a], delta: 50", "delta: 1")
-    assert (MechanismKind.UNK_LAP, 1) == (resolution.mechanism, resolution.delta_l0)
+    assert (MechanismName.UNK_LAP, 1) == (resolution.parameters.mechanism, resolution.parameters.delta_l0)
     quote = "`" if dialect == "spark" else '"'
     assert f"{quote}w{quote} = 'a'" in render(resolution, dialect)
 
@@ -73,9 +64,9 @@ def test_what_a_domain_says_of_delta_the_query_enforces(dialect: str) -> None:
 def test_a_domain_is_enforced_where_nothing_is_known_of_sensitivity() -> None:
     """A list hides what it leaves out, beside whatever column."""
     resolution = of_two_columns("domain: [a, b]", "filter: [in]")
-    assert MechanismKind.UNK_GUMB is resolution.mechanism
+    assert MechanismName.UNK_GUMB is resolution.parameters.mechanism
     assert "\"w\" IN ('a', 'b')" in render(resolution, "duckdb")
-    assert (("a", "b"), None) == resolution.within
+    assert (("a", "b"), None) == resolution.parameters.within
 
 
 def numbers(first: int, number: int) -> str:
@@ -88,15 +79,15 @@ def test_a_domain_that_is_too_long_for_a_query_lowers_no_delta() -> None:
     text = f"{numbers(0, 60_000)}, delta: 70000", f"{numbers(0, 50_000)}, delta: 60000"
     resolution = of_three_columns(*text)
     # The shorter one is carried, the longer one counts with what is stated.
-    assert 70_000 * 50_000 * 2 == resolution.delta_l0
-    assert (False, True) == tuple(values is not None for values in resolution.within[:2])
+    assert 70_000 * 50_000 * 2 == resolution.parameters.delta_l0
+    assert (False, True) == tuple(values is not None for values in resolution.parameters.within[:2])
     assert "v59999" not in render(resolution, "duckdb")
 
 
 def test_a_domain_that_is_too_long_and_states_no_delta_leaves_the_key_unrestricted() -> None:
     """Nothing else bounds in how many elements a member is."""
     resolution = of_three_columns(numbers(0, 60_000), f"{numbers(0, 50_000)}, delta: 60000")
-    assert (MechanismKind.UNK_GUMB, None) == (resolution.mechanism, resolution.delta_l0)
+    assert (MechanismName.UNK_GUMB, None) == (resolution.parameters.mechanism, resolution.parameters.delta_l0)
 
 
 def of_three_columns(first: str, second: str) -> Resolution:
@@ -120,22 +111,22 @@ def test_gaussian_counts_are_for_mechanisms_whose_counts_are_drawn_apart(
     """KnownLap and UnkLap are their Laplace noise; and unless the policy says so, no count is Gaussian."""
     gaussian = parse_policy("count_noise: gaussian" + POLICY_TEXT)
     query = HistogramQuery("engagement", (dimension,), Measure.DISTINCT_MEMBERS, k=2)
-    assert resolve(query, gaussian, now=0).count_noise is expected
-    assert resolve(query, POLICY, now=0).count_noise is CountNoise.LAPLACE
+    assert resolve(query, gaussian, now=0).parameters.count_noise is expected
+    assert resolve(query, POLICY, now=0).parameters.count_noise is CountNoise.LAPLACE
 
 
 def test_deltas_multiply() -> None:
     """A member with two values in one column and three in another can be in six elements."""
     stated = POLICY_TEXT.replace("title: {type: string,", "title: {type: string, group_by: true, delta: 3,")
     query = HistogramQuery("engagement", ("cohort", "title"), Measure.DISTINCT_MEMBERS)
-    assert resolve(query, parse_policy(stated), now=0).delta_l0 == 6
+    assert resolve(query, parse_policy(stated), now=0).parameters.delta_l0 == 6
 
 
 def test_a_known_domain_is_the_product_in_element_order() -> None:
     """The first dimension varies slowest; texts go by code point, numbers by size."""
     resolution = ask("country", "score", k=9)
-    assert resolution.domain == tuple((c, s) for c in ("AT", "DE", "FR") for s in (-1, 0, 1))
-    assert (resolution.d_bar, resolution.row_limit) == (None, 9)
+    assert resolution.parameters.domain == tuple((c, s) for c in ("AT", "DE", "FR") for s in (-1, 0, 1))
+    assert (resolution.parameters.d_bar, resolution.row_limit) == (None, 9)
 
 
 def test_texts_are_in_order_of_code_points() -> None:
@@ -143,7 +134,7 @@ def test_texts_are_in_order_of_code_points() -> None:
     domain = '["\\U00010000", "\\uFFFD", b, B]'
     policy = parse_policy(POLICY_TEXT.replace("[DE, FR, AT]", domain))
     query = HistogramQuery("engagement", ("country",), Measure.DISTINCT_MEMBERS)
-    assert resolve(query, policy, now=0).domain == (("B",), ("b",), ("\ufffd",), ("\U00010000",))
+    assert resolve(query, policy, now=0).parameters.domain == (("B",), ("b",), ("\ufffd",), ("\U00010000",))
 
 
 def test_a_product_of_domains_has_a_limit() -> None:
@@ -175,7 +166,7 @@ def test_d_bar_is_declared_or_follows_k_only_where_the_price_does(
 ) -> None:
     """For UNK_LAP every k must be the same release, so d_bar may not depend on it."""
     resolution = ask(dimension, table=table, k=k)
-    assert (resolution.d_bar, resolution.row_limit) == (d_bar, d_bar + 1)
+    assert (resolution.parameters.d_bar, resolution.row_limit) == (d_bar, d_bar + 1)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +192,7 @@ def test_a_k_that_cannot_be_shown_is_refused(
 def test_more_than_a_known_domain_has_is_all_of_it(dimension: str) -> None:
     """Programs put a LIMIT under everything; it is the question for all three, at the price of all three."""
     more, all_of_it = (ask(dimension, table="engagement", k=k) for k in (10, 3))
-    assert more.k == 3
+    assert more.parameters.k == 3
     assert more == all_of_it
 
 
@@ -209,14 +200,14 @@ def test_everything_that_policy_says_is_carried() -> None:
     """A resolution is complete: nothing downstream asks the policy again."""
     query = HistogramQuery("engagement", ("day", "country"), Measure.EVENTS, k=3, omit_counts=True)
     resolution = resolve(query, POLICY, now=0)
-    assert resolution.tau == 5
-    assert ask("country").tau == 1
-    assert (resolution.k, resolution.omit_counts) == (3, True)
+    assert resolution.parameters.tau == 5
+    assert ask("country").parameters.tau == 1
+    assert (resolution.parameters.k, resolution.parameters.with_counts) == (3, False)
     assert resolution.columns == (("day", ColumnType.DATE), ("country", ColumnType.STRING))
-    assert (resolution.consistency, resolution.fixed_data_version) == (Consistency.KEYED, "v1")
+    assert (resolution.parameters.consistency, resolution.fixed_data_version) == (Consistency.KEYED, "v1")
     clicks = ask("kind", table="clicks")
-    assert (clicks.consistency, clicks.fixed_data_version) == (Consistency.FRESH, None)
-    assert resolution.currency == Currency(POLICY.currency.epsilon_per, POLICY.currency.delta)
+    assert (clicks.parameters.consistency, clicks.fixed_data_version) == (Consistency.FRESH, None)
+    assert resolution.unit_id == Currency(POLICY.currency.epsilon_per, POLICY.currency.delta).unit_id
 
 
 @pytest.mark.parametrize(

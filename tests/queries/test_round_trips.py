@@ -58,8 +58,8 @@ def test_what_engines_are_asked_reads_back_as_the_question(policy: Policy, query
     assert isinstance(resolution, Resolution)
     table = policy.table("t")
     # Where the domain is known, engines are asked for its elements only.
-    domain = () if resolution.domain is None else zip(*resolution.domain, strict=True)
-    asked_too = tuple(In(name, values) for name, values in zip(query.dimensions, domain, strict=False))
+    known = query.dimensions if resolution.parameters.domain is not None else ()
+    asked_too = tuple(In(name, table.column(name).domain or ()) for name in known)
     whole = replace(query, filters=(*query.filters, *asked_too))
     assert table.time is not None
     expected = fingerprint(whole, policy, table.time.closed_before(NOW))

@@ -12,7 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dp_service.queries.published import DomainFile, integrity_of, written
-from dp_service.queries.structured import ColumnType, HistogramQuery, Value
+from dp_service.queries.structured import HistogramQuery, Value
+from dp_service.terms import ColumnType
 from tests.queries.drawing import TYPES, VALUES, conditions, plain, questions, times
 from tests.queries.reference import Row
 

@@ -17,14 +17,15 @@ import pyarrow.parquet as pq
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
-from dp_service.queries.resolution import MechanismKind, Resolution, resolve
+from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.releases.histogram import Element, Histogram, checked_histogram
+from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.mechanism import ResolvedMechanism, mechanism_of
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import counted
 from dp_service.releases.translation import IssueContext, plan_for
+from dp_service.terms import Element, MechanismName
 from pinot_connector.engines import base
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.queries.drawing import NOW
@@ -167,14 +168,14 @@ def _change_faults(
     if not moved:
         return
     totals.changed += 1
-    totals.at_delta += len(moved) == resolution.delta_l0
-    totals.at_tau += max(moved) == resolution.tau
+    totals.at_delta += len(moved) == resolution.parameters.delta_l0
+    totals.at_tau += max(moved) == resolution.parameters.tau
     if min(moved) < 0:
         yield "a member who comes lowers a count"
-    if resolution.delta_l0 is not None and len(moved) > resolution.delta_l0:
-        yield f"a member changes {len(moved)} elements, and Delta is {resolution.delta_l0}"
-    if max(map(abs, moved)) > resolution.tau:
-        yield f"a member changes a count by {max(map(abs, moved))}, and tau is {resolution.tau}"
+    if resolution.parameters.delta_l0 is not None and len(moved) > resolution.parameters.delta_l0:
+        yield f"a member changes {len(moved)} elements, and Delta is {resolution.parameters.delta_l0}"
+    if max(map(abs, moved)) > resolution.parameters.tau:
+        yield f"a member changes a count by {max(map(abs, moved))}, and tau is {resolution.parameters.tau}"
     if _loss(resolution, moved) > _paid(resolution):
         yield f"a member's change is worth {_loss(resolution, moved)}, and {_paid(resolution)} is charged"
 
@@ -182,14 +183,14 @@ def _change_faults(
 def _loss(resolution: Resolution, moved: list[int]) -> Fraction:
     """Return the epsilon of the counts: of all where they are the mechanism, else of each, for they are paid singly."""
     scale = 1 / _mechanism(resolution).count_inverse_scale
-    is_one_release = resolution.mechanism in (MechanismKind.KNOWN_LAP, MechanismKind.UNK_LAP)
+    is_one_release = resolution.parameters.mechanism in (MechanismName.KNOWN_LAP, MechanismName.UNK_LAP)
     return (sum if is_one_release else max)(map(abs, moved)) / scale
 
 
 def _paid(resolution: Resolution) -> Fraction:
     """Return the epsilon that is charged for what `_loss` tells: half of epsilon_per for each information unit."""
-    half = resolution.currency.epsilon_per / 2
-    is_known_lap = resolution.mechanism is MechanismKind.KNOWN_LAP
+    half = resolution.parameters.epsilon_per / 2
+    is_known_lap = resolution.parameters.mechanism is MechanismName.KNOWN_LAP
     return half * (_mechanism(resolution).worst_case_cost().information if is_known_lap else 1)
 
 
@@ -203,7 +204,7 @@ def _counts(histogram: Histogram) -> dict[Element, int]:
 
 def _count(totals: Totals, resolution: Resolution, whole: Histogram) -> None:
     totals.questions += 1
-    totals.mechanisms[resolution.mechanism] += 1
-    is_restricted = any(values is not None for values in resolution.within)
-    totals.partly_known += resolution.domain is None and is_restricted
-    totals.cut += resolution.domain is None and len(whole.elements) == resolution.row_limit
+    totals.mechanisms[resolution.parameters.mechanism] += 1
+    parameters = resolution.parameters
+    totals.partly_known += bool(parameters.within)
+    totals.cut += parameters.domain is None and len(whole.elements) == resolution.row_limit

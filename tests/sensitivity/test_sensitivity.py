@@ -55,13 +55,19 @@ def test_a_domain_that_no_query_carries_is_left_to_its_delta(tmp_path: Path) -> 
 
 def unrestricted(resolution: Resolution) -> Resolution:
     """Return a question whose query holds a column to its domain only where the whole key has one."""
-    if resolution.domain is not None:
+    parameters = resolution.parameters
+    if parameters.domain is not None:
         return resolution
-    held = {name for (name, _), values in zip(resolution.columns, resolution.within, strict=True) if values}
+    within = parameters.within or (None,) * len(resolution.columns)
+    held = {name for (name, _), values in zip(resolution.columns, within, strict=True) if values}
     restrictions = tuple(
         _any_value(each) if each.column.name in held else each for each in resolution.query.restrictions
     )
-    return replace(resolution, query=replace(resolution.query, restrictions=restrictions), within=())
+    return replace(
+        resolution,
+        query=replace(resolution.query, restrictions=restrictions),
+        parameters=replace(parameters, within=()),
+    )
 
 
 def _any_value(restriction: Restriction) -> Restriction:

@@ -22,10 +22,12 @@ def catalogue(
 ) -> tuple[ComparedMechanism, ...]:
     """Return every mechanism with these parameters, the served ones first.
 
-    Where a mechanism has one epsilon for the whole release it gets k epsilon_per, so that all choose at
-    about the same price. The fixed threshold looks at k elements, the only number for which it is meant.
-    One-shot Laplace is there only where its theorem holds. Raises ValueError if the parameters do not fit
-    together, as each mechanism says.
+    Where a mechanism has one epsilon for the whole release it gets k epsilon_per, so that all choose at about
+    the same price. The fixed threshold looks at k elements, the only number for which it is meant. One-shot
+    Laplace is there only where its theorem holds.
+
+    Raises:
+        ValueError: If the parameters do not fit together, as each mechanism says.
     """
     whole = Currency(k * currency.epsilon_per, currency.delta)
     mechanisms: list[ComparedMechanism] = [

@@ -40,8 +40,10 @@ class FixedThreshold:
     """Release the set of those of the d_bar largest counts that exceed h_(d_bar+1) + T by their noise (algorithm 8).
 
     Pr[Z = z] is proportional to exp(-e |z| / tau), e = epsilon_per. Guarantee: (d_bar e, delta)-DP under
-    unrestricted sensitivity. Raises ValueError for parameters that are not positive integers or a scale
-    that cannot be drawn.
+    unrestricted sensitivity.
+
+    Raises:
+        ValueError: A parameter is no positive integer, or the scale cannot be drawn.
     """
 
     label: ClassVar[str] = "fixed threshold (DR alg. 8)"

@@ -1,4 +1,4 @@
-"""The interface that alternatives share, and what they need to cut a histogram."""
+"""The interface that alternatives share, and helpers that cut a histogram."""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class ComparedMechanism(Protocol):
 
     @property
     def label(self) -> str:
-        """What to call it in a table."""
+        """Its name in tables."""
         ...
 
     def guarantee(self) -> Guarantee:

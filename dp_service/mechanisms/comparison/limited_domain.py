@@ -40,8 +40,10 @@ class LimitDom:
     """Release at most k of the d_bar largest counts of a known domain, in order (algorithm 1).
 
     `delta_l0` is Delta, None if a member may change any number of counts. Guarantee: (k e, delta)-DP, e =
-    epsilon_per, as k e-BR choices; j elements and bottom are j + 1 choices. Raises ValueError for
-    parameters that are not positive integers, k > d_bar, or a scale that cannot be drawn.
+    epsilon_per, as k e-BR choices; j elements and bottom are j + 1 choices.
+
+    Raises:
+        ValueError: A parameter is no positive integer, k > d_bar, or the scale cannot be drawn.
     """
 
     label: ClassVar[str] = "LimitDom (DR alg. 1)"

@@ -35,10 +35,12 @@ from dp_service.noise.source import NoiseSource
 class LaplaceLimitDom:
     """Release at most k elements whose h_i + Z_i exceed h_(d_bar+1) + C + Z, in the order of these (algorithm 4).
 
-    `parameters` holds the paper's epsilon, of the whole release, and its delta, which is not the one that
-    is promised: see `guarantee`. Pr[Z = z] is proportional to exp(-epsilon |z| / (tau Delta)), Delta =
-    `delta_l0`. Guarantee: (epsilon, delta)-DP under restricted sensitivity. Raises ValueError for
-    parameters that are not positive integers, k or Delta beyond d_bar, or a scale that cannot be drawn.
+    `parameters` holds the paper's epsilon, of the whole release, and its delta, which is not the one that is
+    promised: see `guarantee`. Pr[Z = z] is proportional to exp(-epsilon |z| / (tau Delta)), Delta =
+    `delta_l0`. Guarantee: (epsilon, delta)-DP under restricted sensitivity.
+
+    Raises:
+        ValueError: A parameter is no positive integer, k or Delta is above d_bar, or the scale cannot be drawn.
     """
 
     label: ClassVar[str] = "Laplace LimitDom (DR alg. 4)"

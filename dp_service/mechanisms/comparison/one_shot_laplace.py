@@ -19,7 +19,12 @@ import numpy as np
 
 from dp_service.mechanisms.comparison.interface import Guarantee, by_noisy_count, rounded_up
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.parameters import Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import (
+    Currency,
+    require_drawable,
+    require_positive_integer,
+    require_within_domain,
+)
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.exact import Interval, IntervalContext, enclose, scaled_floor
 from dp_service.noise.source import NoiseSource
@@ -34,8 +39,10 @@ class OneShotLaplace:
     """Release the set of the k largest h_i + Z_i of a known domain.
 
     `parameters` holds epsilon and delta of the whole release. Guarantee: (epsilon, delta)-DP under
-    unrestricted sensitivity, by a theorem on the continuous law. Raises ValueError for parameters that
-    are not positive integers, or epsilon or delta beyond the theorem.
+    unrestricted sensitivity, by a theorem on the continuous law.
+
+    Raises:
+        ValueError: A parameter is no positive integer, or the theorem does not cover epsilon or delta.
     """
 
     label: ClassVar[str] = "one-shot Laplace (QSZ)"
@@ -74,9 +81,12 @@ class OneShotLaplace:
         )
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
-        """Return k elements in the order of the elements; raises ValueError if k exceeds the domain."""
-        if self.k > len(histogram):
-            raise ValueError(f"k must be at most the size of the domain, {len(histogram)}, got {self.k}")
+        """Return k elements in the order of the elements.
+
+        Raises:
+            ValueError: If k exceeds the domain.
+        """
+        require_within_domain(self.k, len(histogram))
         drawn = noise.discrete_laplace(self.inverse_scale(len(histogram)), len(histogram), "counts")
         ranked = by_noisy_count(histogram.canonical_order, histogram.descending_counts + drawn)
         return Selection(np.sort(histogram.canonical_order[ranked[: self.k]]), None, ended_in_bottom=False)

@@ -15,7 +15,12 @@ import numpy as np
 
 from dp_service.mechanisms.comparison.interface import Guarantee, rounded_up
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.parameters import Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import (
+    Currency,
+    require_drawable,
+    require_positive_integer,
+    require_within_domain,
+)
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -26,8 +31,10 @@ class Peeling:
     """Release k elements of a known domain, one exponential mechanism after the other.
 
     Guarantee: k e-BR choices one after the other, hence k e-DP and (k e^2 / 8)-zCDP, under unrestricted
-    sensitivity, e = epsilon_per. Raises ValueError for parameters that are not positive integers or a
-    scale that cannot be drawn.
+    sensitivity, e = epsilon_per.
+
+    Raises:
+        ValueError: A parameter is no positive integer, or the scale cannot be drawn.
     """
 
     label: ClassVar[str] = "peeling"
@@ -46,9 +53,12 @@ class Peeling:
         return Guarantee(rounded_up(self.k * self.currency.epsilon_per), 0.0, choices=self.k)
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
-        """Return k elements; raises ValueError if k exceeds the domain."""
-        if self.k > len(histogram):
-            raise ValueError(f"k must be at most the size of the domain, {len(histogram)}, got {self.k}")
+        """Return k elements.
+
+        Raises:
+            ValueError: If k exceeds the domain.
+        """
+        require_within_domain(self.k, len(histogram))
         unit = self.currency.epsilon_per / self.tau
         left = histogram.canonical_order
         found = np.zeros(0, dtype=np.int64)

@@ -24,7 +24,12 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.comparison.interface import Guarantee, rounded_up
 from dp_service.mechanisms.histogram import Histogram
-from dp_service.mechanisms.parameters import Currency, require_drawable, require_positive_integer
+from dp_service.mechanisms.parameters import (
+    Currency,
+    require_drawable,
+    require_positive_integer,
+    require_within_domain,
+)
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -34,8 +39,10 @@ from dp_service.noise.weights import LogWeights
 class PermuteAndFlip:
     """Release k elements of a known domain, one permute-and-flip after the other.
 
-    Guarantee: k e-DP under unrestricted sensitivity, e = epsilon_per. Raises ValueError for parameters
-    that are not positive integers or a scale that cannot be drawn.
+    Guarantee: k e-DP under unrestricted sensitivity, e = epsilon_per.
+
+    Raises:
+        ValueError: A parameter is no positive integer, or the scale cannot be drawn.
     """
 
     label: ClassVar[str] = "permute and flip"
@@ -59,9 +66,12 @@ class PermuteAndFlip:
         return Guarantee(rounded_up(self.k * self.currency.epsilon_per), 0.0, choices=None)
 
     def run(self, histogram: Histogram, noise: NoiseSource) -> Selection:
-        """Return k elements; raises ValueError if k exceeds the domain."""
-        if self.k > len(histogram):
-            raise ValueError(f"k must be at most the size of the domain, {len(histogram)}, got {self.k}")
+        """Return k elements.
+
+        Raises:
+            ValueError: If k exceeds the domain.
+        """
+        require_within_domain(self.k, len(histogram))
         left = histogram.canonical_order
         found = np.zeros(0, dtype=np.int64)
         for number in range(1, self.k + 1):

@@ -29,8 +29,9 @@ def epsilon_of_all_choices(epsilon: float, delta: float) -> float:
 def standard_deviations(*, epsilon: float, delta: float, k: int, domain_size: int) -> StandardDeviations:
     """Return the three standard deviations for a top k of `domain_size` elements.
 
-    Raises ValueError unless epsilon is positive, delta lies strictly between 0 and 1, and the others are
-    positive integers.
+    Raises:
+        ValueError: Unless epsilon is positive, delta lies strictly between 0 and 1, and the others are
+            positive integers.
     """
     require_positive_integer("k", k)
     require_positive_integer("domain_size", domain_size)

@@ -2,7 +2,7 @@
 
 Shuffles, with I rounds of equal weights: one puts pairs by members, one per round sums by elements, and two between
 rounds take away what was left out and put the rest by members again: 3 (I - 1) + 2, as in Swanberg et al. 2023, section
-4. Beside the pairs from which something is taken away move the elements that are, once between rounds. What a round
+4. Together with the pairs, the elements to be removed are shuffled, once between rounds. What a round
 needs more than once is kept by Spark, in memory or on disk.
 """
 
@@ -20,7 +20,7 @@ from dp_service.partitions.spark.failures import guarded
 from dp_service.partitions.spark.noise import LEVEL, judged
 from dp_service.partitions.spark.pairs import ELEMENT, bounded_pairs, member_count, ordered_pairs, without
 from dp_service.partitions.spark.weights import require_parallel, weighted
-from dp_service.partitions.weighting import TooManyError
+from dp_service.partitions.weighting import check_room
 
 
 def discover_on_spark(
@@ -29,15 +29,15 @@ def discover_on_spark(
     """Return the canonical texts of the released elements, round by round, each round's in code-point order.
 
     Args:
-        texts: the columns `member` and `element`: canonical texts (docs/domains.md) without NULL; pairs may repeat.
-        parameters: a method of equal or adaptive weights, and what it is to give.
+        texts: The columns `member` and `element`: canonical texts (docs/domains.md) without NULL; pairs may repeat.
+        parameters: A method of equal or adaptive weights, and what it is to give.
         seed: 32 fresh secret bytes for every publication.
-        salt: the public salt of the order in which a member's elements are kept.
-        grids: those of `discover`.
+        salt: The public salt of the order in which a member's elements are kept.
+        grids: Those of `discover`.
 
     Raises:
-        ValueError: the seed has another length, or the method is for one machine only.
-        TooManyError: there are more members or pairs than the grid allows.
+        ValueError: The seed has another length, or the method is for one machine only.
+        TooManyError: There are more members or pairs than the grid allows.
         SparkFailedError: Spark could not do the work.
     """
     turns = rounds(parameters, grids)
@@ -53,7 +53,7 @@ def _rounds(
         pairs = kept.frame(ordered_pairs(texts, salt))
         for turn in turns:
             bounded = kept.frame(bounded_pairs(pairs, turn.delta_0))
-            _check_room(bounded, turn)
+            check_room(turn, member_count(bounded), bounded.count)
             levels = kept.frame(judged(weighted(bounded, turn, kept.frame), turn, parameters.method, seed))
             released.append(_texts(levels.where(sf.col(LEVEL) == len(turn.cuts))))
             if turn is not turns[-1]:
@@ -80,10 +80,3 @@ def _left_out(levels: DataFrame, turn: Round) -> DataFrame:
 def _texts(released: DataFrame) -> tuple[str, ...]:
     # Python orders texts by code points.
     return tuple(sorted(row[0] for row in released.select(ELEMENT).toLocalIterator()))
-
-
-def _check_room(bounded: DataFrame, turn: Round) -> None:
-    if member_count(bounded) > turn.grid.most_members:
-        raise TooManyError(f"expected at most {turn.grid.most_members} members for {turn.weighting} weights")
-    if turn.grid.adaptive_pairs and bounded.count() > turn.grid.adaptive_pairs:
-        raise TooManyError(f"expected at most {turn.grid.adaptive_pairs} pairs for {turn.weighting} weights")

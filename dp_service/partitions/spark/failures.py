@@ -1,4 +1,4 @@
-"""What becomes of Spark's errors."""
+"""Translates Spark's errors."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ _Found = TypeVar("_Found")
 
 
 class SparkFailedError(RuntimeError):
-    """Spark could not do the work. What it said may hold the data, and is not repeated."""
+    """Spark could not do the work. Its own message may contain data and is not repeated."""
 
 
 def guarded(work: Callable[[], _Found]) -> _Found:
-    """Do the work, and say nothing of what Spark says if it fails.
+    """Do the work without repeating the message of an error of Spark.
 
-    Raises SparkFailedError for errors of Spark's, and whatever else the work raises as it is.
+    Raises:
+        SparkFailedError: Spark failed. Other errors pass unchanged.
     """
     try:
         return work()
     except Exception as error:
-        # Py4J is how Python speaks to Spark; some of its errors are none of PySpark's.
+        # Py4J connects Python to Spark; not all of its errors are PySpark's.
         if not isinstance(error, PySparkException) and not type(error).__module__.startswith("py4j."):
             raise
-    # Raised here and not where it was caught: Spark's own error would hang on ours as its context.
+    # Raised outside of the handler: otherwise Spark's own error would be attached as the context.
     raise SparkFailedError("Spark could not complete the discovery")

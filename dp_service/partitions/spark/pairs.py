@@ -10,25 +10,25 @@ from pyspark.sql import functions as sf
 
 from dp_service.noise.encoding import length_prefixed
 
-MEMBER, ELEMENT, PLACE, SIZE = "member", "element", "place", "size"
+MEMBER, ELEMENT, POSITION, SIZE = "member", "element", "position", "size"
 _SEEN = "seen"
 
 
 def ordered_pairs(texts: DataFrame, salt: bytes) -> DataFrame:
-    """Return distinct pairs with their place in their member's order, counted from 1.
+    """Return distinct pairs with their position in their member's order, counted from 1.
 
     `texts` has the columns `member` and `element`, both canonical texts without NULL. The result lies by members.
     Source: `dp_service.bounding.order`; hexadecimal texts are ordered as their bytes are.
     """
-    place = sf.row_number().over(Window.partitionBy(MEMBER).orderBy(_order_hash(salt), ELEMENT))
+    position = sf.row_number().over(Window.partitionBy(MEMBER).orderBy(_order_hash(salt), ELEMENT))
     together = texts.select(MEMBER, ELEMENT).repartition(sf.col(MEMBER))
-    return together.dropDuplicates([MEMBER, ELEMENT]).withColumn(PLACE, place)
+    return together.dropDuplicates([MEMBER, ELEMENT]).withColumn(POSITION, position)
 
 
 def bounded_pairs(pairs: DataFrame, delta_0: int) -> DataFrame:
     """Return every member's first `delta_0` pairs, each with how many its member keeps (`size`)."""
     of_member = Window.partitionBy(MEMBER)
-    seen = sf.row_number().over(of_member.orderBy(PLACE))
+    seen = sf.row_number().over(of_member.orderBy(POSITION))
     size = sf.least(sf.count(sf.lit(1)).over(of_member), sf.lit(delta_0)).cast("int")
     return pairs.withColumn(_SEEN, seen).withColumn(SIZE, size).where(sf.col(_SEEN) <= delta_0)
 

@@ -25,7 +25,7 @@ _FIRST, _BACK, _SUM = "first", "back", "first_sum"
 
 
 def weighted(bounded: DataFrame, turn: Round, keep: Keep) -> DataFrame:
-    """Return every element that somebody holds with its weight, by elements.
+    """Return every element that a member holds with its weight, by elements.
 
     `bounded` are the pairs of `bounded_pairs`, by members. `keep` makes Spark keep what is needed twice. Equal weights
     take one shuffle, adaptive ones four.
@@ -38,7 +38,8 @@ def weighted(bounded: DataFrame, turn: Round, keep: Keep) -> DataFrame:
 def require_parallel(turns: Iterable[Round]) -> None:
     """Make sure that no round reads members one after the other.
 
-    Raises ValueError, naming the method's kind of weights.
+    Raises:
+        ValueError: The method is for one machine only; the message names its kind of weights.
     """
     for turn in turns:
         if turn.weighting not in (Weighting.EQUAL, Weighting.ADAPTIVE):

@@ -1,4 +1,4 @@
-"""What differs between the engines' SQL."""
+"""The differences between the engines' SQL."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dp_service.queries.structured import Value
 # Without these each server of a Pinot cluster keeps only part of its groups and counts come out too low, with every
 # flag clean. numGroupsLimit has no value for "none". Of the ways to set an option (0.11 and later) only the last SET
 # statement counts, and OPTION(..) counts at the very end of the text alone, where `statement` puts its LIMIT; so no
-# literal can set one. And a broker may be set up to answer with NULLs by itself: then one row whose value is missing
-# would decide whether there is an answer, for the query takes what is stored in its place.
+# literal can set one. And a broker may be configured to answer with NULLs: then one row with a missing value would
+# decide whether there is an answer, because the query expects the stored default instead.
 _PINOT_EXACT = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "
     "SET groupTrimThreshold=2000000000; SET numGroupsLimit=100000000; SET enableNullHandling=false; "
 )
 
 
-# Only the multi-stage engine takes a query inside a query. On top of the above it must not work with fewer rows (lite
-# mode), nor leave out segments at the broker, which it would not tell, so that no answer would look whole.
+# Only the multi-stage engine accepts a query inside a query. In addition to the above, it must not limit rows (lite
+# mode), nor prune segments at the broker: it would not report that, and no answer would look complete.
 _PINOT_NESTED = (
     "SET useMultistageEngine=true; SET useLiteMode=false; "
     "SET useBrokerPruning=false; SET mseMinGroupTrimSize=-1; "
@@ -36,7 +36,7 @@ class Feature(Enum):
 
 
 class UnknownDialectError(ValueError):
-    """A dialect that nothing here can write. `dialect` is its name."""
+    """There is no such dialect. `dialect` is its name."""
 
     def __init__(self, dialect: str) -> None:
         super().__init__(f"expected one of the dialects {', '.join(DIALECTS)}")
@@ -45,13 +45,20 @@ class UnknownDialectError(ValueError):
 
 @dataclass(frozen=True)
 class Dialect:
-    """One engine's SQL: what stands before the query, and how names, texts and days are written.
+    """One engine's SQL.
 
-    `quote` stands around a name. `well_formed` writes the condition that a text is UTF-8; None: the engine holds no
-    other. `nested_prefix` stands before the query besides where it has another one inside, `nested_feature` is what
-    the engine needs for that, and `total` writes a sum as an integer of 64 bits.
-    `stores_nulls`: NULL is a value of its own. Else the engine stored the column's null value in its place.
-    `stores_long_texts`: texts have no limit. Else the engine cut them when it stored them (Pinot: at 512 characters).
+    Attributes:
+        quote: The quote around a name.
+        text: Writes a text.
+        well_formed: Writes the condition that a text is UTF-8; None: the engine holds no other texts.
+        prefix: What precedes the query.
+        nested_prefix: What precedes the prefix if the query has another one inside.
+        nested_feature: What the engine needs for that.
+        day: Writes a day.
+        total: Writes a sum as a 64-bit integer.
+        stores_nulls: Whether NULL is a value of its own. Otherwise the engine stores the column's null value instead.
+        stores_long_texts: Whether texts have no limit. Otherwise the engine cuts them when it stores them (Pinot: at
+            512 characters).
     """
 
     quote: str
@@ -85,25 +92,25 @@ def literal(value: Value, dialect: Dialect) -> str:
 
 
 def _standard_text(text: str) -> str:
-    """Write a text for an engine that reads everything but a doubled quote as it stands."""
+    """Write a text for an engine in which only the quote is escaped, by doubling it."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _spark_text(text: str) -> str:
     """Write a text for Spark, which reads a backslash as an escape.
 
-    A doubled quote would vanish: to Spark before 4.0 it ends one text and begins the next. And before it parses
-    anything it replaces `${env:NAME}`, inside texts too, by what the server's environment holds; a dollar sign that is
-    written by its code point begins no such thing.
+    A doubled quote would vanish: for Spark before 4.0 it ends one text and begins the next. Before parsing, Spark also
+    replaces `${env:NAME}` by the server's environment variable, even inside texts; a dollar sign written by its code
+    point prevents that.
     """
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
     return f"'{escaped}'"
 
 
 def _spark_well_formed(expression: str) -> str:
-    """Compare a text with what Java reads, which puts a sign of its own in the place of what is not UTF-8.
+    """Compare a text with what Java reads: it replaces bytes that are not UTF-8.
 
-    Two texts that differ in such bytes alone would reach us as one.
+    Texts that differ only in such bytes would arrive as the same text.
     """
     return f"encode({expression}, 'UTF-8') = CAST({expression} AS BINARY)"
 

@@ -1,7 +1,7 @@
-"""The one statement that all engines are asked: GROUP BY with a count, in a total order, with an explicit limit.
+"""The statement for all engines: GROUP BY with a count, in a total order, with an explicit limit.
 
-Where each member's events are clipped, what is grouped is a query itself: how many events each member has in each
-element. Rows without a member belong to nobody, and are left out inside.
+If events are clipped, it groups the result of an inner query: how many events each member has in each element. The
+inner query leaves out rows without a member.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from dp_service.queries.canonical import (
     Restriction,
     TextRestriction,
 )
-from dp_service.queries.intervals import UNIVERSES, Interval, date_of, gaps, is_short
+from dp_service.queries.elements import date_of
+from dp_service.queries.intervals import UNIVERSES, Interval, gaps, is_short
 from dp_service.queries.policy_schema import COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.read_columns import MISSING_MEMBER
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, ColumnType, Measure, Value
+from dp_service.queries.structured import MAXIMUM_TEXT_LENGTH, Measure, Value
+from dp_service.terms import ColumnType
 
 
 def statement(resolution: Resolution, dialect: Dialect) -> str:
-    """Write the query. Expressions are repeated rather than named: engines differ in what an alias may hide."""
+    """Write the query. It repeats expressions and uses no aliases: engines differ in what an alias may shadow."""
     query = resolution.query
     if query.clip is not None:
         keys = _names(query, dialect)
@@ -40,14 +42,14 @@ def _ranking(resolution: Resolution, keys: list[str], count: str, source: str, d
     """Write the groups of a source in their total order, the count last."""
     names = _names(resolution.query, dialect)
     order = ", ".join([f"{count} DESC", *(f"{key} ASC" for key in keys)])
-    parts = [
+    clauses = [
         f"SELECT {', '.join(_selected(keys, names))}, {count} AS {identifier(COUNT_COLUMN, dialect)}",
         f"FROM {source}",
         f"GROUP BY {', '.join(keys)}",
         f"ORDER BY {order}",
         f"LIMIT {resolution.row_limit}",
     ]
-    return " ".join(parts)
+    return " ".join(clauses)
 
 
 def _counts_of_members(resolution: Resolution, dialect: Dialect) -> str:
@@ -55,13 +57,13 @@ def _counts_of_members(resolution: Resolution, dialect: Dialect) -> str:
     query = resolution.query
     keys = [_expression(dimension, dialect) for dimension in query.dimensions]
     selected = _selected(keys, _names(query, dialect))
-    parts = [
+    clauses = [
         f"SELECT {', '.join(selected)}, COUNT(*) AS {identifier(MEMBER_COUNT_COLUMN, dialect)}",
         f"FROM {identifier(query.table, dialect)}",
         f"WHERE {_condition(resolution, dialect)}",
         f"GROUP BY {', '.join(keys)}, {identifier(query.member, dialect)}",
     ]
-    return " ".join(parts)
+    return " ".join(clauses)
 
 
 def _names(query: CanonicalQuery, dialect: Dialect) -> list[str]:
@@ -69,7 +71,7 @@ def _names(query: CanonicalQuery, dialect: Dialect) -> list[str]:
 
 
 def _clipped(tau: int, dialect: Dialect) -> str:
-    """Write the smaller of a member's count and tau: LEAST would make a float of it on Pinot."""
+    """Write the smaller of a member's count and tau: LEAST would return a float on Pinot."""
     count = identifier(MEMBER_COUNT_COLUMN, dialect)
     return f"CASE WHEN {count} > {tau} THEN {tau} ELSE {count} END"
 
@@ -100,7 +102,7 @@ def _condition(resolution: Resolution, dialect: Dialect) -> str:
 
 
 def _expression(column: QueryColumn, dialect: Dialect) -> str:
-    """Write a column with its null value in the place of NULL, if NULLs are kept."""
+    """Write a column, with its null value instead of NULL if NULLs are kept."""
     name = identifier(column.name, dialect)
     if column.null_value is None or not dialect.stores_nulls:
         return name
@@ -108,10 +110,10 @@ def _expression(column: QueryColumn, dialect: Dialect) -> str:
 
 
 def _member_conditions(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
-    """Leave out rows without a member; where the policy says what stands for NULL, a restriction already does.
+    """Leave out rows without a member; if the policy lists the member column, a restriction already does.
 
-    Where it does not, and the engine stores no NULL, the member is taken to be a text; the engine is told so (`reads`)
-    and has to make sure of it.
+    If it does not, and the engine stores no NULL, the query assumes that the member is a text; the engine has to check
+    that (`reads`).
     """
     if any(restriction.column.name == query.member for restriction in query.restrictions):
         return
@@ -122,7 +124,7 @@ def _member_conditions(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]
 
 
 def _text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
-    """Leave out texts that a table may hold but no answer can carry; a list of values has none."""
+    """Leave out texts that a table may hold but an answer cannot; a list of values has none of them."""
     lists = {
         each.column: each.excluded
         for each in resolution.query.restrictions
@@ -134,14 +136,14 @@ def _text_conditions(resolution: Resolution, dialect: Dialect) -> Iterator[str]:
         for column in shown:
             yield f"length({_expression(column, dialect)}) <= {MAXIMUM_TEXT_LENGTH}"
     if dialect.well_formed is not None:
-        # What is not UTF-8 equals no listed text. It meets every condition that only excludes some, also of members.
+        # A text that is not UTF-8 equals no listed text, but meets conditions that only exclude some, also on members.
         excluding = [column for column, excluded in lists.items() if excluded]
         for column in dict.fromkeys([*shown, *excluding]):
             yield dialect.well_formed(_expression(column, dialect))
 
 
 def _conditions(restriction: Restriction, dialect: Dialect) -> Iterator[str]:
-    """Write what a restriction asks of its column. None of it holds for NULL, unless COALESCE gave it a value."""
+    """Write the conditions of a restriction. NULL meets none of them, unless COALESCE replaces it."""
     key = _expression(restriction.column, dialect)
     match restriction:
         case TextRestriction():
@@ -160,7 +162,7 @@ def _membership(
 
 
 def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dialect) -> Iterator[str]:
-    """Write a set of integers as a list where that is no longer than its two ends and the values missing between."""
+    """Write a set of integers as a list if that is no longer than its two ends and a list of the gaps between."""
     intervals, kind = restriction.intervals, restriction.column.type
     if is_short(intervals):
         yield _membership(key, _values(intervals, kind), dialect, excluded=False)
@@ -172,10 +174,10 @@ def _ordinal_conditions(key: str, restriction: OrdinalRestriction, dialect: Dial
 
 
 def _bounds(key: str, hull: Interval, kind: ColumnType, dialect: Dialect) -> Iterator[str]:
-    """Write the ends of a set of integers, both among its members: no number is written that a narrow column lacks.
+    """Write the ends of a set of integers, both members of the set: a narrow column can hold every number written.
 
-    Of days both ends are said always: engines hold days, infinite ones too, that no answer can carry. One member's odd
-    day must leave that row out and nothing else, or it would decide whether there is an answer.
+    For days both ends are always written: engines can hold days, even infinite ones, that no answer can carry. Such a
+    day must only drop its own row, or one member's row would decide whether there is an answer.
     """
     universe, are_days = UNIVERSES[kind], kind is ColumnType.DATE
     if hull == universe and dialect.stores_nulls and not are_days:
