@@ -11,7 +11,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-check pinot-stream protos rolling sensitivity test
+.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers format fuzz go-client help images kubernetes-test locks pinot-check pinot-stream protos rolling sensitivity test test-fast
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -51,8 +51,13 @@ endif
 demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on which two servers of Pinot are silently wrong
 	@$(BIN)/python -m examples.two_servers
 
-test: $(VENV)/.dev ## run the tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
-	$(BIN)/python -m pytest
+# Workers of pytest; each takes whole files, and what needs the whole machine runs in one of them, first.
+WORKERS ?= auto
+test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
+test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "not process and not slow"
 
 check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests
 	$(BIN)/ruff check .

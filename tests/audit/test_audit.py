@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.rings import needs
+
 from .world import KNOWN_LAP, QUESTIONS, UNK_GUMB, WITH, Question, World, running_world
 
 ASKS = 250
@@ -17,6 +19,7 @@ ASKS_OF_A_BROKEN_BUILD = 1000
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services over both tables, once for all tests."""
     with running_world(tmp_path_factory.mktemp("audit")) as world:

@@ -20,6 +20,7 @@ import pytest
 from psycopg import sql
 
 from tests.budget.redis_server import free_port
+from tests.support.rings import require
 
 START_SECONDS = 30
 
@@ -130,6 +131,7 @@ def _is_alive(pid: int) -> bool:
 @contextmanager
 def postgres_server(*options: str) -> Iterator[PostgresServer]:
     """Run a private server, or skip the test where there is none to run."""
+    require("postgres")
     # Not pytest's own folder: only its owner may enter that one.
     with tempfile.TemporaryDirectory(prefix="gris-postgres-") as parent:
         Path(parent).chmod(0o755)

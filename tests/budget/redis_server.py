@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.rings import require
+
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
 START_SECONDS = 10
 
@@ -70,6 +72,7 @@ class RedisServer:
 @contextmanager
 def redis_server(folder: Path, options: tuple[str, ...] = DURABLE) -> Iterator[RedisServer]:
     """Run a private server, or skip the test where there is none to run."""
+    require("redis")
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is missing: apt-get install redis-server")
     server = RedisServer(folder, free_port(), options)

@@ -61,6 +61,7 @@ async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
     await broken[0].disconnect()
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_what_redis_repeats_of_a_command_is_not_told(tmp_path: Path) -> None:
     """It names an account."""
     account = Account(("repeated", "ann"))

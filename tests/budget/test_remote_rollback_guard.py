@@ -33,6 +33,7 @@ from tests.budget.client import account, charging, connected, cost, failure
 from tests.budget.postgres_server import PostgresServer, postgres_server
 from tests.budget.redis_server import RedisServer, redis_server
 from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
+from tests.support.rings import needs
 
 CONFIGURATION = Configuration.model_validate(
     {
@@ -86,6 +87,7 @@ def _copy(source: Path, target: Path) -> Path:
 
 
 @pytest.fixture(params=["redis", "postgres"])
+@needs("redis", "postgres")
 def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Remote]:
     """Run each store by itself."""
     if request.param == "redis":
@@ -243,6 +245,7 @@ for _ in range(300):
 """
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_workers_who_share_a_mark_do_not_disturb_each_other(tmp_path: Path) -> None:
     """Each replaces it as a whole: nobody fails, and whoever reads it finds what one of them wrote."""
     mark, texts = tmp_path / "mark", ["a" * 50, "b" * 50]

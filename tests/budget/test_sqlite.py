@@ -95,6 +95,7 @@ def open_elsewhere(path: Path) -> str:
     return subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=30).stdout
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_second_owner_is_refused(tmp_path: Path) -> None:
     """In the same process, and in another one."""
     path = tmp_path / "ledger.db"

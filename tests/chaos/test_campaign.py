@@ -13,6 +13,7 @@ CHARGES = 600
 KILLS = 4
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("store", STAGES)
 async def test_nothing_is_lost_or_overspent_under_kills_and_broken_lines(store: str, tmp_path: Path) -> None:
     """Every promise of the checker holds after kill -9, pauses and lost replies under load."""

@@ -24,6 +24,7 @@ from pinot_connector.errors import AccountUnknown, InvalidQuestion
 from pinot_connector.guarantees import AccountGuarantee, Bound, PublishedDomain, Sharing
 from pinot_connector.shared_budgets import Budgets
 from tests.dp.publishing import domain_file, policy_of, publication_text
+from tests.support.rings import needs
 
 from .lines import Relay, relayed
 from .world import World, copy
@@ -69,6 +70,7 @@ class Published:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
     """Both services as processes."""
     folder = tmp_path_factory.mktemp("published")

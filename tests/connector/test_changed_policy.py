@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
 from dp_service.accounting.composition import PublishedDomain, guarantee
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.ticket import ticket_key
@@ -70,6 +72,7 @@ def worth(information: int, calls: int, *rhos: str) -> tuple[float, float]:
     return found.epsilon, found.delta
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_the_worst_of_a_window_is_told_when_its_policy_changed(tmp_path: Path) -> None:
     """Every publication that a charge of the window lists counts once, with tickets, after the policy has gone.
 
@@ -103,6 +106,7 @@ async def test_the_worst_of_a_window_is_told_when_its_policy_changed(tmp_path: P
     assert worth(3000, 30) == _numbers(bobs.own.guarantee)
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_where_shared_levels_count_worst_cases_the_shared_guarantee_holds_all_the_same(
     tmp_path: Path,
 ) -> None:

@@ -137,6 +137,7 @@ def test_the_client_for_ordinary_code_notices_too(engine: DuckDBEngine, dead: bo
             client.remaining()
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_dead_store_behind_a_living_service_is_noticed_quickly(tmp_path: Path) -> None:
     """Killed Redis: refused quickly; started again: the same client goes on, and nothing was charged twice."""
     with ledger_on_redis(tmp_path) as (redis, running):
@@ -152,6 +153,7 @@ async def test_a_dead_store_behind_a_living_service_is_noticed_quickly(tmp_path:
             assert levels[-1].reserved.calls == 2
 
 
+@pytest.mark.usefixtures("starts_redis", "starts_postgres")
 @pytest.mark.parametrize("kind", ["redis", "postgres"])
 async def test_a_store_that_hangs_is_noticed_quickly_and_what_was_sent_is_unknown(
     tmp_path: Path, kind: str
@@ -185,6 +187,7 @@ async def test_a_store_that_hangs_is_noticed_quickly_and_what_was_sent_is_unknow
             assert level.spent.calls == 1
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_stopped_service_is_noticed_quickly_and_found_again(tmp_path: Path) -> None:
     """SIGSTOP: its kernel still takes what is sent."""
     with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:
@@ -197,6 +200,7 @@ async def test_a_stopped_service_is_noticed_quickly_and_found_again(tmp_path: Pa
             await eventually(lambda: calls.reserve(COST, "another"))
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_lost_reservation_is_repeated_under_its_id_and_held_once(tmp_path: Path) -> None:
     """gRPC repeats it by the channel's service config."""
     with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:
@@ -209,6 +213,7 @@ async def test_a_lost_reservation_is_repeated_under_its_id_and_held_once(tmp_pat
             assert (await direct.levels())[-1].reserved.calls == 1
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_charge_that_was_lost_before_the_store_died_is_unknown(tmp_path: Path) -> None:
     """Every later attempt had no effect, and says so; the first one was charged."""
     with ledger_on_redis(tmp_path) as (redis, running):

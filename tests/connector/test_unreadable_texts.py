@@ -22,6 +22,7 @@ from pinot_connector.engines.base import ColumnType, Element, EngineQuery, Expec
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.parquet import ROW_NUMBER, count_unreadable, list_unreadable, readable
 from pinot_connector.errors import EngineRefused, GrisError
+from tests.support.rings import needs
 
 from .texts import NOT_UTF8, as_texts, state_type, write_rows, write_texts
 from .world import copy, new_account
@@ -75,6 +76,7 @@ class _Services:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Services]:
     """Both services as processes."""
     directory = tmp_path_factory.mktemp("texts")

@@ -23,8 +23,6 @@ from tests.containers.stack import IMAGE_USER, PORT, Placed, Services, placed
 from tests.containers.test_away import take_away, ways
 from tests.serving.pki import Authority, uri
 
-pytestmark = pytest.mark.containers
-
 GATEWAY_PORT = 50054
 CONFIGURATION = f"""
 listen: 0.0.0.0:{GATEWAY_PORT}

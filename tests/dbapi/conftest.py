@@ -9,11 +9,13 @@ import pytest
 from pinot_connector.dbapi import Connection
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.connector.world import World, running_world
+from tests.support.rings import needs
 
 from .asking import connected
 
 
 @pytest.fixture(scope="session")
+@needs("process")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services as processes, once for all tests."""
     with running_world(tmp_path_factory.mktemp("world")) as world:

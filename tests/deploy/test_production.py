@@ -78,6 +78,7 @@ def test_a_gateway_whose_issuer_nobody_named_does_not_start(
     assert "replace it by your issuer's public keys" in said.err
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_gateway_with_the_keys_of_an_issuer_starts(gateway: Path) -> None:
     """So nothing but these keys was missing."""
     issuer = Issuer(gateway.parent, key_id="yours")

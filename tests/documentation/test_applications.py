@@ -21,6 +21,7 @@ def performed(program: str, namespace: dict[str, Any]) -> None:
     exec(compile(program, PAGE, "exec"), namespace)  # noqa: S102 - our own page
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_programs_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

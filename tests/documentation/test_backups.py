@@ -20,6 +20,7 @@ from tests.budget.redis_server import redis_server
 from tests.budget.test_process import refused, service
 from tests.documentation.commands import run
 from tests.documentation.pages import blocks, section
+from tests.support.rings import needs
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def postgres(folder: Path) -> Iterator[Stored]:
 
 
 @pytest.fixture(params=[sqlite, redis, postgres], ids=["sqlite", "redis", "postgres"])
+@needs("redis")
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     """Each store by itself."""
     if request.param is redis and shutil.which("redis-cli") is None:

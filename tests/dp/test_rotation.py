@@ -121,6 +121,7 @@ def test_every_key_file_is_checked(tmp_path: Path) -> None:
         read_key_files(current, [tmp_path / "absent.key"])
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_process_says_which_keys_it_holds(tmp_path: Path) -> None:
     """The ready line names the current key and the set; the set's health name serves, another set's does not exist."""
     for name, key in (("old.key", OLD), ("new.key", NEW)):
@@ -144,6 +145,7 @@ def test_the_process_says_which_keys_it_holds(tmp_path: Path) -> None:
         assert process.wait(timeout=20) == 0
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_release_under_another_key_is_another_release_and_charged(tmp_path: Path) -> None:
     """Both services: asking again is free, after a rotation it is paid once, and then it is free again."""
     (tmp_path / "policy.yaml").write_text(CONNECTOR_POLICY)

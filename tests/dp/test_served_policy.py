@@ -24,6 +24,7 @@ from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, Serv
 from dp_service.server.service import DpServicer, Environment
 from tests.dp.asking import KEY, POLICY, Clock, Entropy, answer_of, error_of, header, question, translated
 from tests.dp.serving import serving
+from tests.support.rings import needs
 
 WITHOUT_ARTICLE = POLICY.replace("article: {type: string, group_by: true, filter: [in, not_in]}", "")
 OTHER_TAU = POLICY.replace("tau: 3", "tau: 4")
@@ -238,6 +239,7 @@ class Running:
 
 
 @pytest.fixture
+@needs("process")
 def running(tmp_path: Path) -> Iterator[Running]:
     """Run the service on a policy and a key, and end it."""
     policy, key = tmp_path / "policy.yaml", tmp_path / "noise.key"

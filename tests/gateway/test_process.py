@@ -172,6 +172,7 @@ def test_plain_text_beyond_this_machine_must_be_asked_for(
     assert 0 == main(["--config", str(configuration), "--validate"])
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_dead_services_are_told_without_their_names(
     configuration: Path, authority: Authority, tmp_path: Path
 ) -> None:

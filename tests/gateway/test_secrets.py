@@ -129,6 +129,7 @@ def stage_channel(stage: Stage) -> grpc.aio.Channel:
     return open_channel(Endpoint(stage.gateway, stage.caller()))
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_no_secret_is_ever_written_or_told(tmp_path: Path) -> None:
     """Neither in a log, at debug level and with gRPC's own, nor in an error, whatever goes wrong."""
     with ExitStack() as opened:

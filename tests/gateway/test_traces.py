@@ -27,6 +27,7 @@ async def asked(address: str, authority: Authority) -> None:
         await stub_of(channel).GetCatalog(app_pb2.GetCatalogRequest(), metadata=said, timeout=20)
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_an_outsiders_trace_ends_at_the_gateway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

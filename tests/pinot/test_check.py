@@ -12,8 +12,6 @@ from tests.pinot.check.connector import filled, require_equal
 from tests.pinot.check.rows import Outcome, Row, row, tried
 from tests.pinot.check.table import ROWS
 
-pytestmark = pytest.mark.pinot
-
 QUICK = {each.attempt.__name__: each for each in ROWS if not each.is_slow}
 
 

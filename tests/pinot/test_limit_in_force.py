@@ -139,7 +139,6 @@ def test_the_multi_stage_engine_is_not_explained(pinot: FakePinot, fake_engine: 
     assert [] == pinot.explained
 
 
-@pytest.mark.pinot
 def test_a_real_broker_is_refused_only_while_it_lowers_limits(
     pinot_cluster: PinotCluster, nasty_table: NastyTable, engine: PinotEngine
 ) -> None:

@@ -242,7 +242,6 @@ def outcome(engine: PinotEngine, query: Any, version: str) -> object:
         return error
 
 
-@pytest.mark.pinot
 def test_old_rows_of_a_late_broker_are_never_answered_under_a_new_version(
     pinot_cluster: PinotCluster, engine: PinotEngine
 ) -> None:
@@ -282,7 +281,6 @@ def test_old_rows_of_a_late_broker_are_never_answered_under_a_new_version(
         wait_until(lambda: outcome(engine, query, version) == ([f"G{number}"],))  # noqa: B023
 
 
-@pytest.mark.pinot
 def test_a_column_that_segments_lack_is_refused_until_they_are_reloaded(
     pinot_cluster: PinotCluster, engine: PinotEngine
 ) -> None:

@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 KINDS = {"question", "EstimateCost", "UpdateBudget", "GetBudget"}
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_rolling_restart_under_load_loses_no_call() -> None:
     """Four processes are replaced one after the other; `make rolling` does it again and again.
 

@@ -143,6 +143,7 @@ def test_the_environment_decides(environment: dict[str, str], wanted: bool) -> N
     assert is_wanted(environment) is wanted
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_without_an_endpoint_nothing_is_imported() -> None:
     """Neither OpenTelemetry nor Prometheus, by a service that is to do neither."""
     program = (
