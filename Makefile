@@ -105,25 +105,25 @@ audit-packages: $(VENV)/.dev ## look the pinned packages of the images up among 
 	@for each in $(IMAGES); do $(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement deploy/locks/$$each.txt || exit 1; done
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
-	$(BIN)/python -m tests.audit
+	$(BIN)/python -m tests.campaigns.audit
 
 pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions, for about a quarter of an hour
-	$(BIN)/python -m tests.pinot.stream
+	$(BIN)/python -m tests.campaigns.pinot_stream
 
 pinot-check: $(VENV)/.dev ## a table of what holds on your Pinot, of any version: PINOT_BROKER=URL PINOT_CONTROLLER=URL; makes tables of its own and removes them
-	@$(BIN)/python -m tests.pinot.check $(if $(PINOT_BROKER),--broker '$(PINOT_BROKER)') $(if $(PINOT_CONTROLLER),--controller '$(PINOT_CONTROLLER)')
+	@$(BIN)/python -m tests.campaigns.pinot_check $(if $(PINOT_BROKER),--broker '$(PINOT_BROKER)') $(if $(PINOT_CONTROLLER),--controller '$(PINOT_CONTROLLER)')
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
-	$(BIN)/python -m tests.chaos $(CHAOS)
+	$(BIN)/python -m tests.campaigns.chaos $(CHAOS)
 
 rolling: $(VENV)/.dev ## restart two replicas of each service in turn, 40 times, under load; ROLLING="--rounds 50"
-	$(BIN)/python -m tests.rolling $(ROLLING)
+	$(BIN)/python -m tests.campaigns.rolling $(ROLLING)
 
 sensitivity: $(VENV)/.dev ## 60,000 questions of 10,000 random tables: one member changes no more than is promised and charged; SENSITIVITY="--seed 2"
-	$(BIN)/python -m tests.sensitivity $(SENSITIVITY)
+	$(BIN)/python -m tests.campaigns.sensitivity $(SENSITIVITY)
 
 fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
-	$(BIN)/python -m tests.fuzz
+	$(BIN)/python -m tests.campaigns.fuzz
 
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot, BENCH="--events 1000000"
 	$(BIN)/python -m bench.path --engine $(ENGINE) $(BENCH)

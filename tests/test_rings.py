@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.budget.postgres_server import postgres_server
-from tests.budget.redis_server import redis_server
+from tests.support.postgres_server import postgres_server
+from tests.support.redis_server import redis_server
 from tests.support.rings import needs
 
 FORBIDDEN = pytest.fail.Exception

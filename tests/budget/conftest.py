@@ -15,9 +15,9 @@ from budget_service.stores.postgres import PostgresStore
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
 from tests.budget.memory_store import MemoryStore
-from tests.budget.postgres_server import PostgresServer, postgres_server
-from tests.budget.redis_server import RedisServer, redis_server
-from tests.budget.samples import SteppedClock
+from tests.support.budget_samples import SteppedClock
+from tests.support.postgres_server import PostgresServer, postgres_server
+from tests.support.redis_server import RedisServer, redis_server
 from tests.support.rings import needs
 
 

@@ -22,9 +22,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from budget_service.server.process import main
-from tests.budget.client import PATH, account, charging, connected, cost, failure
-from tests.budget.redis_server import redis_server
-from tests.budget.samples import UNIT
+from tests.support.budget_client import PATH, account, charging, connected, cost, failure
+from tests.support.budget_samples import UNIT
+from tests.support.redis_server import redis_server
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = """

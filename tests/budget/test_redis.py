@@ -34,8 +34,18 @@ from budget_service.stores.redis_schema import SCHEMA_VERSION
 from tests.budget.conftest import closing, empty
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
-from tests.budget.redis_server import DURABLE, RedisServer, redis_server
-from tests.budget.samples import ANALYST, COMPANY, UNIT, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import (
+    ANALYST,
+    COMPANY,
+    UNIT,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    release,
+    reserve,
+)
+from tests.support.redis_server import DURABLE, RedisServer, redis_server
 
 ACCOUNT = Account(("only-redis", "ann"))
 OWN = levels(ACCOUNT)

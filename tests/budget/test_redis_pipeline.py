@@ -12,8 +12,8 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.redis import RedisStore
 from tests.budget.conftest import closing
-from tests.budget.redis_server import DURABLE, RedisServer, redis_server
-from tests.budget.samples import charge, levels
+from tests.support.budget_samples import charge, levels
+from tests.support.redis_server import DURABLE, RedisServer, redis_server
 
 
 async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(

@@ -29,10 +29,10 @@ from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.stores.postgres import PostgresStore
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite_rollback_guard import fresh_path, write_whole
-from tests.budget.client import account, charging, connected, cost, failure
-from tests.budget.postgres_server import PostgresServer, postgres_server
-from tests.budget.redis_server import RedisServer, redis_server
-from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
+from tests.support.budget_client import account, charging, connected, cost, failure
+from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
+from tests.support.postgres_server import PostgresServer, postgres_server
+from tests.support.redis_server import RedisServer, redis_server
 from tests.support.rings import needs
 
 CONFIGURATION = Configuration.model_validate(

@@ -15,9 +15,9 @@ import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from tests.budget.client import account, charging, connected, cost, stub_of
-from tests.budget.redis_server import RedisServer, redis_server
 from tests.budget.test_process import Service, refused, service
+from tests.support.budget_client import account, charging, connected, cost, stub_of
+from tests.support.redis_server import RedisServer, redis_server
 from tests.support.rings import needs
 
 WORKERS = ("--workers", "2")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.connector.world import World, running_world
 from tests.support.rings import needs
+from tests.support.world import World, running_world
 
 
 @pytest.fixture(scope="session")

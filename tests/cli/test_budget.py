@@ -17,9 +17,9 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
 from gris_cli.__main__ import main
-from tests.budget.client import connected
-from tests.budget.samples import UNIT
 from tests.budget.test_process import Service, service
+from tests.support.budget_client import connected
+from tests.support.budget_samples import UNIT
 from tests.support.rings import needs
 
 COSTS = (("ann", 7, 1), ("ann", 5, 1), ("bob", 3, 0))

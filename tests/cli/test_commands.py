@@ -11,8 +11,8 @@ import pytest
 
 from gris_cli.__main__ import main
 from pinot_connector.engines.pinot import settling
-from tests.connector.world import World, free_port, new_account
-from tests.pinot.fake import FakePinot, renamed, slow_server
+from tests.support.fake_pinot import FakePinot, renamed, slow_server
+from tests.support.world import World, free_port, new_account
 
 ARTICLES = (
     "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"

@@ -14,7 +14,7 @@ from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError
-from tests.connector.world import BUDGET, COFACTS, POLICY, new_account
+from tests.support.world import BUDGET, COFACTS, POLICY, new_account
 
 
 def ticket_key_of(folder: Path) -> Path:

@@ -9,8 +9,7 @@ import pytest
 from pinot_connector import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.rings import needs
-
-from .world import World, new_account, running_world
+from tests.support.world import World, new_account, running_world
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,8 @@ from pinot_connector import AsyncPrivateClient
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.guarantees import Bound, Sharing
-from tests.dp.publishing import HEADER, domain_file, policy_of
-
-from .world import copy
+from tests.support.publishing import HEADER, domain_file, policy_of
+from tests.support.world import copy
 
 FIRST = (domain_file("one", "5", "1e-9"), domain_file("other", "1/2", "1e-9", table="u"))
 SECOND = domain_file("one", "1/4", "1e-9", refresh=2)

@@ -24,15 +24,14 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, OutcomeUnknown, ServiceUnavailable
-from tests.budget.client import charging, connected, failure
-from tests.budget.postgres_server import PostgresServer, postgres_server
-from tests.budget.redis_server import RedisServer, redis_server
 from tests.budget.test_process import NOT_SERVING, SERVING, Service, health_becomes, service
-from tests.chaos.proxy import Proxy
-
-from .asking import asking_client
-from .lines import relayed
-from .world import World, free_port, new_account
+from tests.support.budget_client import charging, connected, failure
+from tests.support.clients import asking_client
+from tests.support.postgres_server import PostgresServer, postgres_server
+from tests.support.proxy import Proxy
+from tests.support.redis_server import RedisServer, redis_server
+from tests.support.relay import relayed
+from tests.support.world import World, free_port, new_account
 
 TIMEOUTS = Timeouts(budget_attempt=5, budget=20)
 QUICKLY_SECONDS = 1.5

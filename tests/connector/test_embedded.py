@@ -11,8 +11,7 @@ import pytest
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.errors import ServiceUnavailable
 from tests.support.rings import needs
-
-from .world import BUDGET, POLICY
+from tests.support.world import BUDGET, POLICY
 
 
 @pytest.fixture

@@ -19,10 +19,9 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import PlanExpired, ServiceUnavailable
+from tests.support.relay import relayed
 from tests.support.rings import needs
-
-from .lines import relayed
-from .world import BUDGET, World, new_account
+from tests.support.world import BUDGET, World, new_account
 
 ELEMENTS = 100_000
 

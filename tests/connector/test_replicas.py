@@ -17,8 +17,8 @@ import pytest
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.errors import GrisError
-from tests.connector.world import POLICY
 from tests.support.rings import needs
+from tests.support.world import POLICY
 
 IN_A_ROW = 10
 PATIENCE_SECONDS = 30.0

@@ -23,9 +23,8 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.parquet import ROW_NUMBER, count_unreadable, list_unreadable, readable
 from pinot_connector.errors import EngineRefused, GrisError
 from tests.support.rings import needs
-
-from .texts import NOT_UTF8, as_texts, state_type, write_rows, write_texts
-from .world import copy, new_account
+from tests.support.texts import NOT_UTF8, as_texts, state_type, write_rows, write_texts
+from tests.support.world import copy, new_account
 
 POLICY = """
 epsilon_per: 8

@@ -8,8 +8,8 @@ import pytest
 
 from pinot_connector.dbapi import Connection
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.connector.world import World, running_world
 from tests.support.rings import needs
+from tests.support.world import World, running_world
 
 from .asking import connected
 

@@ -21,9 +21,9 @@ from pinot_connector.dbapi import connect, connect_embedded
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import settling
 from pinot_connector.errors import ServiceUnavailable
-from tests.connector.lines import relayed
-from tests.connector.world import BUDGET, COFACTS, POLICY, World, new_account
-from tests.pinot.fake import ANSWER, FakePinot, renamed, slow_server
+from tests.support.fake_pinot import ANSWER, FakePinot, renamed, slow_server
+from tests.support.relay import relayed
+from tests.support.world import BUDGET, COFACTS, POLICY, World, new_account
 
 from .asking import ARTICLES, COHORTS, connected
 

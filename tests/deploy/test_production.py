@@ -20,7 +20,7 @@ from dp_service.queries.policy import read_policy
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.process import main
 from gris_serving.documents import read_document
-from tests.serving.pki import Authority, Issuer
+from tests.support.pki import Authority, Issuer
 
 PRODUCTION = FOLDER / "overlays" / "production"
 

@@ -10,7 +10,7 @@ import pytest
 from pinot_connector import errors
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import ErrorCode, GrisError
-from tests.documentation.pages import DOCS, ROOT, blocks, quoted, rows, section
+from tests.support.pages import DOCS, ROOT, blocks, quoted, rows, section
 
 PAGE = "applications.md"
 EXAMPLES = ROOT / "examples"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.budget.redis_server import free_port
 from tests.documentation.commands import run
-from tests.documentation.pages import ROOT, blocks, section
+from tests.support.pages import ROOT, blocks, section
+from tests.support.redis_server import free_port
 
 
 @pytest.fixture

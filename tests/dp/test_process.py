@@ -14,7 +14,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from tests.dp.asking import POLICY
+from tests.support.dp_questions import POLICY
 
 
 @pytest.fixture

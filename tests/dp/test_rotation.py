@@ -22,11 +22,11 @@ from dp_service.server.service import DpServicer
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.connector.world import BUDGET, write_small
-from tests.connector.world import POLICY as CONNECTOR_POLICY
-from tests.dp.asking import POLICY, answer_of, header, question, released, translated
-from tests.dp.serving import servicer_of, serving
 from tests.dp.test_keys import key_file
+from tests.support.dp_questions import POLICY, answer_of, header, question, released, translated
+from tests.support.dp_server import servicer_of, serving
+from tests.support.world import BUDGET, write_small
+from tests.support.world import POLICY as CONNECTOR_POLICY
 
 OLD, NEW = NoiseKey(b"o" * 32), NoiseKey(b"n" * 32)
 BEFORE, DURING, AFTER = KeySet(OLD, (NEW,)), KeySet(NEW, (OLD,)), KeySet(NEW)

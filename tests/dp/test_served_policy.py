@@ -22,8 +22,18 @@ from dp_service.queries.structured import ColumnType
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
-from tests.dp.asking import KEY, POLICY, Clock, Entropy, answer_of, error_of, header, question, translated
-from tests.dp.serving import serving
+from tests.support.dp_questions import (
+    KEY,
+    POLICY,
+    Clock,
+    Entropy,
+    answer_of,
+    error_of,
+    header,
+    question,
+    translated,
+)
+from tests.support.dp_server import serving
 from tests.support.rings import needs
 
 WITHOUT_ARTICLE = POLICY.replace("article: {type: string, group_by: true, filter: [in, not_in]}", "")

@@ -15,10 +15,10 @@ from gris_gateway.process import main
 from pinot_connector import AsyncGatewayClient, Endpoint
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
 from pinot_connector.questions import structured_question
-from tests.connector.world import free_port, write_small
 from tests.gateway.conftest import GatewayWorld, write_configuration
-from tests.serving.pki import Authority, Issuer, uri
-from tests.serving.processes import process
+from tests.support.pki import Authority, Issuer, uri
+from tests.support.processes import process
+from tests.support.world import free_port, write_small
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from pinot_connector.errors import GrisError
 from pinot_connector.questions import sql_question, structured_question
 from tests.gateway.conftest import stub_of
 from tests.gateway.stage import ACCOUNT, ALIAS, COUNTS, ELEMENT, KEY, LITERAL, OTHER, REQUEST, Stage
-from tests.markers import number
+from tests.support.markers import number
 
 _numbers = itertools.count()
 

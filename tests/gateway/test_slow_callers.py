@@ -28,10 +28,10 @@ from gris_gateway.rate_limits import Limiter
 from gris_gateway.slow_callers import keepalive_options
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.metrics import CallMetrics
-from tests.connector.world import free_port, write_small
-from tests.serving.echo import SERVICE, EchoStub, add_echo
-from tests.serving.pki import ISSUER, Issuer
-from tests.serving.rawcalls import RawLine, raw_line
+from tests.support.echo import SERVICE, EchoStub, add_echo
+from tests.support.pki import ISSUER, Issuer
+from tests.support.rawcalls import RawLine, raw_line
+from tests.support.world import free_port, write_small
 
 AUDIENCE = "gateway"
 INVALID_ARGUMENT, UNAVAILABLE = "3", "14"

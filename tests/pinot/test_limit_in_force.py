@@ -11,11 +11,11 @@ from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType, Feature
 from pinot_connector.engines.pinot import PinotEngine, limit_in_force
 from pinot_connector.errors import EngineRefused, EngineUnavailable
-from tests.pinot.fake import QUERY, FakePinot
 from tests.pinot.loading import plain_answer
 from tests.pinot.nasty import NastyTable
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.fake_pinot import QUERY, FakePinot
 
 
 @pytest.fixture

@@ -27,10 +27,10 @@ from pinot_connector.errors import (
     EngineUnavailable,
     IncompleteAnswer,
 )
-from tests.pinot.fake import ANSWER, QUERY, FakePinot, loaded, told
 from tests.pinot.loading import create_table, plain_answer, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.fake_pinot import ANSWER, QUERY, FakePinot, loaded, told
 
 SHOWN = (
     'SELECT "$segmentName" AS "segment", COUNT(*) AS "gris_count" FROM "t" GROUP BY "$segmentName" LIMIT 2'

@@ -19,8 +19,7 @@ from dp_service.queries.structured import (
     TimeRange,
 )
 from dp_service.queries.tables import Consistency, CountNoise
-
-from .policies import POLICY, POLICY_TEXT
+from tests.support.queries.policies import POLICY, POLICY_TEXT
 
 
 def ask(*dimensions: str, table: str = "engagement", k: int | None = None, **more: object) -> Resolution:

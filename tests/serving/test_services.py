@@ -26,11 +26,11 @@ from pinot_connector import AsyncPrivateClient, Credentials, Endpoint
 from pinot_connector.channels import open_channel
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused
-from tests.connector.world import COFACTS, POLICY, new_account
-from tests.dp.serving import servicer_of
-from tests.serving.pki import ISSUER, Authority, Issuer, dns, email, uri
-from tests.serving.processes import budget_command, dp_command, process
+from tests.support.dp_server import servicer_of
+from tests.support.pki import ISSUER, Authority, Issuer, dns, email, uri
+from tests.support.processes import budget_command, dp_command, process
 from tests.support.rings import needs
+from tests.support.world import COFACTS, POLICY, new_account
 
 AUDIENCE = "gris-services"
 

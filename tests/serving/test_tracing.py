@@ -17,9 +17,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.tracing import ServerTraces, exported, is_wanted
-
-from .collector import ENDPOINT
-from .echo import SECRET, SERVICE, EchoStub, observed_echo
+from tests.support.collector import ENDPOINT
+from tests.support.echo import SECRET, SERVICE, EchoStub, observed_echo
 
 ROOT = Path(__file__).parents[2]
 TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
