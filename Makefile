@@ -13,7 +13,7 @@ GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
 
-.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kubernetes-test locks notices pinot-check pinot-stream protos release-check rolling sensitivity test
+.PHONY: audit audit-packages bench-budget bench-domains bench-mechanisms bench-noise bench-noticing bench-path bench-timing chaos check clean demo demo-two-servers docs format fuzz go-client help images kubernetes-test locks notices pinot-check pinot-stream protos release-check rolling sensitivity test test-fast
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
@@ -69,8 +69,13 @@ endif
 demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on which two servers of Pinot are silently wrong
 	@$(BIN)/python -m examples.two_servers
 
-test: $(VENV)/.dev ## run the tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
-	$(BIN)/python -m pytest
+# Workers of pytest; each takes whole files, and what needs the whole machine runs in one of them, first.
+WORKERS ?= auto
+test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
+test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "not process and not slow"
 
 check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests
 	$(BIN)/ruff check .
@@ -128,25 +133,25 @@ release-check: $(VENV)/.release ## whether this checkout can be released; leaves
 	@$(BIN)/python -m deploy.release
 
 audit: $(VENV)/.dev ## ask two neighbouring tables the same questions 10,000 times and bound the privacy loss
-	$(BIN)/python -m tests.audit
+	$(BIN)/python -m tests.campaigns.audit
 
 pinot-stream: $(VENV)/.dev ## kill a server of Pinot again and again under thousands of questions, for about a quarter of an hour
-	$(BIN)/python -m tests.pinot.stream
+	$(BIN)/python -m tests.campaigns.pinot_stream
 
 pinot-check: $(VENV)/.dev ## a table of what holds on your Pinot, of any version: PINOT_BROKER=URL PINOT_CONTROLLER=URL; makes tables of its own and removes them
-	@$(BIN)/python -m tests.pinot.check $(if $(PINOT_BROKER),--broker '$(PINOT_BROKER)') $(if $(PINOT_CONTROLLER),--controller '$(PINOT_CONTROLLER)')
+	@$(BIN)/python -m tests.campaigns.pinot_check $(if $(PINOT_BROKER),--broker '$(PINOT_BROKER)') $(if $(PINOT_CONTROLLER),--controller '$(PINOT_CONTROLLER)')
 
 chaos: $(VENV)/.dev ## kill the budget service and its store 60 times each under load, for every store; CHAOS="--store redis --seed 2"
-	$(BIN)/python -m tests.chaos $(CHAOS)
+	$(BIN)/python -m tests.campaigns.chaos $(CHAOS)
 
 rolling: $(VENV)/.dev ## restart two replicas of each service in turn, 40 times, under load; ROLLING="--rounds 50"
-	$(BIN)/python -m tests.rolling $(ROLLING)
+	$(BIN)/python -m tests.campaigns.rolling $(ROLLING)
 
 sensitivity: $(VENV)/.dev ## 60,000 questions of 10,000 random tables: one member changes no more than is promised and charged; SENSITIVITY="--seed 2"
-	$(BIN)/python -m tests.sensitivity $(SENSITIVITY)
+	$(BIN)/python -m tests.campaigns.sensitivity $(SENSITIVITY)
 
 fuzz: $(VENV)/.dev ## 100,000 mutated SQL texts: none means anything but its structured form, no refusal repeats a literal
-	$(BIN)/python -m tests.fuzz
+	$(BIN)/python -m tests.campaigns.fuzz
 
 bench-path: $(VENV)/.dev ## a private top 10 beside the same query alone; ENGINE=pinot, BENCH="--events 1000000"
 	$(BIN)/python -m bench.path --engine $(ENGINE) $(BENCH)

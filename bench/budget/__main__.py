@@ -32,8 +32,8 @@ from gris_api.common.v1 import cost_pb2
 from bench.budget.fill import ROOT, TEMPLATE, account_of, fill
 from bench.budget.load import UNIT, Plan, Sample, Target
 from bench.budget.table import Figure, figure_of, print_table, print_targets
-from tests.budget.postgres_server import postgres_server
-from tests.budget.redis_server import redis_server
+from tests.support.postgres_server import postgres_server
+from tests.support.redis_server import redis_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STORES = ("sqlite", "redis", "postgres")

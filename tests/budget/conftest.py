@@ -15,9 +15,10 @@ from budget_service.stores.postgres import PostgresStore
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
 from tests.budget.memory_store import MemoryStore
-from tests.budget.postgres_server import PostgresServer, postgres_server
-from tests.budget.redis_server import RedisServer, redis_server
-from tests.budget.samples import SteppedClock
+from tests.support.budget_samples import SteppedClock
+from tests.support.postgres_server import PostgresServer, postgres_server
+from tests.support.redis_server import RedisServer, redis_server
+from tests.support.rings import needs
 
 
 @pytest.fixture
@@ -27,6 +28,7 @@ def clock() -> SteppedClock:
 
 
 @pytest.fixture(scope="session")
+@needs("redis")
 def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """Run one Redis for all tests that leave it alive."""
     with redis_server(tmp_path_factory.mktemp("redis")) as server:
@@ -34,6 +36,7 @@ def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 
 @pytest.fixture(scope="session")
+@needs("postgres")
 def shared_postgres() -> Iterator[PostgresServer]:
     """Run one PostgreSQL for all tests that leave it alive."""
     with postgres_server() as server:
@@ -41,6 +44,7 @@ def shared_postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
+@needs("postgres")
 def private_postgres() -> Iterator[PostgresServer]:
     """Run one PostgreSQL for all tests that kill it or change its settings."""
     with postgres_server() as server:
@@ -55,7 +59,14 @@ def own_postgres(private_postgres: PostgresServer) -> PostgresServer:
     return private_postgres
 
 
-@pytest_asyncio.fixture(params=["memory", "sqlite", "redis", "postgres"])
+@pytest_asyncio.fixture(
+    params=[
+        "memory",
+        "sqlite",
+        pytest.param("redis", marks=pytest.mark.redis),
+        pytest.param("postgres", marks=pytest.mark.postgres),
+    ]
+)
 async def any_store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock
 ) -> AsyncIterator[Store]:

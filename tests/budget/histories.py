@@ -26,7 +26,16 @@ from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Lim
 from budget_service.ledger.windows import DAY, SECOND, Period, WindowRule
 from budget_service.server.refunds import unfounded
 from budget_service.stores.interface import Store
-from tests.budget.samples import ANALYST, OTHER_UNIT, UNIT, SteppedClock, charge, limit, release, reserve
+from tests.support.budget_samples import (
+    ANALYST,
+    OTHER_UNIT,
+    UNIT,
+    SteppedClock,
+    charge,
+    limit,
+    release,
+    reserve,
+)
 
 # The company allows for a month what its two analysts have in two days; the third one only tracks.
 OWN = limit(12, 6, period=Period.DAY)

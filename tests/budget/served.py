@@ -13,8 +13,8 @@ from budget_service.configuration.budget_file import Configuration
 from budget_service.server.hosting import serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.sqlite import SqliteStore
-from tests.budget.client import connected
-from tests.budget.samples import SteppedClock
+from tests.support.budget_client import connected
+from tests.support.budget_samples import SteppedClock
 
 Stub: TypeAlias = "budget_pb2_grpc.BudgetServiceAsyncStub"
 

@@ -29,12 +29,12 @@ from budget_service.server.responses import timestamp
 from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
-from tests.budget.client import account as named
-from tests.budget.client import failure
 from tests.budget.conftest import closing, empty
 from tests.budget.memory_store import MemoryStore
-from tests.budget.redis_server import RedisServer
-from tests.budget.samples import (
+from tests.budget.test_limits import SETTINGS
+from tests.support.budget_client import account as named
+from tests.support.budget_client import failure
+from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     COMPANY,
@@ -46,7 +46,7 @@ from tests.budget.samples import (
     limit,
     reserve,
 )
-from tests.budget.test_limits import SETTINGS
+from tests.support.redis_server import RedisServer
 
 AdminStub: TypeAlias = "admin_pb2_grpc.BudgetAdminServiceAsyncStub"
 

@@ -16,7 +16,7 @@ from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
-from tests.budget.client import failure
+from tests.support.budget_client import failure
 
 ENFORCED = pb.Limit(information=7, calls=3, mode=budget_pb2.MODE_ENFORCE, period=pb.PERIOD_MONTH)
 TRACKED = pb.Limit(information=7, calls=3, mode=budget_pb2.MODE_TRACK, period=pb.PERIOD_MONTH)

@@ -28,12 +28,22 @@ from budget_service.server.hosting import administering
 from budget_service.stores.interface import Store
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
-from tests.budget.client import failure
 from tests.budget.conftest import closing, empty
 from tests.budget.memory_store import MemoryStore
-from tests.budget.redis_server import RedisServer
-from tests.budget.samples import ANALYST, COLLEAGUE, NOON, UNIT, SteppedClock, charge, levels, limit, reserve
 from tests.budget.test_limits import SETTINGS
+from tests.support.budget_client import failure
+from tests.support.budget_samples import (
+    ANALYST,
+    COLLEAGUE,
+    NOON,
+    UNIT,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    reserve,
+)
+from tests.support.redis_server import RedisServer
 
 ON = levels(own=limit(100, 100, days=3), above=limit(1000, 1000))
 

@@ -11,7 +11,7 @@ from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
-from tests.budget.samples import ANALYST, COMPANY, NOON, SteppedClock, charge, levels, limit, reserve
+from tests.support.budget_samples import ANALYST, COMPANY, NOON, SteppedClock, charge, levels, limit, reserve
 
 YEAR = 365 * DAY
 MONTH = levels()

@@ -17,7 +17,7 @@ from budget_service.server.refunds import founded
 from budget_service.stores.interface import Store
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import NOON, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import NOON, SteppedClock, charge, levels, limit, release, reserve
 
 # One ledger serves many examples, so that each takes a root of its own.
 roots = itertools.count()

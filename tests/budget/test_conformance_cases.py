@@ -13,7 +13,7 @@ from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
 from budget_service.stores.interface import Store
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import SteppedClock, charge, levels, limit, release, reserve
 
 ACCOUNT = Account(("windows", "ann"))
 DAYS = limit(9, 9, days=2)

@@ -27,7 +27,7 @@ from budget_service.ledger.verification import Rebuilt
 from budget_service.ledger.windows import Period, WindowRule, microseconds_of
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
-from tests.budget.samples import (
+from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     COMPANY,

@@ -13,7 +13,7 @@ import pytest
 from budget_service.server.failure_detector import LATE_SECONDS, STEP_SECONDS, FailureDetector
 from budget_service.stores.interface import StoreError, StoreUnavailableError, StoreUnusableError
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import SteppedClock
+from tests.support.budget_samples import SteppedClock
 
 # Far more than it takes, for a machine that is busy.
 PATIENCE_SECONDS = 5.0

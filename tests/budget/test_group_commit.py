@@ -19,7 +19,7 @@ from budget_service.stores import group_commit
 from budget_service.stores.group_commit import DENSE, FEWEST, GroupCommit
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.redis import RedisStore
-from tests.budget.samples import charge
+from tests.support.budget_samples import charge
 
 LARGE = 36
 ON_EVERY_STORE = pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)

@@ -15,7 +15,7 @@ from budget_service.server.limit_cache import LimitCache
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store, StoreUnavailableError
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, limit
+from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, limit
 
 CONFIGURATION = Configuration.model_validate(
     {

@@ -13,12 +13,12 @@ import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.budget.client import account, charging, connected, cost, failure, new_id, reserving
-from tests.budget.postgres_server import PostgresServer
-from tests.budget.redis_server import RedisServer, redis_server
 from tests.budget.test_process import ROOT, command, health, health_becomes, refused
 from tests.budget.test_workers import connections
 from tests.observability.world import scraped
+from tests.support.budget_client import account, charging, connected, cost, failure, new_id, reserving
+from tests.support.postgres_server import PostgresServer
+from tests.support.redis_server import RedisServer, redis_server
 
 SERVING = 1
 STORE = "gris.budget.v1.BudgetService/store"
@@ -68,6 +68,7 @@ class Counted:
         self._process.stdout.close()
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_units_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
     """Granted once, replayed as often as repeated, refused, free when paid for, given back."""
     with Counted(tmp_path, f"sqlite:{tmp_path}/ledger.db") as ledger:
@@ -96,6 +97,7 @@ async def test_units_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
         await ledger.becomes(lambda: ledger.value("gris_budget_open_reservations") == 0)
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
 async def test_commits_are_counted_with_all_that_they_had(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -132,6 +134,7 @@ async def test_workers_are_counted_together(tmp_path: Path, shared_redis: RedisS
         await ledger.becomes(lambda: ledger.value("gris_component_serving", component="store") == 1)
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_the_component_that_is_dead_is_named(tmp_path: Path) -> None:
     """By the health check and by the metrics: the store cannot do its part, the server can."""
     with redis_server(tmp_path) as redis, Counted(tmp_path, redis.address) as ledger:
@@ -143,6 +146,7 @@ async def test_the_component_that_is_dead_is_named(tmp_path: Path) -> None:
         assert ledger.value("gris_component_serving", component="server") == 1
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_metrics_cannot_be_shown_where_somebody_listens(tmp_path: Path) -> None:
     """Exit code 2, one line."""
     with Counted(tmp_path, f"sqlite:{tmp_path}/ledger.db") as ledger:

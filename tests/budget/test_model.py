@@ -24,7 +24,7 @@ from budget_service.ledger.windows import WindowRule
 from tests.budget.histories import HISTORIES, RULES, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.model import Model, Told
-from tests.budget.samples import SteppedClock
+from tests.support.budget_samples import SteppedClock
 
 
 def told(answer: Answer) -> Told:

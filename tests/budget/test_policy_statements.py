@@ -28,9 +28,10 @@ from budget_service.server.policy_statements import (
 )
 from budget_service.stores.interface import Store
 from dp_service.queries.publications import publications_in
-from tests.budget.client import account, charging, connected, cost, failure, reserving
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import (
+from tests.budget.served import SETTINGS, Stub
+from tests.support.budget_client import account, charging, connected, cost, failure, reserving
+from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     COMPANY,
@@ -44,7 +45,6 @@ from tests.budget.samples import (
     reserve,
     statement,
 )
-from tests.budget.served import SETTINGS, Stub
 
 BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
 

@@ -17,11 +17,11 @@ from budget_service.server.policy_statements import said_of
 from budget_service.stores import sqlite_rows
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite import SqliteStore
-from tests.budget.client import account, failure
 from tests.budget.conftest import closing
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import ANALYST, SteppedClock, charge, levels, limit, reserve, statement
 from tests.budget.test_policy_statements import stub_on
+from tests.support.budget_client import account, failure
+from tests.support.budget_samples import ANALYST, SteppedClock, charge, levels, limit, reserve, statement
 
 BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
 ASKED = pb.GetBudgetRequest(account=account(), with_policy_statements=True)

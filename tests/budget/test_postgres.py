@@ -26,8 +26,8 @@ from budget_service.stores.postgres import PostgresStore
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
-from tests.budget.postgres_server import PostgresServer
-from tests.budget.samples import ANALYST, COMPANY, SteppedClock, charge, levels, limit, reserve
+from tests.support.budget_samples import ANALYST, COMPANY, SteppedClock, charge, levels, limit, reserve
+from tests.support.postgres_server import PostgresServer
 
 ACCOUNT = Account(("only-postgres", "ann"))
 OWN = levels(ACCOUNT)

@@ -18,9 +18,9 @@ from budget_service.stores import postgres_connections
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.postgres import PostgresStore
 from tests.budget.conftest import closing
-from tests.budget.postgres_server import PostgresServer
-from tests.budget.samples import charge, levels, limit
-from tests.chaos.proxy import Proxy
+from tests.support.budget_samples import charge, levels, limit
+from tests.support.postgres_server import PostgresServer
+from tests.support.proxy import Proxy
 
 ACCOUNTS = [Account((f"root-{index}", "ann")) for index in range(2)]
 ON = {account: levels(account, own=limit(10**6, 10**6)) for account in ACCOUNTS}

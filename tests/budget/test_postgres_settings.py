@@ -26,8 +26,8 @@ from budget_service.stores.interface import StoreUnavailableError, StoreUnusable
 from budget_service.stores.opening import open_store
 from budget_service.stores.postgres import PostgresStore
 from tests.budget.conftest import closing
-from tests.budget.postgres_server import PostgresServer
-from tests.budget.samples import ANALYST, UNIT, SteppedClock, charge, levels, limit
+from tests.support.budget_samples import ANALYST, UNIT, SteppedClock, charge, levels, limit
+from tests.support.postgres_server import PostgresServer
 
 PASSWORD = "h#s/h?w@o:r[d]%"  # noqa: S105 - of a server that lives for one test
 ENCODED = "h%23s%2Fh%3Fw%40o%3Ar%5Bd%5D%25"

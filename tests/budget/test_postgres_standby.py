@@ -15,8 +15,8 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import OutcomeUnknownError, StoreError, StoreUnavailableError
 from budget_service.stores.postgres import PostgresStore
 from tests.budget.conftest import closing
-from tests.budget.postgres_server import PostgresServer, standby_of
-from tests.budget.samples import charge, levels, limit
+from tests.support.budget_samples import charge, levels, limit
+from tests.support.postgres_server import PostgresServer, standby_of
 
 # Every commit waits for some standby to have it on its disk.
 SYNCHRONOUS = "synchronous_standby_names=*"

@@ -22,9 +22,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from budget_service.server.process import main
-from tests.budget.client import PATH, account, charging, connected, cost, failure
-from tests.budget.redis_server import redis_server
-from tests.budget.samples import UNIT
+from tests.support.budget_client import PATH, account, charging, connected, cost, failure
+from tests.support.budget_samples import UNIT
+from tests.support.redis_server import redis_server
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = """
@@ -133,6 +133,7 @@ async def health_becomes(address: str, wanted: int, name: str = "") -> None:
         await asyncio.sleep(0.1)
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 async def test_a_service_serves_says_so_and_ends_when_told(tmp_path: Path, how: signal.Signals) -> None:
     """Health is SERVING for the whole and for the service; the exit code is 0."""
@@ -144,6 +145,7 @@ async def test_a_service_serves_says_so_and_ends_when_told(tmp_path: Path, how: 
         assert running.end(how) == 0
 
 
+@pytest.mark.usefixtures("starts_redis")
 def test_a_service_that_has_just_begun_ends_when_told(tmp_path: Path) -> None:
     """Its first look at Redis is interrupted, at another moment each time."""
     with redis_server(tmp_path) as redis:
@@ -152,6 +154,7 @@ def test_a_service_that_has_just_begun_ends_when_told(tmp_path: Path) -> None:
                 assert running.end(signal.SIGTERM) == 0
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("wanted", [True, False])
 async def test_reflection_is_there_only_if_wanted(tmp_path: Path, wanted: bool) -> None:
     """Tools may ask for the interface where the operator allows it."""
@@ -169,6 +172,7 @@ async def test_reflection_is_there_only_if_wanted(tmp_path: Path, wanted: bool) 
                 assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_the_administrator_is_served_on_an_address_of_its_own_if_wanted(tmp_path: Path) -> None:
     """What it sets holds at the other address, where it is not served."""
     with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:
@@ -187,6 +191,7 @@ async def test_the_administrator_is_served_on_an_address_of_its_own_if_wanted(tm
         assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_killed_service_has_every_charge_that_it_acknowledged(tmp_path: Path) -> None:
     """Killed under load: acknowledged <= spent <= acknowledged + unknown, and every repeat is the first answer."""
     store = f"sqlite:{tmp_path}/ledger.db"
@@ -220,6 +225,7 @@ async def test_a_killed_service_has_every_charge_that_it_acknowledged(tmp_path: 
                     assert again == first
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_service_outlives_its_redis(tmp_path: Path) -> None:
     """UNAVAILABLE and NOT_SERVING while Redis is down, both quickly; then it goes on by itself."""
     with redis_server(tmp_path) as redis, service(tmp_path, redis.address) as running:
@@ -240,6 +246,7 @@ async def test_a_service_outlives_its_redis(tmp_path: Path) -> None:
             assert (await stub.UpdateBudget(charging(request_id="before"))).replayed
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_store_that_dies_while_a_service_drains_is_noticed(tmp_path: Path) -> None:
     """The service goes on for its clients, knows its store's health, and never again says that it serves."""
     name = "gris.budget.v1.BudgetService"
@@ -262,6 +269,7 @@ async def test_a_store_that_dies_while_a_service_drains_is_noticed(tmp_path: Pat
         assert [await health(running.address, each) for each in ("", name)] == [NOT_SERVING, NOT_SERVING]
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
     """Exit code 2 for what cannot work, 1 for a store that is not there."""
     (tmp_path / "key").write_bytes(b"short")
@@ -300,6 +308,7 @@ def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
         assert said.count("\n") == 1
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_restored_ledger_is_served_after_its_confirmation(tmp_path: Path) -> None:
     """Exit code 2 before it, and no budget is left of the month after it."""
     store = f"sqlite:{tmp_path}/ledger.db"
@@ -323,6 +332,7 @@ async def test_a_restored_ledger_is_served_after_its_confirmation(tmp_path: Path
             assert (await failure(stub.UpdateBudget(charging(cost(1, 1))))).info.reason == "BUDGET_EXHAUSTED"
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_configuration_can_be_checked_alone(tmp_path: Path) -> None:
     """No store is touched."""
     assert refused(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--validate") == (0, "")
@@ -343,6 +353,7 @@ def test_a_wrong_address_is_named_by_its_option(
     assert f"{option}: expected HOST:PORT with a port from 0 to 65535" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_changed_configuration_comes_into_force_and_a_broken_one_does_not(tmp_path: Path) -> None:
     """The limit is lowered while the service runs; then the file is broken; then it is raised."""
     config = tmp_path / "budget.yaml"
@@ -386,6 +397,7 @@ async def log_becomes(folder: Path, words: str) -> None:
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_the_log_names_no_account(tmp_path: Path) -> None:
     """Not for an answer, not for a refusal, not at start and end."""
     with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:

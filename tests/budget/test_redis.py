@@ -34,8 +34,18 @@ from budget_service.stores.redis_schema import SCHEMA_VERSION
 from tests.budget.conftest import closing, empty
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
-from tests.budget.redis_server import DURABLE, RedisServer, redis_server
-from tests.budget.samples import ANALYST, COMPANY, UNIT, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import (
+    ANALYST,
+    COMPANY,
+    UNIT,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    release,
+    reserve,
+)
+from tests.support.redis_server import DURABLE, RedisServer, redis_server
 
 ACCOUNT = Account(("only-redis", "ann"))
 OWN = levels(ACCOUNT)
@@ -52,6 +62,7 @@ def is_now(window: Window) -> bool:
     return window.start <= time.time_ns() // 1000 < window.end
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_killed_redis_is_noticed_at_once_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     """Unavailable while it is down; after its restart the charge is there and its repeat is known."""
     with redis_server(tmp_path) as server:
@@ -72,6 +83,7 @@ async def test_a_killed_redis_is_noticed_at_once_and_keeps_what_it_acknowledged(
             assert await spent(store) == Cost(8, 2)
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_silent_redis_leaves_the_outcome_unknown_and_a_repeat_settles_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +99,7 @@ async def test_a_silent_redis_leaves_the_outcome_unknown_and_a_repeat_settles_it
             assert await spent(store) == Cost(4, 1)
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_redis_that_is_killed_under_charges_has_each_one_that_it_acknowledged(tmp_path: Path) -> None:
     """With appendonly and appendfsync always: acknowledged <= spent <= acknowledged + unknown, every repeat known."""
     on = levels(ACCOUNT, own=limit(10**6, 10**6))
@@ -119,6 +132,7 @@ async def test_a_redis_that_is_killed_under_charges_has_each_one_that_it_acknowl
 SNAPSHOTS_ONLY = ("--save", "60 1", "--appendonly", "no")
 
 
+@pytest.mark.usefixtures("starts_redis")
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -135,6 +149,7 @@ async def test_a_redis_that_would_forget_is_refused(
         await RedisStore.open(server.address)
 
 
+@pytest.mark.usefixtures("starts_redis")
 @pytest.mark.parametrize(
     ("setting", "value", "complaint"),
     [("maxmemory-policy", "allkeys-lru", "noeviction"), ("appendonly", "no", "--appendonly yes")],
@@ -152,6 +167,7 @@ async def test_a_setting_that_turns_bad_is_reported_by_the_check(
                 await store.check()
 
 
+@pytest.mark.usefixtures("starts_redis")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -173,6 +189,7 @@ async def test_what_a_redis_can_lose_is_said_at_start(
     assert (said in caplog.text, len(caplog.messages)) == (True, 1 if said else 0)
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_full_redis_is_unavailable_and_nothing_is_changed(tmp_path: Path) -> None:
     """Out of memory is told before the first write."""
     with redis_server(tmp_path) as server:
@@ -186,6 +203,7 @@ async def test_a_full_redis_is_unavailable_and_nothing_is_changed(tmp_path: Path
             assert not (await store.apply(charge("c", account=ACCOUNT))).replayed
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     """As by every store."""
     with redis_server(tmp_path) as server:

@@ -12,8 +12,8 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.redis import RedisStore
 from tests.budget.conftest import closing
-from tests.budget.redis_server import DURABLE, RedisServer, redis_server
-from tests.budget.samples import charge, levels
+from tests.support.budget_samples import charge, levels
+from tests.support.redis_server import DURABLE, RedisServer, redis_server
 
 
 async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
@@ -61,6 +61,7 @@ async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
     await broken[0].disconnect()
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_what_redis_repeats_of_a_command_is_not_told(tmp_path: Path) -> None:
     """It names an account."""
     account = Account(("repeated", "ann"))

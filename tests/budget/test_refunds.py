@@ -24,9 +24,10 @@ from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
 from budget_service.server.refunds import founded, unfounded
 from budget_service.stores.interface import Store
-from tests.budget.client import cost, failure
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import (
+from tests.budget.served import SETTINGS
+from tests.support.budget_client import cost, failure
+from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     COMPANY,
@@ -37,7 +38,6 @@ from tests.budget.samples import (
     limit,
     reserve,
 )
-from tests.budget.served import SETTINGS
 
 ON = levels(ANALYST, own=limit(10, 5, days=7), above=limit(30, 9))
 NOT_PAID = Refused(Reason.NOT_PAID)

@@ -29,10 +29,11 @@ from budget_service.stores.opening import confirm_restored, open_store
 from budget_service.stores.postgres import PostgresStore
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite_rollback_guard import fresh_path, write_whole
-from tests.budget.client import account, charging, connected, cost, failure
-from tests.budget.postgres_server import PostgresServer, postgres_server
-from tests.budget.redis_server import RedisServer, redis_server
-from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
+from tests.support.budget_client import account, charging, connected, cost, failure
+from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
+from tests.support.postgres_server import PostgresServer, postgres_server
+from tests.support.redis_server import RedisServer, redis_server
+from tests.support.rings import needs
 
 CONFIGURATION = Configuration.model_validate(
     {
@@ -86,6 +87,7 @@ def _copy(source: Path, target: Path) -> Path:
 
 
 @pytest.fixture(params=["redis", "postgres"])
+@needs("redis", "postgres")
 def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Remote]:
     """Run each store by itself."""
     if request.param == "redis":
@@ -243,6 +245,7 @@ for _ in range(300):
 """
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_workers_who_share_a_mark_do_not_disturb_each_other(tmp_path: Path) -> None:
     """Each replaces it as a whole: nobody fails, and whoever reads it finds what one of them wrote."""
     mark, texts = tmp_path / "mark", ["a" * 50, "b" * 50]

@@ -20,7 +20,16 @@ from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_rollback_guard import fresh_path, mark_path
 from tests.budget.conftest import closing
-from tests.budget.samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, levels, limit, reserve
+from tests.support.budget_samples import (
+    ANALYST,
+    COLLEAGUE,
+    COMPANY,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    reserve,
+)
 
 CONFIGURATION = Configuration.model_validate(
     {

@@ -22,7 +22,7 @@ from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Limit, Mode,
 from budget_service.ledger.windows import Period
 from budget_service.stores.interface import Store
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import (
+from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     NOON,

@@ -17,7 +17,9 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from budget_service.configuration.budget_file import AccountEntry
 from budget_service.ledger.values import MAX_AMOUNT
 from budget_service.server.hosting import ListenError, serving
-from tests.budget.client import (
+from tests.budget.memory_store import MemoryStore
+from tests.budget.served import CONFIGURATION, SETTINGS, Stub, served
+from tests.support.budget_client import (
     PATH,
     account,
     charging,
@@ -26,9 +28,7 @@ from tests.budget.client import (
     releasing,
     reserving,
 )
-from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import OTHER_UNIT, UNREADABLE_STATEMENTS, SteppedClock
-from tests.budget.served import CONFIGURATION, SETTINGS, Stub, served
+from tests.support.budget_samples import OTHER_UNIT, UNREADABLE_STATEMENTS, SteppedClock
 
 
 @pytest_asyncio.fixture

@@ -13,7 +13,9 @@ from budget_service.server.hosting import serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.server.tickets import Release, TicketVerifier
 from budget_service.stores.interface import Store
-from tests.budget.client import (
+from tests.budget.memory_store import MemoryStore
+from tests.budget.served import CONFIGURATION, Stub
+from tests.support.budget_client import (
     account,
     charging,
     connected,
@@ -21,9 +23,7 @@ from tests.budget.client import (
     failure,
     reserving,
 )
-from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import UNIT, SteppedClock, statement
-from tests.budget.served import CONFIGURATION, Stub
+from tests.support.budget_samples import UNIT, SteppedClock, statement
 
 TICKETS = TicketVerifier(bytes(32))
 PUBLISHED = statement(1)

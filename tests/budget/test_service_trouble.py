@@ -21,17 +21,17 @@ from budget_service.server import request_runner
 from budget_service.server.hosting import serving
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.sqlite import SqliteStore
-from tests.budget.client import (
+from tests.budget.memory_store import MemoryStore
+from tests.budget.served import SETTINGS, Stub
+from tests.budget.slow_disk import SlowConnection
+from tests.support.budget_client import (
     charging,
     connected,
     cost,
     failure,
     reserving,
 )
-from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import SteppedClock
-from tests.budget.served import SETTINGS, Stub
-from tests.budget.slow_disk import SlowConnection
+from tests.support.budget_samples import SteppedClock
 
 
 @dataclass

@@ -24,9 +24,10 @@ from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering, serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
-from tests.budget.client import account, charging, connected, cost, reserving
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import (
+from tests.budget.served import Stub
+from tests.support.budget_client import account, charging, connected, cost, reserving
+from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
     COMPANY,
@@ -38,7 +39,6 @@ from tests.budget.samples import (
     release,
     reserve,
 )
-from tests.budget.served import Stub
 
 ACCOUNTS: list[dict[str, Any]] = [
     {"path": ["acme"], "limit": {"information": 1000, "calls": 500}},

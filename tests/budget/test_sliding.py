@@ -15,7 +15,7 @@ from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule,
 from budget_service.stores.interface import Store
 from tests.budget.histories import HISTORIES, RULES, Act, Player, Step
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import ANALYST, NOON, SteppedClock, charge, levels, limit, reserve
+from tests.support.budget_samples import ANALYST, NOON, SteppedClock, charge, levels, limit, reserve
 
 WEEK = levels(own=limit(10, 5, days=7))
 

@@ -33,7 +33,17 @@ from budget_service.stores.sqlite_purge import PURGED_PER_REQUEST
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import ANALYST, COMPANY, UNIT, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import (
+    ANALYST,
+    COMPANY,
+    UNIT,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    release,
+    reserve,
+)
 
 OPEN_IT = """
 import sys
@@ -95,6 +105,7 @@ def open_elsewhere(path: Path) -> str:
     return subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=30).stdout
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_second_owner_is_refused(tmp_path: Path) -> None:
     """In the same process, and in another one."""
     path = tmp_path / "ledger.db"

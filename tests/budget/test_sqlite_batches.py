@@ -18,7 +18,7 @@ from budget_service.stores.sqlite import SqliteStore
 from tests.budget.conftest import closing
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
-from tests.budget.samples import SteppedClock, charge, levels, limit
+from tests.support.budget_samples import SteppedClock, charge, levels, limit
 
 roots = itertools.count()
 

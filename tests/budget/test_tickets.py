@@ -11,7 +11,7 @@ import pytest
 
 from budget_service.ledger.values import Cost
 from budget_service.server.tickets import Release, TicketKeyError, TicketVerifier
-from tests.budget.samples import OTHER_UNIT, UNIT
+from tests.support.budget_samples import OTHER_UNIT, UNIT
 
 KEY = bytes(range(32))
 RELEASE = Release("rel-\u00e9", "query", Cost(3, 1), UNIT)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from budget_service.ledger.outcomes import Reserved
 from budget_service.ledger.values import Cost
 from budget_service.stores.interface import Store
-from tests.budget.samples import ANALYST, COLLEAGUE, charge, levels, limit, reserve
+from tests.support.budget_samples import ANALYST, COLLEAGUE, charge, levels, limit, reserve
 
 ABOVE = limit(1000, 500)
 WORST_CASE, OWN_LIMIT, QUESTIONS = 5, 12, 10

@@ -4,7 +4,7 @@ import pytest
 
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError
-from tests.budget.samples import charge, reserve
+from tests.support.budget_samples import charge, reserve
 
 
 @pytest.mark.parametrize(

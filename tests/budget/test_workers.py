@@ -15,9 +15,10 @@ import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from tests.budget.client import account, charging, connected, cost, stub_of
-from tests.budget.redis_server import RedisServer, redis_server
 from tests.budget.test_process import Service, refused, service
+from tests.support.budget_client import account, charging, connected, cost, stub_of
+from tests.support.redis_server import RedisServer, redis_server
+from tests.support.rings import needs
 
 WORKERS = ("--workers", "2")
 CONNECTIONS = 32
@@ -32,6 +33,7 @@ accounts:
 
 
 @pytest.fixture(scope="module")
+@needs("redis")
 def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """A Redis for all tests of this module."""
     with redis_server(tmp_path_factory.mktemp("redis")) as server:
@@ -144,6 +146,7 @@ def test_workers_do_not_outlive_a_killed_supervisor(tmp_path: Path, redis: Redis
         wait_until_gone(workers)
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_sqlite_takes_exactly_one_process(tmp_path: Path) -> None:
     """The command line says so before anything is opened."""
     code, said = refused(tmp_path, f"sqlite:{tmp_path}/ledger.db", *WORKERS)
@@ -152,6 +155,7 @@ def test_sqlite_takes_exactly_one_process(tmp_path: Path) -> None:
     assert not (tmp_path / "ledger.db").exists()
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("wrong", ["0", "-1", "two", "1000"])
 def test_a_number_of_workers_that_cannot_be_is_refused(tmp_path: Path, wrong: str) -> None:
     """The argument is named, and what it may be."""
@@ -170,6 +174,7 @@ async def test_a_port_that_is_taken_is_not_shared(tmp_path: Path, redis: RedisSe
             await stub.GetBudget(pb.GetBudgetRequest(account=account()))
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_workers_that_cannot_start_say_why(tmp_path: Path) -> None:
     """The exit code is the workers' own."""
     code, said = refused(tmp_path, "redis://127.0.0.1:1/0", *WORKERS)

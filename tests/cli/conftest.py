@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.connector.world import World, running_world
+from tests.support.rings import needs
+from tests.support.world import World, running_world
 
 
 @pytest.fixture(scope="session")
+@needs("process")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services as processes, once for all tests."""
     with running_world(tmp_path_factory.mktemp("world")) as world:

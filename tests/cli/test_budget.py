@@ -17,9 +17,10 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
 from gris_cli.__main__ import main
-from tests.budget.client import connected
-from tests.budget.samples import UNIT
 from tests.budget.test_process import Service, service
+from tests.support.budget_client import connected
+from tests.support.budget_samples import UNIT
+from tests.support.rings import needs
 
 COSTS = (("ann", 7, 1), ("ann", 5, 1), ("bob", 3, 0))
 
@@ -31,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def ledger(folder: Path) -> Iterator[Service]:
     """A service with the administrator's address, in which ann and bob were charged."""
     with service(folder, f"sqlite:{folder}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
@@ -69,6 +71,7 @@ def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.Capt
     assert "999988" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_another_currency_is_planned_shown_and_withdrawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,6 +103,7 @@ def test_a_clock_that_is_right_needs_no_help(ledger: Service, capsys: pytest.Cap
     assert "goes on already" in "".join(capsys.readouterr())
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_refused_configuration_is_told_without_what_stands_in_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -254,6 +258,7 @@ def test_an_account_that_is_not_there_and_a_service_that_is_not_there_are_told_a
     assert told(capsys, "show", "--account", "acme/ann", "--budget", "127.0.0.1:1", code=5)
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """For people and for programs; the file is where the service was told, and without a place it says so."""
     admin = ("--admin-listen", "127.0.0.1:0")
@@ -276,6 +281,7 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
         assert [] == told(capsys, "verify", "--admin", running.admin_address)["differences"]
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_ledger_that_was_tampered_with_is_found_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

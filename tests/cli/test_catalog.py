@@ -10,7 +10,7 @@ from dp_service.server.served_policy import ServedPolicy
 from gris_cli.__main__ import main
 from gris_cli.catalog_tables import print_catalog
 from tests.connector.test_catalog import DOMAIN, calls_to, content
-from tests.connector.world import World
+from tests.support.world import World
 
 
 def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:

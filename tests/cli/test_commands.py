@@ -11,8 +11,8 @@ import pytest
 
 from gris_cli.__main__ import main
 from pinot_connector.engines.pinot import settling
-from tests.connector.world import World, free_port, new_account
-from tests.pinot.fake import FakePinot, renamed, slow_server
+from tests.support.fake_pinot import FakePinot, renamed, slow_server
+from tests.support.world import World, free_port, new_account
 
 ARTICLES = (
     "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"
@@ -260,6 +260,7 @@ def test_an_argument_that_is_no_text_is_a_usage_error_in_json_too(capsys: pytest
     assert (2, "usage") == (code, told["error"]["code"])
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_help_loads_neither_grpc_nor_an_engine() -> None:
     """`gris --help` is quick because nothing heavy is imported for it."""
     script = (
@@ -270,6 +271,7 @@ def test_help_loads_neither_grpc_nor_an_engine() -> None:
     assert (0, "") == (done.returncode, done.stderr)
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_missing_libraries_are_named_with_the_command_that_brings_them() -> None:
     """Whoever installed only the connector is told what to install."""
     script = "import sys; sys.modules['typer'] = None; from gris_cli.__main__ import main; sys.exit(main(['demo']))"

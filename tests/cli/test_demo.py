@@ -19,11 +19,13 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.__main__ import main
 from pinot_connector import PrivateClient, PrivateResult
+from tests.support.rings import needs
 
 GRIS = (sys.executable, "-m", "gris_cli")
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What one run of the demonstration tells as JSON."""
     directory = tmp_path_factory.mktemp("demo")
@@ -122,6 +124,7 @@ def test_examples_that_are_not_there_are_a_usage_error(
     assert "--examples" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_serving_ends_with_a_signal_and_leaves_nothing_running(
     tmp_path: Path, number: signal.Signals

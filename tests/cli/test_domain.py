@@ -24,6 +24,7 @@ from pinot_connector.budgets import Cost
 from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.rpc_errors import Service as Named
 from tests.budget.test_process import Service, service
+from tests.support.rings import needs
 
 POLICY = """
 epsilon_per: 0.15
@@ -54,6 +55,7 @@ MEMBERS = 400
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A budget_service with an account for domains that is too small, and others that are not."""
     folder = tmp_path_factory.mktemp("ledger")
@@ -149,6 +151,7 @@ def test_an_unknown_outcome_is_repeated_and_counts_once(
     assert [36, 10] == spent(ledger, "domains/lost", capsys)
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_what_is_not_paid_for_is_in_no_file_when_the_command_is_killed(
     folder: Path, number: signal.Signals
@@ -284,6 +287,7 @@ def test_the_example_finds_all_fifty_articles_for_no_calls(tmp_path: Path) -> No
     assert found.size > 400
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_ledger_that_demands_tickets_gets_one_made_with_the_noise_key(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

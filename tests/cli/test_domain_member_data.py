@@ -16,7 +16,7 @@ from dp_service.bounding.order import kept
 from dp_service.partitions.element_noise import element_keys
 from dp_service.terms import ColumnType
 from gris_cli.domain.member_data import Pairs, Source, SourceError, read_pairs
-from tests.connector.texts import NOT_UTF8, write_rows
+from tests.support.texts import NOT_UTF8, write_rows
 
 SALT = b"salt"
 

@@ -11,7 +11,7 @@ from gris_cli.__main__ import main
 from gris_cli.formatting import format_guarantee, format_own_guarantee
 from pinot_connector.budgets import Cost
 from pinot_connector.guarantees import AccountGuarantee, Bound, BudgetGuarantee, Guarantee, Sharing
-from tests.connector.world import World
+from tests.support.world import World
 
 OWN = BudgetGuarantee(
     ("acme", "ana"), Cost(3000, 30, ""), Guarantee(33.781, 7e-9, Bound.ZCDP, MappingProxyType({}))

@@ -18,7 +18,7 @@ from gris_cli.plan.histograms import NamedHistogram
 from gris_cli.plan.sheets import percent, plainly, upwards
 from gris_cli.plan.simulation import Draws, curve
 from pinot_connector.results import Consistency, CountNoise, Mechanism, Parameters
-from tests.dp.publishing import domain_file, policy_of
+from tests.support.publishing import domain_file, policy_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FEEDBACK = ROOT / "examples" / "cofacts" / "feedback.parquet"

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from gris_cli.__main__ import main
-from tests.connector.texts import NOT_UTF8, write_rows
-from tests.dp.publishing import domain_file, policy_of
+from tests.support.publishing import domain_file, policy_of
+from tests.support.texts import NOT_UTF8, write_rows
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policy.yaml"
 POLICY = """\

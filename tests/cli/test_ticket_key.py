@@ -14,7 +14,7 @@ from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError
-from tests.connector.world import BUDGET, COFACTS, POLICY, new_account
+from tests.support.world import BUDGET, COFACTS, POLICY, new_account
 
 
 def ticket_key_of(folder: Path) -> Path:
@@ -43,6 +43,7 @@ def demanding_ledger(folder: Path, ticket_key: Path) -> Iterator[PrivateClient]:
     engine.close()
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_charge_with_dp_services_own_ticket_is_accepted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -54,6 +55,7 @@ def test_a_charge_with_dp_services_own_ticket_is_accepted(
         assert 0 == client.top_k("feedback", "article_id", 5).charged.information
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_charge_with_anothers_ticket_shows_nothing_and_costs_nothing(tmp_path: Path) -> None:
     """A ticket of another key is no word of this dp_service: no result, and the reservation is given back."""
     foreign = ticket_key_of(tmp_path / "another")

@@ -8,11 +8,12 @@ import pytest
 
 from pinot_connector import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
-
-from .world import World, new_account, running_world
+from tests.support.rings import needs
+from tests.support.world import World, new_account, running_world
 
 
 @pytest.fixture(scope="session")
+@needs("process")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services as processes, once for all tests."""
     with running_world(tmp_path_factory.mktemp("world")) as world:

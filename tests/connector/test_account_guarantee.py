@@ -23,10 +23,10 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import AccountUnknown, InvalidQuestion
 from pinot_connector.guarantees import AccountGuarantee, Bound, PublishedDomain, Sharing
 from pinot_connector.shared_budgets import Budgets
-from tests.dp.publishing import domain_file, policy_of, publication_text
-
-from .lines import Relay, relayed
-from .world import World, copy
+from tests.support.publishing import domain_file, policy_of, publication_text
+from tests.support.relay import Relay, relayed
+from tests.support.rings import needs
+from tests.support.world import World, copy
 
 DOMAINS = (domain_file("one", "5", "1e-9"), domain_file("other", "1/2", "1e-9", table="u"))
 BUDGET = """
@@ -69,6 +69,7 @@ class Published:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
     """Both services as processes."""
     folder = tmp_path_factory.mktemp("published")

@@ -10,10 +10,9 @@ from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IncompleteAnswer, IntegrityError, OutcomeUnknown
 from pinot_connector.histograms import MAX_ROW_BYTES
-
-from .asking import Corrupting, Corruption, asking_client, translation_of, untouched
-from .lines import relayed
-from .world import World
+from tests.support.clients import Corrupting, Corruption, asking_client, translation_of, untouched
+from tests.support.relay import relayed
+from tests.support.world import World
 
 
 def _reversed(answer: EngineAnswer) -> EngineAnswer:

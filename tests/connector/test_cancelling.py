@@ -12,11 +12,10 @@ import pytest
 from pinot_connector import PrivateClient, PrivateResult, structured_question
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.interrupting import interruptible
-
-from .asking import Corrupting, asking_client, untouched
-from .lines import relayed
-from .world import World, new_account
+from tests.support.clients import Corrupting, asking_client, untouched
+from tests.support.interrupting import interruptible
+from tests.support.relay import relayed
+from tests.support.world import World, new_account
 
 
 @pytest.mark.parametrize("moment", ["translated", "reserved", "asked"])

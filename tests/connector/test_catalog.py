@@ -28,9 +28,8 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IntegrityError, RefusedByPolicy, ServiceRefused
 from pinot_connector.questions import Measure
 from pinot_connector.results import Mechanism
-from tests.dp.asking import KEY, Clock, Entropy
-
-from .world import World, new_account
+from tests.support.dp_questions import KEY, Clock, Entropy
+from tests.support.world import World, new_account
 
 DOMAIN = [f"v{i:04}" for i in range(1300)]
 POLICY = f"""

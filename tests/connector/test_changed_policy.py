@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
 from dp_service.accounting.composition import PublishedDomain, guarantee
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.ticket import ticket_key
@@ -15,9 +17,8 @@ from pinot_connector import AsyncPrivateClient
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.guarantees import Bound, Sharing
-from tests.dp.publishing import HEADER, domain_file, policy_of
-
-from .world import copy
+from tests.support.publishing import HEADER, domain_file, policy_of
+from tests.support.world import copy
 
 FIRST = (domain_file("one", "5", "1e-9"), domain_file("other", "1/2", "1e-9", table="u"))
 SECOND = domain_file("one", "1/4", "1e-9", refresh=2)
@@ -70,6 +71,7 @@ def worth(information: int, calls: int, *rhos: str) -> tuple[float, float]:
     return found.epsilon, found.delta
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_the_worst_of_a_window_is_told_when_its_policy_changed(tmp_path: Path) -> None:
     """Every publication that a charge of the window lists counts once, with tickets, after the policy has gone.
 
@@ -103,6 +105,7 @@ async def test_the_worst_of_a_window_is_told_when_its_policy_changed(tmp_path: P
     assert worth(3000, 30) == _numbers(bobs.own.guarantee)
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_where_shared_levels_count_worst_cases_the_shared_guarantee_holds_all_the_same(
     tmp_path: Path,
 ) -> None:

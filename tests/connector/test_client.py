@@ -12,9 +12,8 @@ from pinot_connector import AsyncPrivateClient, PrivateClient
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import InvalidQuestion
-
-from .asking import Corrupting
-from .world import World, new_account
+from tests.support.clients import Corrupting
+from tests.support.world import World, new_account
 
 
 @pytest.mark.parametrize("kind", [AsyncPrivateClient, PrivateClient])

@@ -11,11 +11,10 @@ from pinot_connector.engines.base import EngineQuery, Feature
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
-from tests.pinot.fake import FakePinot
-
-from .asking import asking_client, translation_of, untouched
-from .lines import relayed
-from .world import World, copy
+from tests.support.clients import asking_client, translation_of, untouched
+from tests.support.fake_pinot import FakePinot
+from tests.support.relay import relayed
+from tests.support.world import World, copy
 
 
 async def test_members_with_many_events_count_no_more_than_tau(world: World, tmp_path: Path) -> None:

@@ -24,15 +24,14 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, OutcomeUnknown, ServiceUnavailable
-from tests.budget.client import charging, connected, failure
-from tests.budget.postgres_server import PostgresServer, postgres_server
-from tests.budget.redis_server import RedisServer, redis_server
 from tests.budget.test_process import NOT_SERVING, SERVING, Service, health_becomes, service
-from tests.chaos.proxy import Proxy
-
-from .asking import asking_client
-from .lines import relayed
-from .world import World, free_port, new_account
+from tests.support.budget_client import charging, connected, failure
+from tests.support.clients import asking_client
+from tests.support.postgres_server import PostgresServer, postgres_server
+from tests.support.proxy import Proxy
+from tests.support.redis_server import RedisServer, redis_server
+from tests.support.relay import relayed
+from tests.support.world import World, free_port, new_account
 
 TIMEOUTS = Timeouts(budget_attempt=5, budget=20)
 QUICKLY_SECONDS = 1.5
@@ -137,6 +136,7 @@ def test_the_client_for_ordinary_code_notices_too(engine: DuckDBEngine, dead: bo
             client.remaining()
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_dead_store_behind_a_living_service_is_noticed_quickly(tmp_path: Path) -> None:
     """Killed Redis: refused quickly; started again: the same client goes on, and nothing was charged twice."""
     with ledger_on_redis(tmp_path) as (redis, running):
@@ -152,6 +152,7 @@ async def test_a_dead_store_behind_a_living_service_is_noticed_quickly(tmp_path:
             assert levels[-1].reserved.calls == 2
 
 
+@pytest.mark.usefixtures("starts_redis", "starts_postgres")
 @pytest.mark.parametrize("kind", ["redis", "postgres"])
 async def test_a_store_that_hangs_is_noticed_quickly_and_what_was_sent_is_unknown(
     tmp_path: Path, kind: str
@@ -185,6 +186,7 @@ async def test_a_store_that_hangs_is_noticed_quickly_and_what_was_sent_is_unknow
             assert level.spent.calls == 1
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_stopped_service_is_noticed_quickly_and_found_again(tmp_path: Path) -> None:
     """SIGSTOP: its kernel still takes what is sent."""
     with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:
@@ -197,6 +199,7 @@ async def test_a_stopped_service_is_noticed_quickly_and_found_again(tmp_path: Pa
             await eventually(lambda: calls.reserve(COST, "another"))
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_lost_reservation_is_repeated_under_its_id_and_held_once(tmp_path: Path) -> None:
     """gRPC repeats it by the channel's service config."""
     with service(tmp_path, f"sqlite:{tmp_path}/ledger.db") as running:
@@ -209,6 +212,7 @@ async def test_a_lost_reservation_is_repeated_under_its_id_and_held_once(tmp_pat
             assert (await direct.levels())[-1].reserved.calls == 1
 
 
+@pytest.mark.usefixtures("starts_redis")
 async def test_a_charge_that_was_lost_before_the_store_died_is_unknown(tmp_path: Path) -> None:
     """Every later attempt had no effect, and says so; the first one was charged."""
     with ledger_on_redis(tmp_path) as (redis, running):

@@ -10,11 +10,12 @@ import pytest
 
 from pinot_connector.embedded import EmbeddedServices, noise_key
 from pinot_connector.errors import ServiceUnavailable
-
-from .world import BUDGET, POLICY
+from tests.support.rings import needs
+from tests.support.world import BUDGET, POLICY
 
 
 @pytest.fixture
+@needs("process")
 def services(tmp_path: Path) -> EmbeddedServices:
     """Services that are not started yet."""
     (tmp_path / "policy.yaml").write_text(POLICY)

@@ -24,10 +24,9 @@ from pinot_connector.errors import (
     ServiceFailed,
     ServiceUnavailable,
 )
-
-from .asking import Corrupting, asking_client, untouched
-from .lines import relayed
-from .world import World, free_port, new_account
+from tests.support.clients import Corrupting, asking_client, untouched
+from tests.support.relay import relayed
+from tests.support.world import World, free_port, new_account
 
 
 async def test_a_dead_engine_gives_the_reservation_back(world: World) -> None:

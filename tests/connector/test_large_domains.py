@@ -19,9 +19,9 @@ from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import PlanExpired, ServiceUnavailable
-
-from .lines import relayed
-from .world import BUDGET, World, new_account
+from tests.support.relay import relayed
+from tests.support.rings import needs
+from tests.support.world import BUDGET, World, new_account
 
 ELEMENTS = 100_000
 
@@ -44,6 +44,7 @@ def _element(number: int) -> str:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedServices, DuckDBEngine]]:
     """Services whose policy knows 100,000 elements, and data in which every second one is present."""
     directory = tmp_path_factory.mktemp("large")

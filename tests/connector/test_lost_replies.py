@@ -7,9 +7,8 @@ from gris_api.budget.v1 import budget_pb2
 from pinot_connector import AsyncPrivateClient, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
-
-from .lines import Swallower, relayed
-from .world import World, new_account
+from tests.support.relay import Swallower, relayed
+from tests.support.world import World, new_account
 
 
 class _Arming(DuckDBEngine):

@@ -18,10 +18,9 @@ from pinot_connector.errors import (
     DataChanged,
     IntegrityError,
 )
-
-from .asking import Corrupting, asking_client, translation_of, untouched
-from .lines import relayed
-from .world import World, copy, new_account, write_small
+from tests.support.clients import Corrupting, asking_client, translation_of, untouched
+from tests.support.relay import relayed
+from tests.support.world import World, copy, new_account, write_small
 
 
 async def test_data_that_change_once_are_asked_again(world: World, tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from pinot_connector import AsyncPrivateClient, sql_question, structured_questio
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import IncompleteAnswer, InvalidQuestion, RefusedByPolicy
-
-from .asking import asking_client, untouched
-from .lines import relayed
-from .world import COFACTS, World, new_account, write_small
+from tests.support.clients import asking_client, untouched
+from tests.support.relay import relayed
+from tests.support.world import COFACTS, World, new_account, write_small
 
 ARTICLES = (
     "SELECT article_id, COUNT(DISTINCT member_id) FROM salaries GROUP BY article_id ORDER BY 2 DESC LIMIT 5"

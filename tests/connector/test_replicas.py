@@ -17,7 +17,8 @@ import pytest
 from pinot_connector.channels import Timeouts
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.errors import GrisError
-from tests.connector.world import POLICY
+from tests.support.rings import needs
+from tests.support.world import POLICY
 
 IN_A_ROW = 10
 PATIENCE_SECONDS = 30.0
@@ -40,6 +41,7 @@ def replica(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.fixture
+@needs("process")
 def replicas(tmp_path: Path) -> Iterator[tuple[list[subprocess.Popen[str]], str]]:
     """Run two replicas and give them, with one address for both."""
     (tmp_path / "policy.yaml").write_text(POLICY)

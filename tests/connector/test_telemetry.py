@@ -48,6 +48,7 @@ def test_a_name_that_cannot_be_sent_is_refused(wrong: object) -> None:
     assert error.value.field == "request_id"
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_without_opentelemetry_only_the_id_is_sent() -> None:
     """Nothing of it is needed to import the connector, to ask, or to fail."""
     program = (

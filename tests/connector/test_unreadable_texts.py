@@ -22,9 +22,9 @@ from pinot_connector.engines.base import ColumnType, Element, EngineQuery, Expec
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.parquet import ROW_NUMBER, count_unreadable, list_unreadable, readable
 from pinot_connector.errors import EngineRefused, GrisError
-
-from .texts import NOT_UTF8, as_texts, state_type, write_rows, write_texts
-from .world import copy, new_account
+from tests.support.rings import needs
+from tests.support.texts import NOT_UTF8, as_texts, state_type, write_rows, write_texts
+from tests.support.world import copy, new_account
 
 POLICY = """
 epsilon_per: 8
@@ -75,6 +75,7 @@ class _Services:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Services]:
     """Both services as processes."""
     directory = tmp_path_factory.mktemp("texts")

@@ -13,8 +13,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
 
 from pinot_connector.channels import open_channel
-
-from .world import free_port
+from tests.support.world import free_port
 
 SERVICE = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
 

@@ -12,9 +12,8 @@ from pinot_connector import AsyncPrivateClient, Cost, Mechanism, PrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import InvalidQuestion, ServiceRefused
 from pinot_connector.results import IntervalKind
-
-from .lines import relayed
-from .world import WIDE_ELEMENTS, World, new_account
+from tests.support.relay import relayed
+from tests.support.world import WIDE_ELEMENTS, World, new_account
 
 ARTICLES = (
     "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"

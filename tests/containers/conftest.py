@@ -19,6 +19,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from tests.containers.images import ROOT, build_pinot, build_service, docker_answers, require_image
 from tests.containers.stack import IMAGE_USER, PORT, Placed, Services, placed, service
 from tests.kubernetes.application import BUDGETS
+from tests.support.rings import needs
 
 TABLE = "cofacts_feedback"
 CONTROLLER, BROKER = 9000, 8000
@@ -54,6 +55,7 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+@needs("process")
 def network() -> Iterator[Network]:
     """Make the network that all containers are on."""
     if not testcontainers_config.ryuk_disabled:
@@ -63,6 +65,7 @@ def network() -> Iterator[Network]:
 
 
 @pytest.fixture(scope="session")
+@needs("containers")
 def services(configuration: Path, network: Network) -> Iterator[Services]:
     """Start the stores and the services; stop them in the end."""
     budget_image = build_service("budget-service")
@@ -103,6 +106,7 @@ def duckdb() -> Iterator[DuckDBEngine]:
 
 
 @pytest.fixture(scope="session")
+@needs("containers")
 def pinot_container(network: Network, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placed]:
     """Start a whole Pinot and load the real data."""
     container = DockerContainer(build_pinot(tmp_path_factory.mktemp("image")))

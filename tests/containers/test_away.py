@@ -16,8 +16,6 @@ from tests.containers.conftest import load_pinot
 from tests.containers.stack import Placed, Services
 from tests.kubernetes.application import Application, Totals, charged
 
-pytestmark = pytest.mark.containers
-
 ASKERS = 4
 AWAY_SECONDS = 2.0
 BACK_SECONDS = 120.0

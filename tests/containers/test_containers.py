@@ -17,8 +17,6 @@ from tests.containers.conftest import TABLE
 from tests.containers.images import build_service
 from tests.containers.stack import Services
 
-pytestmark = pytest.mark.containers
-
 # What an attacker inside a container would look for first; each is a way to run or to fetch something.
 NOT_IN_AN_IMAGE = ("sh", "bash", "busybox", "apt-get", "dpkg", "pip", "pip3", "gcc", "perl", "curl", "wget")
 _LOOK = """
@@ -75,6 +73,7 @@ def test_an_exhausted_budget_is_refused(services: Services, duckdb: DuckDBEngine
     assert "information" in {shortfall.unit for shortfall in caught.value.shortfalls}
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize(
     ("target", "rooms"),
     [

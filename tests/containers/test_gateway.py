@@ -21,9 +21,7 @@ from tests.containers.conftest import TABLE
 from tests.containers.images import build_service
 from tests.containers.stack import IMAGE_USER, PORT, Placed, Services, placed
 from tests.containers.test_away import take_away, ways
-from tests.serving.pki import Authority, uri
-
-pytestmark = pytest.mark.containers
+from tests.support.pki import Authority, uri
 
 GATEWAY_PORT = 50054
 CONFIGURATION = f"""

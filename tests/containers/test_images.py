@@ -28,6 +28,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_without_a_registry_what_needs_an_image_is_skipped(tmp_path: Path) -> None:
     """The reason ends with the last thing that Docker said."""
     with pytest.raises(pytest.skip.Exception, match="gris:none could not be built: registry"):
@@ -36,6 +37,7 @@ def test_without_a_registry_what_needs_an_image_is_skipped(tmp_path: Path) -> No
         require_image("redis:none")
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_where_a_builder_is_named_a_missing_image_is_a_failure(
     tmp_path: Path, docker: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

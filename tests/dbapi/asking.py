@@ -6,7 +6,7 @@ from typing import Any
 
 from pinot_connector.dbapi import Connection, connect
 from pinot_connector.engines.base import Engine
-from tests.connector.world import World, new_account
+from tests.support.world import World, new_account
 
 COHORTS = "SELECT cohort, COUNT(DISTINCT member_id) AS members FROM feedback GROUP BY cohort"
 ARTICLES = (

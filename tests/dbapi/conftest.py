@@ -8,12 +8,14 @@ import pytest
 
 from pinot_connector.dbapi import Connection
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.connector.world import World, running_world
+from tests.support.rings import needs
+from tests.support.world import World, running_world
 
 from .asking import connected
 
 
 @pytest.fixture(scope="session")
+@needs("process")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services as processes, once for all tests."""
     with running_world(tmp_path_factory.mktemp("world")) as world:

@@ -21,9 +21,9 @@ from pinot_connector.dbapi import connect, connect_embedded
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import settling
 from pinot_connector.errors import ServiceUnavailable
-from tests.connector.lines import relayed
-from tests.connector.world import BUDGET, COFACTS, POLICY, World, new_account
-from tests.pinot.fake import ANSWER, FakePinot, renamed, slow_server
+from tests.support.fake_pinot import ANSWER, FakePinot, renamed, slow_server
+from tests.support.relay import relayed
+from tests.support.world import BUDGET, COFACTS, POLICY, World, new_account
 
 from .asking import ARTICLES, COHORTS, connected
 
@@ -172,6 +172,7 @@ def _listens(announced: Path) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_everything_can_run_beside_the_program(files: dict[str, Any]) -> None:
     """Services run as long as the connection; key and ledger outlive it, so a repeat is the same and free."""
     releases = []
@@ -188,6 +189,7 @@ def test_everything_can_run_beside_the_program(files: dict[str, Any]) -> None:
     assert (11, 0) == (first.charged.information, again.charged.information)
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize(
     ("broken", "cause"),
     [("policy", ServiceUnavailable), ("budget_config", ServiceUnavailable), ("account", None)],
@@ -211,6 +213,7 @@ def test_what_cannot_be_opened_leaves_nothing_behind(
         assert not announced.read_text() or not _listens(announced)
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_missing_data_file_is_an_operational_error(files: dict[str, Any], tmp_path: Path) -> None:
     """It is found before any service starts."""
     with pytest.raises(dbapi.OperationalError, match="data file"):
@@ -234,6 +237,7 @@ asked.wait()
 """
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_program_that_forgets_to_close_leaves_no_service(files: dict[str, Any], tmp_path: Path) -> None:
     """The services end with the program, even where a thread still holds the connection."""
     program = tmp_path / "forgetful.py"
@@ -274,6 +278,7 @@ for opening in (
 """
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_connectors_own_dependencies_are_enough() -> None:
     """Only a connection that needs an extra asks for it, by name."""
     done = subprocess.run(

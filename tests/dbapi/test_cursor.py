@@ -20,9 +20,9 @@ from pinot_connector.dbapi.tables import described
 from pinot_connector.engines.base import ColumnType, EngineAnswer, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineUnavailable
-from tests.connector.asking import Corrupting
-from tests.connector.world import World, new_account
-from tests.interrupting import interruptible
+from tests.support.clients import Corrupting
+from tests.support.interrupting import interruptible
+from tests.support.world import World, new_account
 
 from .asking import ARTICLES, COHORTS, connected
 

@@ -13,8 +13,8 @@ from pinot_connector.dbapi import Connection
 from pinot_connector.dbapi.errors import dbapi_error
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.connector.asking import Corrupting
-from tests.connector.world import World, free_port, new_account
+from tests.support.clients import Corrupting
+from tests.support.world import World, free_port, new_account
 
 from .asking import ARTICLES, COHORTS, connected
 

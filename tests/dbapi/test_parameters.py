@@ -17,7 +17,7 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import Filter, HistogramQuery, In, NotIn, Range, Value
 from pinot_connector.dbapi.parameters import bound
 from pinot_connector.errors import InvalidQuestion
-from tests.connector.world import POLICY as POLICY_TEXT
+from tests.support.world import POLICY as POLICY_TEXT
 
 POLICY = parse_policy(POLICY_TEXT)
 HEAD = "SELECT cohort, COUNT(DISTINCT member_id) FROM feedback WHERE"

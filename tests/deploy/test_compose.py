@@ -63,6 +63,7 @@ def test_half_of_a_password_is_not_made_anew(tmp_path: Path) -> None:
         prepare(tmp_path)
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_it_needs_nothing_but_pythons_standard_library(tmp_path: Path) -> None:
     """`make images` runs it before any package is installed."""
     program = tmp_path / "deploy" / "compose" / "prepare.py"

@@ -20,7 +20,7 @@ from dp_service.queries.policy import read_policy
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.process import main
 from gris_serving.documents import read_document
-from tests.serving.pki import Authority, Issuer
+from tests.support.pki import Authority, Issuer
 
 PRODUCTION = FOLDER / "overlays" / "production"
 
@@ -78,6 +78,7 @@ def test_a_gateway_whose_issuer_nobody_named_does_not_start(
     assert "replace it by your issuer's public keys" in said.err
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_a_gateway_with_the_keys_of_an_issuer_starts(gateway: Path) -> None:
     """So nothing but these keys was missing."""
     issuer = Issuer(gateway.parent, key_id="yours")

@@ -10,7 +10,7 @@ import pytest
 from pinot_connector import errors
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import ErrorCode, GrisError
-from tests.documentation.pages import DOCS, ROOT, blocks, quoted, rows, section
+from tests.support.pages import DOCS, ROOT, blocks, quoted, rows, section
 
 PAGE = "applications.md"
 EXAMPLES = ROOT / "examples"
@@ -21,6 +21,7 @@ def performed(program: str, namespace: dict[str, Any]) -> None:
     exec(compile(program, PAGE, "exec"), namespace)  # noqa: S102 - our own page
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_programs_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

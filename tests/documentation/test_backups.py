@@ -14,12 +14,13 @@ from pathlib import Path
 import grpc
 import pytest
 
-from tests.budget.client import charging, connected, failure
-from tests.budget.postgres_server import postgres_server
-from tests.budget.redis_server import redis_server
 from tests.budget.test_process import refused, service
 from tests.documentation.commands import run
-from tests.documentation.pages import blocks, section
+from tests.support.budget_client import charging, connected, failure
+from tests.support.pages import blocks, section
+from tests.support.postgres_server import postgres_server
+from tests.support.redis_server import redis_server
+from tests.support.rings import needs
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def postgres(folder: Path) -> Iterator[Stored]:
 
 
 @pytest.fixture(params=[sqlite, redis, postgres], ids=["sqlite", "redis", "postgres"])
+@needs("redis")
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     """Each store by itself."""
     if request.param is redis and shutil.which("redis-cli") is None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.budget.redis_server import free_port
 from tests.documentation.commands import run
-from tests.documentation.pages import ROOT, blocks, section
+from tests.support.pages import ROOT, blocks, section
+from tests.support.redis_server import free_port
 
 
 @pytest.fixture
@@ -19,6 +19,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_an_installation_is_checked_as_the_guide_says(folder: Path) -> None:
     """Policy, key and budgets are looked at, and nothing is served."""
     (commands,) = blocks(section("operating.md", "## Installing"), "sh")
@@ -26,6 +27,7 @@ def test_an_installation_is_checked_as_the_guide_says(folder: Path) -> None:
     assert (folder / "noise.key").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_ticket_key_is_made_as_the_page_says(folder: Path) -> None:
     """Of the noise key that is to become current, readable for nobody else."""
     (folder / "new.key").write_text(secrets.token_hex(32))
@@ -35,6 +37,7 @@ def test_a_ticket_key_is_made_as_the_page_says(folder: Path) -> None:
     assert (folder / "new-ticket.key").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_readmes_commands_answer_from_a_shell(folder: Path) -> None:
     """A price, ten questions' worth of budget, and a list of articles."""
     text = (ROOT / "README.md").read_text().split("## From a shell")[1]
@@ -46,6 +49,7 @@ def test_the_readmes_commands_answer_from_a_shell(folder: Path) -> None:
     assert '"charged"' in printed
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_gateway_is_tried_as_its_page_says(folder: Path) -> None:
     """Certificates, both services, a gateway and an analyst, on ports that are free."""
     (commands,) = blocks(section("gateway.md", "## Try it"), "sh")

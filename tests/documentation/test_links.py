@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documentation.pages import DOCS, ROOT
+from tests.support.pages import DOCS, ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS.rglob("*.md")]
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")

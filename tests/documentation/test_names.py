@@ -14,7 +14,7 @@ from subprocess import run
 
 import pytest
 
-from tests.documentation.pages import DOCS, ROOT
+from tests.support.pages import DOCS, ROOT
 
 PACKAGES = ("dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_serving", "gris_cli")
 # Whatever else may hold a name that a comment speaks of.

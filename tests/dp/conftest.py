@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.dp.asking import POLICY, Clock
-from tests.dp.serving import servicer_of, serving
+from tests.support.dp_questions import POLICY, Clock
+from tests.support.dp_server import servicer_of, serving
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
-from tests.dp.asking import KEY, Clock, Entropy, error_of
-from tests.dp.serving import servicer_of, serving
+from tests.support.dp_questions import KEY, Clock, Entropy, error_of
+from tests.support.dp_server import servicer_of, serving
 
 POLICY = """
 epsilon_per: 0.15

@@ -10,8 +10,8 @@ import pytest
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.accounting.composition import PublishedDomain, guarantee
-from tests.dp.asking import error_of
-from tests.dp.serving import servicer_of, serving
+from tests.support.dp_questions import error_of
+from tests.support.dp_server import servicer_of, serving
 
 DEFAULTS = "epsilon_per: 0.15\ndelta: 1e-10\n"
 TABLES = "tables: {t: {member: m, measures: {distinct_members: true}, columns: {c: {type: string}}}}"

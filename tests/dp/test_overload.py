@@ -16,8 +16,8 @@ from dp_service.releases.keys import KeySet
 from dp_service.server.admission import Admission
 from dp_service.server.served_policy import ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
-from tests.dp.asking import KEY, POLICY, Entropy, answer_of, header, question, translated
-from tests.dp.serving import serving
+from tests.support.dp_questions import KEY, POLICY, Entropy, answer_of, header, question, translated
+from tests.support.dp_server import serving
 
 
 class HeldClock:

@@ -14,7 +14,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from tests.dp.asking import POLICY
+from tests.support.dp_questions import POLICY
 
 
 @pytest.fixture
@@ -41,6 +41,7 @@ def services_of(channel: grpc.Channel) -> set[str]:
     return {service.name for service in answer.list_services_response.service}
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_it_says_where_it_listens_serves_and_ends_on_sigterm(configuration: list[str]) -> None:
     """One line of JSON, SERVING by name and overall, reflection as asked, exit code 0 after SIGTERM."""
     command = [sys.executable, "-m", "dp_service", *configuration, "--reflection"]
@@ -58,12 +59,14 @@ def test_it_says_where_it_listens_serves_and_ends_on_sigterm(configuration: list
         assert process.wait(timeout=20) == 0
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_validation_ends_at_once(configuration: list[str]) -> None:
     """--validate reads everything and serves nothing."""
     finished = run(*configuration, "--validate")
     assert (finished.returncode, finished.stdout) == (0, "")
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize(
     ("position", "value", "complaint"),
     [
@@ -86,6 +89,7 @@ def test_a_wrong_configuration_is_named_in_one_line(
     assert "Traceback" not in finished.stderr
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize(
     ("content", "mode", "complaint"),
     [

@@ -20,9 +20,9 @@ from dp_service.queries.published import DomainFile
 from dp_service.releases.keys import KeySet, KeyUse
 from dp_service.server.served_policy import ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
-from tests.dp.asking import KEY, Clock, Entropy, error_of, header, question, translated
-from tests.dp.publishing import HEADER, domain_file, policy_of, publication_text
-from tests.dp.serving import servicer_of, servicer_of_file, serving
+from tests.support.dp_questions import KEY, Clock, Entropy, error_of, header, question, translated
+from tests.support.dp_server import servicer_of, servicer_of_file, serving
+from tests.support.publishing import HEADER, domain_file, policy_of, publication_text
 
 DOMAINS = (domain_file("one", "5", "1e-9"), domain_file("other", "1/2", "1e-9", table="u"))
 TABLES = "tables: {t: {member: m, measures: {distinct_members: true}, columns: {c: {type: string}}}}"

@@ -40,9 +40,9 @@ from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import IntervalKind, Released, release
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, CountNoise, MechanismName
-from tests.dp.asking import POLICY
 from tests.dp.test_identity import GUMBEL, KEY
 from tests.dp.test_plan import PLAN
+from tests.support.dp_questions import POLICY
 
 NAMES = [f"{letter}" for letter in "abcdefgh"]
 COUNTS = [900, 870, 820, 790, 88, 85, 3, 1]

@@ -22,11 +22,11 @@ from dp_service.server.service import DpServicer
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.connector.world import BUDGET, write_small
-from tests.connector.world import POLICY as CONNECTOR_POLICY
-from tests.dp.asking import POLICY, answer_of, header, question, released, translated
-from tests.dp.serving import servicer_of, serving
 from tests.dp.test_keys import key_file
+from tests.support.dp_questions import POLICY, answer_of, header, question, released, translated
+from tests.support.dp_server import servicer_of, serving
+from tests.support.world import BUDGET, write_small
+from tests.support.world import POLICY as CONNECTOR_POLICY
 
 OLD, NEW = NoiseKey(b"o" * 32), NoiseKey(b"n" * 32)
 BEFORE, DURING, AFTER = KeySet(OLD, (NEW,)), KeySet(NEW, (OLD,)), KeySet(NEW)
@@ -121,6 +121,7 @@ def test_every_key_file_is_checked(tmp_path: Path) -> None:
         read_key_files(current, [tmp_path / "absent.key"])
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_process_says_which_keys_it_holds(tmp_path: Path) -> None:
     """The ready line names the current key and the set; the set's health name serves, another set's does not exist."""
     for name, key in (("old.key", OLD), ("new.key", NEW)):
@@ -144,6 +145,7 @@ def test_the_process_says_which_keys_it_holds(tmp_path: Path) -> None:
         assert process.wait(timeout=20) == 0
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_release_under_another_key_is_another_release_and_charged(tmp_path: Path) -> None:
     """Both services: asking again is free, after a rotation it is paid once, and then it is free again."""
     (tmp_path / "policy.yaml").write_text(CONNECTOR_POLICY)

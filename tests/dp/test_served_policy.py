@@ -22,8 +22,19 @@ from dp_service.releases.keys import KeySet
 from dp_service.server.served_policy import PolicyContent, PolicyFileWatch, ServedPolicy, usable_policy
 from dp_service.server.service import DpServicer, Environment
 from dp_service.terms import ColumnType
-from tests.dp.asking import KEY, POLICY, Clock, Entropy, answer_of, error_of, header, question, translated
-from tests.dp.serving import serving
+from tests.support.dp_questions import (
+    KEY,
+    POLICY,
+    Clock,
+    Entropy,
+    answer_of,
+    error_of,
+    header,
+    question,
+    translated,
+)
+from tests.support.dp_server import serving
+from tests.support.rings import needs
 
 WITHOUT_ARTICLE = POLICY.replace("article: {type: string, group_by: true, filter: [in, not_in]}", "")
 OTHER_TAU = POLICY.replace("tau: 3", "tau: 4")
@@ -238,6 +249,7 @@ class Running:
 
 
 @pytest.fixture
+@needs("process")
 def running(tmp_path: Path) -> Iterator[Running]:
     """Run the service on a policy and a key, and end it."""
     policy, key = tmp_path / "policy.yaml", tmp_path / "noise.key"

@@ -10,7 +10,7 @@ import pytest
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from tests.dp.asking import (
+from tests.support.dp_questions import (
     ALL_COLUMNS,
     POLICY,
     Clock,
@@ -23,7 +23,7 @@ from tests.dp.asking import (
     streamed,
     translated,
 )
-from tests.dp.serving import servicer_of, serving
+from tests.support.dp_server import servicer_of, serving
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,16 @@ import pytest
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from tests.dp.asking import Clock, answer_of, error_of, header, parts, question, streamed, translated
+from tests.support.dp_questions import (
+    Clock,
+    answer_of,
+    error_of,
+    header,
+    parts,
+    question,
+    streamed,
+    translated,
+)
 
 REFUSALS: list[tuple[question_pb2.Question, grpc.StatusCode, str, str]] = [
     (question(table="unknown"), grpc.StatusCode.PERMISSION_DENIED, "rule", "table"),

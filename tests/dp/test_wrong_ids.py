@@ -20,8 +20,8 @@ from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.server import responses, service, stream_assembler
 from dp_service.server.service import DpServicer
 from dp_service.server.stream_assembler import StreamAssembler
-from tests.dp.asking import POLICY, answer_of, header, question, released, translated
-from tests.dp.serving import servicer_of, serving
+from tests.support.dp_questions import POLICY, answer_of, header, question, released, translated
+from tests.support.dp_server import servicer_of, serving
 
 OLD, NEW = NoiseKey(b"o" * 32), NoiseKey(b"n" * 32)
 EVENTS = question_pb2.MEASURE_EVENTS

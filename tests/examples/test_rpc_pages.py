@@ -13,6 +13,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.embedded import EmbeddedServices
 from tests.budget.test_process import service
+from tests.support.rings import needs
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "rpc"
@@ -24,6 +25,7 @@ RPCS = [method.name for each in SERVICES for method in each.methods]
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Both services with the demo's policy and budgets, and the ledger's administration."""
     folder = tmp_path_factory.mktemp("rpc")

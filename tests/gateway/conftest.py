@@ -17,9 +17,10 @@ from gris_api.app.v1 import app_pb2_grpc
 from pinot_connector.channels import open_channel
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.endpoints import Credentials, Endpoint
-from tests.connector.world import COFACTS, POLICY, copy, write_small
-from tests.serving.pki import ISSUER, Authority, Issuer, email, uri
-from tests.serving.processes import process
+from tests.support.pki import ISSUER, Authority, Issuer, email, uri
+from tests.support.processes import process
+from tests.support.rings import needs
+from tests.support.world import COFACTS, POLICY, copy, write_small
 
 AUDIENCE = "gris-gateway"
 
@@ -122,6 +123,7 @@ def stub_of(channel: grpc.aio.Channel) -> Any:
 
 
 @pytest.fixture(scope="session")
+@needs("process")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayWorld]:
     """Run services and gateway."""
     folder = tmp_path_factory.mktemp("gateway")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pinot_connector import Credentials
-from tests.connector.world import copy, free_port
-from tests.serving.pki import ISSUER, Authority, Issuer, uri
+from tests.support.pki import ISSUER, Authority, Issuer, uri
+from tests.support.world import copy, free_port
 
 ACCOUNT, OTHER, ELEMENT, LITERAL = "mark-account", "mark-other", "mark-element", "mark-literal"
 REQUEST, ALIAS, KEY = "mark-request", "mark_alias", "6d61726b" * 8

@@ -28,7 +28,7 @@ from pinot_connector.errors import (
 from pinot_connector.guarantees import PublishedDomain, Sharing
 from pinot_connector.questions import sql_question, structured_question
 from tests.gateway.conftest import GatewayWorld, stub_of
-from tests.serving.pki import email, uri
+from tests.support.pki import email, uri
 
 TOP = structured_question("feedback", "article_id", k=10)
 SQL = "SELECT app, COUNT(DISTINCT member_id) AS members FROM feedback GROUP BY app ORDER BY members DESC"

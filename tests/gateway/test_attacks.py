@@ -23,7 +23,7 @@ from pinot_connector.dbapi.errors import ProgrammingError
 from pinot_connector.errors import InvalidQuestion, RefusedByPolicy, ServiceRefused, ServiceUnavailable
 from pinot_connector.questions import structured_question
 from tests.gateway.conftest import AUDIENCE, GatewayWorld, stub_of
-from tests.serving.pki import Authority, dns, email, uri
+from tests.support.pki import Authority, dns, email, uri
 
 TOP = structured_question("feedback", "article_id", k=10)
 REMAINING = app_pb2.GetRemainingRequest()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documentation.pages import blocks, section
 from tests.gateway.conftest import GatewayWorld
-from tests.serving.pki import uri
+from tests.support.pages import blocks, section
+from tests.support.pki import uri
 
 
 def test_a_lost_answer_is_fetched_by_its_request_id(

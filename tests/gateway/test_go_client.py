@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.stage import ACCOUNT, COUNTS, Stage
+from tests.support.rings import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "examples" / "go"
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Generate the code and build the program, in a folder of its own."""
     folder = tmp_path_factory.mktemp("go")
@@ -45,6 +47,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Run services and gateway behind TLS."""
     with ExitStack() as opened:

@@ -23,11 +23,11 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.connector.world import COFACTS
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.gateway.test_asking import TOP, ended
 from tests.gateway.test_slow_callers import AUDIENCE, known_by_tokens
-from tests.serving.pki import Issuer
+from tests.support.pki import Issuer
+from tests.support.world import COFACTS
 
 ASK = app_pb2.AskRequest(question=TOP, request_id="left")
 

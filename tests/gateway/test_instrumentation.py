@@ -25,9 +25,9 @@ from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, telemetry
 from pinot_connector.channels import open_channel
 from pinot_connector.errors import BudgetExhausted, GrisError, ServiceRefused
 from pinot_connector.questions import structured_question
-from tests.connector.world import free_port
 from tests.gateway.conftest import GatewayWorld, write_configuration
-from tests.serving.pki import Authority, Issuer, email, uri
+from tests.support.pki import Authority, Issuer, email, uri
+from tests.support.world import free_port
 
 REQUEST_ID = "4711-of-the-application"
 SERVICE = "gris.app.v1.PrivateQueryService"

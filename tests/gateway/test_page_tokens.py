@@ -9,7 +9,7 @@ import pytest
 from gris_api.app.v1 import app_pb2
 
 from tests.gateway.conftest import GatewayWorld
-from tests.serving.pki import uri
+from tests.support.pki import uri
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rpc" / "gateway"
 RPCS = [method.name for method in app_pb2.DESCRIPTOR.services_by_name["PrivateQueryService"].methods]

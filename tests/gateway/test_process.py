@@ -15,10 +15,10 @@ from gris_gateway.process import main
 from pinot_connector import AsyncGatewayClient, Endpoint
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
 from pinot_connector.questions import structured_question
-from tests.connector.world import free_port, write_small
 from tests.gateway.conftest import GatewayWorld, write_configuration
-from tests.serving.pki import Authority, Issuer, uri
-from tests.serving.processes import process
+from tests.support.pki import Authority, Issuer, uri
+from tests.support.processes import process
+from tests.support.world import free_port, write_small
 
 
 @pytest.fixture
@@ -172,6 +172,7 @@ def test_plain_text_beyond_this_machine_must_be_asked_for(
     assert 0 == main(["--config", str(configuration), "--validate"])
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_dead_services_are_told_without_their_names(
     configuration: Path, authority: Authority, tmp_path: Path
 ) -> None:

@@ -26,7 +26,7 @@ from pinot_connector.errors import GrisError
 from pinot_connector.questions import sql_question, structured_question
 from tests.gateway.conftest import stub_of
 from tests.gateway.stage import ACCOUNT, ALIAS, COUNTS, ELEMENT, KEY, LITERAL, OTHER, REQUEST, Stage
-from tests.markers import number
+from tests.support.markers import number
 
 _numbers = itertools.count()
 
@@ -129,6 +129,7 @@ def stage_channel(stage: Stage) -> grpc.aio.Channel:
     return open_channel(Endpoint(stage.gateway, stage.caller()))
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_no_secret_is_ever_written_or_told(tmp_path: Path) -> None:
     """Neither in a log, at debug level and with gRPC's own, nor in an error, whatever goes wrong."""
     with ExitStack() as opened:

@@ -28,10 +28,10 @@ from gris_gateway.rate_limits import Limiter
 from gris_gateway.slow_callers import keepalive_options
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.metrics import CallMetrics
-from tests.connector.world import free_port, write_small
-from tests.serving.echo import SERVICE, EchoStub, add_echo
-from tests.serving.pki import ISSUER, Issuer
-from tests.serving.rawcalls import RawLine, raw_line
+from tests.support.echo import SERVICE, EchoStub, add_echo
+from tests.support.pki import ISSUER, Issuer
+from tests.support.rawcalls import RawLine, raw_line
+from tests.support.world import free_port, write_small
 
 AUDIENCE = "gateway"
 INVALID_ARGUMENT, UNAVAILABLE = "3", "14"
@@ -245,6 +245,7 @@ identity:
             process.terminate()
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize(
     ("method", "first"),
     [
@@ -278,6 +279,7 @@ async def test_half_sent_calls_of_strangers_are_hardly_held(
     assert 300 > held
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_whoever_watches_the_health_makes_room_for_newcomers(tmp_path: Path) -> None:
     """Beyond so many calls of strangers the one that began first ends, so that none of them is kept out."""
     with open_to_tokens(tmp_path) as running, ExitStack() as opened:
@@ -310,6 +312,7 @@ def watching(line: RawLine, many: int) -> list[int]:
     return streams
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_one_connection_is_told_how_many_calls_it_may_have(tmp_path: Path) -> None:
     """Each call that cannot be answered on it takes memory, whoever began it."""
     with open_to_tokens(tmp_path) as running:

@@ -10,11 +10,11 @@ from gris_api.app.v1 import app_pb2
 
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Endpoint
-from tests.connector.world import write_small
 from tests.gateway.conftest import stub_of, write_configuration
-from tests.serving.collector import ENDPOINT, collecting
-from tests.serving.pki import Authority, Issuer, uri
-from tests.serving.processes import budget_command, dp_command, process
+from tests.support.collector import ENDPOINT, collecting
+from tests.support.pki import Authority, Issuer, uri
+from tests.support.processes import budget_command, dp_command, process
+from tests.support.world import write_small
 
 THEIRS = "0af7651916cd43dd8448eb211c80319c"
 
@@ -27,6 +27,7 @@ async def asked(address: str, authority: Authority) -> None:
         await stub_of(channel).GetCatalog(app_pb2.GetCatalogRequest(), metadata=said, timeout=20)
 
 
+@pytest.mark.usefixtures("starts_processes")
 async def test_an_outsiders_trace_ends_at_the_gateway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from deploy.compose.prepare import prepare
 from examples import certificates
 from tests.kubernetes.application import BUDGETS
 from tests.kubernetes.cluster import NAMESPACE, ROOT, Namespace, kubectl, kustomization, pod
+from tests.support.rings import needs
 
 collect_ignore_glob = [] if "GRIS_TEST_KUBERNETES" in os.environ else ["test_*.py"]
 
@@ -24,6 +25,7 @@ SECRET, CONFIGURATION = ("secret", "generic"), ("configmap",)
 
 
 @pytest.fixture(scope="session")
+@needs("kubernetes")
 def gris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
     """Deploy everything as docs/deploying.md says, and delete it in the end."""
     folder = tmp_path_factory.mktemp("gris")
@@ -70,6 +72,7 @@ def stranger(gris: Namespace) -> str:
 
 
 @pytest.fixture(scope="session")
+@needs("kubernetes")
 def outsider() -> Iterator[Namespace]:
     """Start a pod called `outsider`, which says it is an application, in a namespace without policies."""
     elsewhere = Namespace(f"{NAMESPACE}-elsewhere")

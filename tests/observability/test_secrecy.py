@@ -8,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.observability.world import MEMBERS, REQUEST_ID, SECRETS, Seen, look
+from tests.support.rings import needs
 
 LABELS = {
     "gris_rpc_duration_seconds": {"grpc_service", "grpc_method", "le"},
@@ -43,6 +44,7 @@ LOG_FIELDS = {"time", "level", "logger", "message", "rpc", "code", "reason", "mi
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """What can be seen of some traffic."""
     return look(tmp_path_factory.mktemp("sight"))

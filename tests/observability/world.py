@@ -18,8 +18,8 @@ from threading import Thread
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.connector.world import copy
-from tests.markers import number
+from tests.support.markers import number
+from tests.support.world import copy
 
 ROOT = Path(__file__).parents[2]
 ACCOUNT, POOR = "markeraccount/markeranalyst", "markerpoor/markeranalyst"

@@ -12,9 +12,11 @@ from examples.load import TABLES, load
 from pinot_connector.engines.pinot import PinotEngine
 from tests.pinot.facts import Facts, facts_of, version_of
 from tests.pinot.nasty import NastyTable, create_nasty_table
+from tests.support.rings import needs
 
 
 @pytest.fixture(scope="session")
+@needs("pinot")
 def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotCluster]:
     """A running Apache Pinot with two servers, on ports that nothing else uses."""
     if shutil.which("java") is None or shutil.which("mvn") is None:

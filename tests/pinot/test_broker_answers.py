@@ -13,8 +13,8 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.engines.pinot.answer import Coverage
 from pinot_connector.engines.pinot.pruning import pruning_columns
 from pinot_connector.errors import EngineRefused, EngineUnavailable, IncompleteAnswer
-from tests.pinot.fake import ANSWER, QUERY, FakePinot
 from tests.pinot.queries import confirmed
+from tests.support.fake_pinot import ANSWER, QUERY, FakePinot
 
 BY_TIME = {
     "tableName": "t_OFFLINE",

@@ -6,13 +6,11 @@ import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from tests.pinot.check import __main__ as check
-from tests.pinot.check.cluster import CannotTryError, CheckedCluster
-from tests.pinot.check.connector import filled, require_equal
-from tests.pinot.check.rows import Outcome, Row, row, tried
-from tests.pinot.check.table import ROWS
-
-pytestmark = pytest.mark.pinot
+from tests.campaigns.pinot_check import __main__ as check
+from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
+from tests.campaigns.pinot_check.connector import filled, require_equal
+from tests.campaigns.pinot_check.rows import Outcome, Row, row, tried
+from tests.campaigns.pinot_check.table import ROWS
 
 QUICK = {each.attempt.__name__: each for each in ROWS if not each.is_slow}
 

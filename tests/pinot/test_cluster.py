@@ -27,6 +27,7 @@ def test_free_ports_are_all_different() -> None:
     assert len(set(numbers)) == 12
 
 
+@pytest.mark.usefixtures("starts_pinot")
 def test_a_missing_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says what to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -63,6 +64,7 @@ def test_jars_that_are_there_are_not_collected_again(tmp_path: Path, monkeypatch
     assert collect_jars("0.11.0") == jars
 
 
+@pytest.mark.usefixtures("starts_pinot")
 def test_a_role_that_ends_at_once_is_named_and_everything_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +80,7 @@ def test_a_role_that_ends_at_once_is_named_and_everything_is_stopped(
     assert not (tmp_path / "data" / "cluster.json").exists()
 
 
+@pytest.mark.usefixtures("starts_pinot")
 def test_another_program_under_an_old_number_is_not_taken_for_a_role(tmp_path: Path) -> None:
     """Stopping a cluster that ended long ago kills nobody else."""
     bystander = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -95,7 +98,6 @@ def test_a_cluster_that_was_never_started_is_not_found(tmp_path: Path) -> None:
         launcher.main(["stop", "--directory", str(tmp_path)])
 
 
-@pytest.mark.pinot
 def test_a_running_cluster_is_found_by_its_directory(pinot_cluster: PinotCluster) -> None:
     """Another run of the launcher sees the roles that this one started, and does not start them twice."""
     found = PinotCluster.started_in(pinot_cluster.directory)

@@ -8,7 +8,7 @@ from pinot_connector.engines.base import ColumnType, EngineQuery, ReadColumn
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.engines.pinot.columns import columns_of, require_readable
 from pinot_connector.errors import EngineRefused, EngineUnavailable
-from tests.pinot.fake import FakePinot
+from tests.support.fake_pinot import FakePinot
 
 MINIMUM = {"INT": -(2**31), "LONG": -(2**63)}
 

@@ -12,8 +12,7 @@ import pytest
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector import dbapi
 from pinot_connector.embedded import EmbeddedServices
-
-pytestmark = pytest.mark.pinot
+from tests.support.rings import needs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 QUESTION = (
@@ -56,6 +55,7 @@ def by_the_connection(connect: Callable[[], Any]) -> Answer:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
     """Both services, with the policy and the budgets of the examples."""
     with EmbeddedServices(

@@ -10,9 +10,9 @@ import pytest
 
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
-from tests.documentation.pages import quoted, rows, section
-from tests.pinot.fake import QUERY, FakePinot
 from tests.pinot.queries import confirmed
+from tests.support.fake_pinot import QUERY, FakePinot
+from tests.support.pages import quoted, rows, section
 
 PAGE = "pinot.md"
 # In the order of their lengths: a table's name stands in the other paths too.

@@ -27,8 +27,6 @@ from tests.pinot.nasty import NastyTable
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 
-pytestmark = pytest.mark.pinot
-
 ARTICLES = count_members("cofacts_feedback", ("article_id", ColumnType.STRING))
 
 

@@ -11,8 +11,8 @@ import pytest
 from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot import PinotEngine, controller
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
-from tests.pinot.fake import QUERY, FakePinot, loaded, told
 from tests.pinot.queries import confirmed
+from tests.support.fake_pinot import QUERY, FakePinot, loaded, told
 
 
 @pytest.fixture

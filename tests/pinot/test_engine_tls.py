@@ -10,8 +10,8 @@ import trustme
 from gris_cli.clients import PinotAccess
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineUnavailable
-from tests.pinot.fake import QUERY, FakePinot
 from tests.pinot.queries import confirmed
+from tests.support.fake_pinot import QUERY, FakePinot
 
 CREDENTIALS = "Bearer token"
 

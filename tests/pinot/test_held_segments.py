@@ -30,8 +30,6 @@ from tests.pinot.held_segments import (
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 
-pytestmark = pytest.mark.pinot
-
 
 @dataclass
 class Said:

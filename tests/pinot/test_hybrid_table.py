@@ -23,8 +23,6 @@ from tests.pinot.loading import plain_rows, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 
-pytestmark = pytest.mark.pinot
-
 TABLE, OFFLINE = "hybrid", "hybrid_OFFLINE"
 DAYS, LAST_DAY = 3, 17002
 IN_STREAM = 40

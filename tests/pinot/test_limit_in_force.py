@@ -11,11 +11,11 @@ from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType, Feature
 from pinot_connector.engines.pinot import PinotEngine, limit_in_force
 from pinot_connector.errors import EngineRefused, EngineUnavailable
-from tests.pinot.fake import QUERY, FakePinot
 from tests.pinot.loading import plain_answer
 from tests.pinot.nasty import NastyTable
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.fake_pinot import QUERY, FakePinot
 
 
 @pytest.fixture
@@ -139,7 +139,6 @@ def test_the_multi_stage_engine_is_not_explained(pinot: FakePinot, fake_engine: 
     assert [] == pinot.explained
 
 
-@pytest.mark.pinot
 def test_a_real_broker_is_refused_only_while_it_lowers_limits(
     pinot_cluster: PinotCluster, nasty_table: NastyTable, engine: PinotEngine
 ) -> None:

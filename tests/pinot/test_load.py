@@ -47,7 +47,6 @@ def test_a_column_of_an_unsupported_type_is_refused_before_pinot_is_asked(tmp_pa
         load(parquet, "t", controller="http://127.0.0.1:1", broker="http://127.0.0.1:1")
 
 
-@pytest.mark.pinot
 def test_both_servers_hold_a_part(loaded_pinot: PinotCluster) -> None:
     """A fault of one server can be noticed in any answer."""
     ideal = httpx.get(f"{loaded_pinot.controller_url}/tables/cofacts_feedback/idealstate").json()["OFFLINE"]
@@ -55,7 +54,6 @@ def test_both_servers_hold_a_part(loaded_pinot: PinotCluster) -> None:
     assert sorted(servers.count(server) for server in set(servers)) == [2, 2]
 
 
-@pytest.mark.pinot
 def test_the_version_stands_in_the_configuration_of_the_table(loaded_pinot: PinotCluster) -> None:
     """An operator can see what a cluster serves."""
     config = httpx.get(f"{loaded_pinot.controller_url}/tables/cofacts_feedback").json()["OFFLINE"]
@@ -64,7 +62,6 @@ def test_the_version_stands_in_the_configuration_of_the_table(loaded_pinot: Pino
     )
 
 
-@pytest.mark.pinot
 def test_loading_again_does_nothing_and_loading_other_rows_replaces(
     pinot_cluster: PinotCluster, tmp_path: Path
 ) -> None:
@@ -83,7 +80,6 @@ def test_loading_again_does_nothing_and_loading_other_rows_replaces(
     assert answer["resultTable"]["rows"] == [[8, 28.0, 1.0, 1.0]]
 
 
-@pytest.mark.pinot
 def test_loading_that_was_interrupted_goes_on(
     pinot_cluster: PinotCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +126,6 @@ def test_options_that_cannot_be_followed_are_said_in_one_line(
     assert told in line
 
 
-@pytest.mark.pinot
 def test_a_table_that_does_not_become_whole_is_reset(
     pinot_cluster: PinotCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,9 +17,9 @@ from gris_gateway.hosting import engine_of
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.pinot import PinotEngine, settling
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
-from tests.pinot.fake import ANSWER, QUERY, FakePinot, loaded, slow_server, told
 from tests.pinot.queries import confirmed
 from tests.pinot.waiting import wait_until
+from tests.support.fake_pinot import ANSWER, QUERY, FakePinot, loaded, slow_server, told
 
 TWICE = {"OFFLINE": {"s": {"server": "ONLINE", "other": "ONLINE"}}, "REALTIME": None}
 METADATA = "/segments/t_OFFLINE/metadata"

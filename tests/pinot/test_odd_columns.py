@@ -20,8 +20,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineRefused
 from tests.pinot.loading import plain_rows
 from tests.pinot.waiting import wait_until
-
-pytestmark = pytest.mark.pinot
+from tests.support.rings import needs
 
 ROWS = 12
 _numbers = itertools.count()
@@ -108,6 +107,7 @@ class Recording(PinotEngine):
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def by_member(
     odd_table: PinotCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, EmbeddedServices]]:
@@ -181,6 +181,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.usefixtures("starts_pinot")
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_column_that_is_not_what_the_policy_says_is_refused_by_name(
     odd_table: PinotCluster, by_member: dict[str, EmbeddedServices], name: str
@@ -196,6 +197,7 @@ def test_a_column_that_is_not_what_the_policy_says_is_refused_by_name(
         counted(odd_table, by_member[member], sql)
 
 
+@pytest.mark.usefixtures("starts_pinot")
 @pytest.mark.parametrize("member", ["m", "ml"])
 def test_rows_without_a_member_are_left_out(
     odd_table: PinotCluster, by_member: dict[str, EmbeddedServices], member: str
@@ -206,6 +208,7 @@ def test_rows_without_a_member_are_left_out(
     assert {"x": ROWS} == counted(odd_table, by_member[member], sql)
 
 
+@pytest.mark.usefixtures("starts_pinot")
 @pytest.mark.parametrize("column", ["i32", "i64"])
 def test_a_null_that_the_policy_drops_is_no_element(
     odd_table: PinotCluster, by_member: dict[str, EmbeddedServices], column: str

@@ -7,8 +7,8 @@ import pytest
 
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused
-from tests.pinot.fake import QUERY, FakePinot
 from tests.pinot.queries import confirmed
+from tests.support.fake_pinot import QUERY, FakePinot
 
 OFFLINE = replace(QUERY, table="t_OFFLINE")
 CONSUMING = {"r": {"server": "CONSUMING"}}

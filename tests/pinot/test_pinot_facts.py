@@ -3,15 +3,12 @@
 from typing import Any
 
 import httpx
-import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType
 from tests.pinot.facts import Facts
 from tests.pinot.nasty import NastyTable
 from tests.pinot.queries import EXACT, count_members
-
-pytestmark = pytest.mark.pinot
 
 TOP_TEN = (
     "SELECT article_id, COUNT(*) FROM nasty GROUP BY article_id ORDER BY COUNT(*) DESC, article_id LIMIT 10"

@@ -13,16 +13,14 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
+from tests.support.rings import needs
 
 from .planner import Planned, Table, is_there, planned
 
-pytestmark = [
-    pytest.mark.pinot,
-    pytest.mark.skipif(
-        not is_there(),
-        reason="Pinot's parser needs a JDK 17 and Maven (Debian: openjdk-17-jdk-headless and maven)",
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    not is_there(),
+    reason="Pinot's parser needs a JDK 17 and Maven (Debian: openjdk-17-jdk-headless and maven)",
+)
 
 POLICY = parse_policy("""
 epsilon_per: 1
@@ -93,6 +91,7 @@ def _table() -> Table:
 
 
 @pytest.fixture(scope="module")
+@needs("pinot")
 def asked() -> list[Asked]:
     """Every question, asked of both."""
     resolutions = [resolve(parse_sql(sql, POLICY), POLICY, now=0) for sql in QUESTIONS]
@@ -129,6 +128,7 @@ def test_counts_are_whole_numbers_of_64_bits(asked: list[Asked]) -> None:
     assert {("gris_count", "BIGINT")} == {each.pinot.columns[-1] for each in asked}
 
 
+@pytest.mark.usefixtures("starts_pinot")
 def test_what_pinot_does_not_take_is_noticed() -> None:
     """A misspelt option is found, and so is SQL that is not Pinot's."""
     (misspelt,) = planned({"visits": _table()}, ['SET minServerTrimSize=-1; SELECT "page" FROM "visits"'])

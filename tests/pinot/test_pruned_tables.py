@@ -21,8 +21,7 @@ from pinot_connector.errors import EngineUnavailable, GrisError, IncompleteAnswe
 from tests.pinot.loading import create_table, plain_answer, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
-
-pytestmark = pytest.mark.pinot
+from tests.support.rings import needs
 
 COLUMNS = {"member_id": "STRING", "country": "STRING", "app": "STRING"}
 PARTITIONED = {
@@ -108,6 +107,7 @@ def pairs(pinot_cluster: PinotCluster) -> PinotCluster:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def services(pairs: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
     """Both services, with a policy for every table, and for the offline parts in closed periods."""
     folder = tmp_path_factory.mktemp("services")

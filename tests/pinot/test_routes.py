@@ -27,10 +27,10 @@ from pinot_connector.errors import (
     EngineUnavailable,
     IncompleteAnswer,
 )
-from tests.pinot.fake import ANSWER, QUERY, FakePinot, loaded, told
 from tests.pinot.loading import create_table, plain_answer, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
+from tests.support.fake_pinot import ANSWER, QUERY, FakePinot, loaded, told
 
 SHOWN = (
     'SELECT "$segmentName" AS "segment", COUNT(*) AS "gris_count" FROM "t" GROUP BY "$segmentName" LIMIT 2'
@@ -242,7 +242,6 @@ def outcome(engine: PinotEngine, query: Any, version: str) -> object:
         return error
 
 
-@pytest.mark.pinot
 def test_old_rows_of_a_late_broker_are_never_answered_under_a_new_version(
     pinot_cluster: PinotCluster, engine: PinotEngine
 ) -> None:
@@ -282,7 +281,6 @@ def test_old_rows_of_a_late_broker_are_never_answered_under_a_new_version(
         wait_until(lambda: outcome(engine, query, version) == ([f"G{number}"],))  # noqa: B023
 
 
-@pytest.mark.pinot
 def test_a_column_that_segments_lack_is_refused_until_they_are_reloaded(
     pinot_cluster: PinotCluster, engine: PinotEngine
 ) -> None:

@@ -13,8 +13,6 @@ from tests.pinot.loading import create_table, plain_answer, plain_count, upload,
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 
-pytestmark = pytest.mark.pinot
-
 COLUMNS = {"member_id": "STRING", "country": "STRING"}
 ROWS: list[dict[str, object]] = [{"member_id": f"m{i}", "country": "DE", "day": 17000} for i in range(5)]
 

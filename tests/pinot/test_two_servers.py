@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from deploy.pinot.cluster import PinotCluster
 from examples.two_servers import Shares, compare, table_of, write_lopsided
-
-pytestmark = pytest.mark.pinot
 
 SMALL = Shares(leader=9, heavy=10, light=2, others=5050)
 

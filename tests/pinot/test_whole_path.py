@@ -19,8 +19,6 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineUnavailable, GrisError, IncompleteAnswer
 from tests.pinot.nasty import NastyTable
 
-pytestmark = pytest.mark.pinot
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COFACTS = "cofacts_feedback"
 NASTY_POLICY = """

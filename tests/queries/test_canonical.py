@@ -24,9 +24,8 @@ from dp_service.queries.structured import (
     TimeRange,
     Value,
 )
-
-from .policies import POLICY, POLICY_TEXT, fingerprint, resolved
-from .reference import holds
+from tests.support.queries.policies import POLICY, POLICY_TEXT, fingerprint, resolved
+from tests.support.queries.reference import holds
 
 HEAD = "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement"
 TAIL = "GROUP BY article_id LIMIT 5"

@@ -17,8 +17,7 @@ from dp_service.queries.render import Feature, render, required_feature
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
 from dp_service.queries.tables import Policy
-
-from .policies import resolved
+from tests.support.queries.policies import resolved
 
 PURCHASES = Path(__file__).resolve().parents[2] / "examples" / "online_retail" / "purchases.parquet"
 TAU = 3

@@ -13,8 +13,7 @@ from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import MechanismName
-
-from .policies import resolved
+from tests.support.queries.policies import resolved
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = {

@@ -10,8 +10,7 @@ from dp_service.queries.policy import Currency, parse_policy, read_policy
 from dp_service.queries.tables import Events, Nulls, Operator, TauIs
 from dp_service.queries.times import TimeColumn, TimeUnit
 from dp_service.terms import ColumnType, Consistency, CountNoise
-
-from .policies import POLICY
+from tests.support.queries.policies import POLICY
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\n"
 TABLE = HEADER + "tables:\n  t:\n    member: m\n    measures: {distinct_members: true}\n    columns:\n"

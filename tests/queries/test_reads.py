@@ -8,8 +8,7 @@ from dp_service.queries.intervals import Interval
 from dp_service.queries.read_columns import ReadColumn
 from dp_service.queries.structured import INT64_MINIMUM
 from dp_service.terms import ColumnType
-
-from .policies import resolved
+from tests.support.queries.policies import resolved
 
 MEMBER = ReadColumn("member_id", None, "null", None)
 ARTICLE = ReadColumn("article_id", ColumnType.STRING, "null", None)

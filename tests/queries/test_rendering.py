@@ -21,11 +21,10 @@ from dp_service.queries.structured import (
     In,
     Measure,
 )
-
-from .drawing import NOW, TEXTS, policies, questions, rows
-from .policies import POLICY
-from .reading import parsed
-from .reference import Row, answer
+from tests.support.queries.drawing import NOW, TEXTS, policies, questions, rows
+from tests.support.queries.policies import POLICY
+from tests.support.queries.reading import parsed
+from tests.support.queries.reference import Row, answer
 
 Run = Callable[[list[Row], str], list[tuple[object, ...]]]
 

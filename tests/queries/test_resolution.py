@@ -10,8 +10,7 @@ from dp_service.queries.render import UnknownDialectError, render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range, TimeRange
 from dp_service.terms import ColumnType, Consistency, CountNoise, MechanismName
-
-from .policies import POLICY, POLICY_TEXT
+from tests.support.queries.policies import POLICY, POLICY_TEXT
 
 
 def ask(*dimensions: str, table: str = "engagement", k: int | None = None, **more: object) -> Resolution:

@@ -19,10 +19,9 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery, In
-
-from .drawing import NOW, policies, questions
-from .reading import read
-from .spelling import spelled
+from tests.support.queries.drawing import NOW, policies, questions
+from tests.support.queries.reading import read
+from tests.support.queries.spelling import spelled
 
 QUESTIONS = questions().flatmap(
     lambda query: st.builds(replace, st.just(query), omit_counts=st.booleans(), k=st.integers(1, 3))

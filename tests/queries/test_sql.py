@@ -11,8 +11,7 @@ from dp_service.queries.canonical import canonical_bytes
 from dp_service.queries.render import render
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range
-
-from .policies import POLICY, resolved
+from tests.support.queries.policies import POLICY, resolved
 
 PINOT_PREFIX = (
     "SET minServerGroupTrimSize=-1; SET minSegmentGroupTrimSize=-1; SET minBrokerGroupTrimSize=-1; "

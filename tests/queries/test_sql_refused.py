@@ -5,8 +5,7 @@ import pytest
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
-
-from .policies import POLICY
+from tests.support.queries.policies import POLICY
 
 HEAD = "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement"
 TAIL = "GROUP BY article_id ORDER BY 2 DESC LIMIT 5"

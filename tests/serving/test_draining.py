@@ -14,9 +14,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.health import Health
 from gris_serving.instrumentation import NOTHING
-
-from .echo import SERVICE, EchoStub, add_echo
-from .rawcalls import raw_line
+from tests.support.echo import SERVICE, EchoStub, add_echo
+from tests.support.rawcalls import raw_line
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING

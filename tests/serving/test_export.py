@@ -6,9 +6,8 @@ import pytest
 
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.tracing import exported
-
-from .collector import ENDPOINT, collecting
-from .echo import SERVICE, observed_echo
+from tests.support.collector import ENDPOINT, collecting
+from tests.support.echo import SERVICE, observed_echo
 
 
 async def test_spans_reach_the_collector_under_the_service_s_name(monkeypatch: pytest.MonkeyPatch) -> None:

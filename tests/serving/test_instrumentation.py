@@ -16,8 +16,7 @@ from gris_serving.instrumentation import CallOutcome, Instrumentation, Instrumen
 from gris_serving.logs import configure
 from gris_serving.metrics import CallMetrics
 from gris_serving.options import LogFormat, LogLevel
-
-from .echo import SECRET, SERVICE, EchoStub, add_echo, observed_echo
+from tests.support.echo import SECRET, SERVICE, EchoStub, add_echo, observed_echo
 
 # Says that a field of 127 bytes follows, and ends.
 UNDECODABLE = b"\x0a\x7f"

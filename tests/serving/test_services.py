@@ -26,10 +26,11 @@ from pinot_connector import AsyncPrivateClient, Credentials, Endpoint
 from pinot_connector.channels import open_channel
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused
-from tests.connector.world import COFACTS, POLICY, new_account
-from tests.dp.serving import servicer_of
-from tests.serving.pki import ISSUER, Authority, Issuer, dns, email, uri
-from tests.serving.processes import budget_command, dp_command, process
+from tests.support.dp_server import servicer_of
+from tests.support.pki import ISSUER, Authority, Issuer, dns, email, uri
+from tests.support.processes import budget_command, dp_command, process
+from tests.support.rings import needs
+from tests.support.world import COFACTS, POLICY, new_account
 
 AUDIENCE = "gris-services"
 
@@ -73,6 +74,7 @@ def security_options(authority: Authority, access: Path) -> list[object]:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """Run both services behind mutual TLS."""
     folder = tmp_path_factory.mktemp("guarded")
@@ -339,6 +341,7 @@ def test_a_service_does_not_start_half_protected(
     assert complaint in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_plain_text_beyond_this_machine_can_be_asked_for_by_name(tmp_path: Path) -> None:
     """`--insecure` is the one word that opens it."""
     words = [*dp_command(tmp_path), "--listen", "0.0.0.0:0", "--insecure"]

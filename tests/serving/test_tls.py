@@ -20,7 +20,7 @@ from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import TlsFiles, is_loopback, server_credentials
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint
-from tests.serving.pki import Authority, dns, email, uri
+from tests.support.pki import Authority, dns, email, uri
 
 
 class Naming(grpc.GenericRpcHandler):

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tokens import JwtSettings, TokenError, TokenVerifier
-from tests.serving.pki import ISSUER, Issuer
+from tests.support.pki import ISSUER, Issuer
 
 AUDIENCE = "gris"
 

@@ -17,9 +17,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.tracing import ServerTraces, exported, is_wanted
-
-from .collector import ENDPOINT
-from .echo import SECRET, SERVICE, EchoStub, observed_echo
+from tests.support.collector import ENDPOINT
+from tests.support.echo import SECRET, SERVICE, EchoStub, observed_echo
 
 ROOT = Path(__file__).parents[2]
 TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -143,6 +142,7 @@ def test_the_environment_decides(environment: dict[str, str], wanted: bool) -> N
     assert is_wanted(environment) is wanted
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_without_an_endpoint_nothing_is_imported() -> None:
     """Neither OpenTelemetry nor Prometheus, by a service that is to do neither."""
     program = (

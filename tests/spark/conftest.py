@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.rings import needs
+
 # What an operator may have set for every session of a cluster: none of it is what we need.
 _HOSTILE = {
     "spark.sql.ansi.enabled": "false",
@@ -32,6 +34,7 @@ def event_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+@needs("spark")
 def spark(event_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark, as an application would have set it up: with few partitions, for the tables are small."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:

@@ -18,7 +18,7 @@ from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
-from tests.queries.drawing import NOW, TYPES, VALUES, policies, questions
+from tests.support.queries.drawing import NOW, TYPES, VALUES, policies, questions
 
 Engines = tuple[SparkEngine, DuckDBEngine]
 ROWS = 400

@@ -27,7 +27,7 @@ from pinot_connector.errors import (
     EngineUnavailable,
     IncompleteAnswer,
 )
-from tests.connector.world import copy, write_small
+from tests.support.world import copy, write_small
 
 SQL = "SELECT `element`, COUNT(DISTINCT `member_id`) AS `gris_count` FROM `small` GROUP BY `element` ORDER BY 2 DESC"
 ELEMENT = ExpectedColumn("element", ColumnType.STRING)

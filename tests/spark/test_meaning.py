@@ -21,9 +21,10 @@ from pinot_connector.engines.base import ColumnType, Engine, EngineAnswer, Engin
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineError
-from tests.connector.texts import NOT_UTF8, write_rows
-from tests.connector.world import World, copy, new_account, running_world
-from tests.queries.drawing import TEXTS
+from tests.support.queries.drawing import TEXTS
+from tests.support.rings import needs
+from tests.support.texts import NOT_UTF8, write_rows
+from tests.support.world import World, copy, new_account, running_world
 
 ODD = [
     *TEXTS,
@@ -178,6 +179,7 @@ def test_a_directorys_name_has_no_type(spark: SparkSession, tmp_path: Path) -> N
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Both services as processes."""
     with running_world(tmp_path_factory.mktemp("world")) as world:

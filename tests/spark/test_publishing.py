@@ -16,7 +16,7 @@ from dp_service.queries.published import read_published
 from gris_cli.__main__ import main
 from gris_cli.domain.member_data import Source, SourceError, read_pairs
 from gris_cli.domain.on_spark import canonical_pairs
-from tests.connector.world import copy
+from tests.support.world import copy
 
 from .test_discovery import SALT, SEED
 
@@ -172,6 +172,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_domain_is_published_by_a_spark_of_its_own(spark: SparkSession, folder: Path) -> None:
     """From the flags to the file, in a process that starts and ends its own Spark; `spark` only says there is Java."""
     done = subprocess.run(

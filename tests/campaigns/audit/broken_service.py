@@ -1,0 +1,65 @@
+"""dp_service with one thing broken, to show that the audit would find it.
+
+    python -m tests.campaigns.audit.broken_service FAULT --policy ... --key-file ...
+
+The faults are put in place here, in the tests: no option and no environment variable of the real service can.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_service.mechanisms import UnkGumb, unk_gumb
+from dp_service.noise import LogWeights
+from dp_service.noise.source import KeyedNoise
+from dp_service.server.process import main
+
+
+def half_the_noise() -> None:
+    """Every count gets noise of half its scale."""
+    real = KeyedNoise.discrete_laplace
+
+    def halved(self: KeyedNoise, inverse_scale: Fraction, size: int, label: str) -> NDArray[np.int64]:
+        return real(self, 2 * inverse_scale, size, label)
+
+    KeyedNoise.discrete_laplace = halved  # type: ignore[method-assign]
+
+
+def threshold_without_tau() -> None:
+    """The threshold of UnkGumb lacks its `+ tau`."""
+    real = unk_gumb.selection_weights
+
+    def lowered(mechanism: UnkGumb, counts: NDArray[np.int64], k_bar: int, cut: int) -> LogWeights:
+        weights = real(mechanism, counts, k_bar, cut)
+        multiples = weights.multiples.copy()
+        multiples[-1] -= mechanism.tau
+        return dataclasses.replace(weights, multiples=multiples)
+
+    unk_gumb.selection_weights = lowered
+
+
+def half_the_noise_of_choices() -> None:
+    """Every selection gets Gumbel noise of half its scale."""
+    real = KeyedNoise.gumbel_order
+
+    def halved(self: KeyedNoise, weights: LogWeights, count: int, label: str) -> NDArray[np.int64]:
+        return real(self, dataclasses.replace(weights, unit=2 * weights.unit), count, label)
+
+    KeyedNoise.gumbel_order = halved  # type: ignore[method-assign]
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "half_the_noise": half_the_noise,
+    "half_the_noise_of_choices": half_the_noise_of_choices,
+    "threshold_without_tau": threshold_without_tau,
+}
+
+if __name__ == "__main__":
+    FAULTS[sys.argv[1]]()
+    sys.exit(main(sys.argv[2:]))

@@ -1,0 +1,70 @@
+"""The tree of accounts that a campaign spends on: some with room, some that share little, some with one unit left."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from tests.campaigns.chaos.history import Amount, Path
+
+ROOMY = 10**12
+COMPANY = Amount(60, 12)
+ANALYST = Amount(40, 5)
+ONE_UNIT = Amount(3, 1)
+
+_CONFIGURATION = """
+create_at_first_use: true
+expired_reservations: forfeit
+shared_levels: {shared_levels}
+accounts:
+  - {{path: [roomy], limit: {{information: {roomy}, calls: {roomy}}}, window: sliding, days: 400}}
+  - {{path: [roomy, "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: sliding, days: 30}}
+  - {{path: [roomy, "*", "*"], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
+  - {{path: [shared], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
+  - {{path: [shared, "*"], limit: {{information: {company[0]}, calls: {company[1]}}}, window: never}}
+  - {{path: [shared, "*", "*"], limit: {{information: {analyst[0]}, calls: {analyst[1]}}}, window: sliding, days: 7}}
+  - {{path: [last], limit: {{information: {roomy}, calls: {roomy}}}, window: never}}
+  - {{path: [last, "*"], limit: {{information: {one[0]}, calls: {one[1]}}}, window: never}}
+"""
+
+
+def configuration(shared_levels: str) -> str:
+    """Return a budget.yaml; nothing leaves a window within a campaign, so that spending only ever grows."""
+    limits = {"roomy": ROOMY, "company": COMPANY, "analyst": ANALYST, "one": ONE_UNIT}
+    return _CONFIGURATION.format(shared_levels=shared_levels, **limits)
+
+
+ROOTS = ("roomy", "shared", "last")
+# Levels whose limits may be lowered for a while: what is asked of them then is refused, and nothing else happens.
+LOWERED = tuple(("roomy", f"c{number}") for number in range(4))
+
+
+@dataclass
+class Accounts:
+    """Chooses accounts so that many callers meet at the edge of a limit; the edge moves on when somebody is refused."""
+
+    dice: random.Random
+    _company: int = 0
+    _last: int = 0
+    used: set[Path] = field(default_factory=set)
+
+    def choose(self) -> tuple[Path, Amount]:
+        """Return an account and the most that one question on it costs."""
+        kind = self.dice.random()
+        if kind < 0.5:
+            path: Path = ("roomy", f"c{self.dice.randrange(4)}", f"a{self.dice.randrange(25)}")
+            most = Amount(self.dice.randint(1, 50), self.dice.randint(1, 3))
+        elif kind < 0.8:
+            path = ("shared", f"c{self._company}", f"a{self.dice.randrange(4)}")
+            most = Amount(self.dice.randint(1, 9), 1)
+        else:
+            path, most = ("last", f"a{self._last}"), ONE_UNIT
+        self.used.add(path)
+        return path, most
+
+    def refused(self, account: Path) -> None:
+        """Move on from an edge that has been reached."""
+        if account == ("last", f"a{self._last}"):
+            self._last += 1
+        if account[:2] == ("shared", f"c{self._company}") and self.dice.random() < 0.2:
+            self._company += 1

@@ -1,0 +1,84 @@
+"""What an administrator does under load: limits below what is spent, journals sealed, the whole ledger verified."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import grpc
+from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2
+
+from tests.campaigns.chaos.accounts import LOWERED, ROOTS
+from tests.campaigns.chaos.history import Path
+from tests.campaigns.chaos.stage import Stage
+
+PATIENCE_SECONDS = 60.0
+CALL_SECONDS = 20.0
+LONGEST_LOWERED_SECONDS = 1.0
+
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Administrator:
+    """Asks any of the services; what was begun is asked again until it is answered."""
+
+    stage: Stage
+    dice: random.Random
+    lowered: int = 0
+    sealed: int = 0
+    differences: int = 0
+    _ids: int = 0
+
+    async def lower_a_limit(self) -> None:
+        """Set a limit below what is spent, and take it back a while later."""
+        level = self.dice.choice(LOWERED)
+        limit = admin_pb2.Limit(
+            information=1,
+            calls=1,
+            mode=budget_pb2.MODE_ENFORCE,
+            period=admin_pb2.PERIOD_SLIDING,
+            sliding_days=30,
+        )
+        await self._set(level, limit)
+        await asyncio.sleep(LONGEST_LOWERED_SECONDS * self.dice.random())
+        await self._set(level, None)
+        self.lowered += 1
+
+    async def seal(self) -> None:
+        """Seal the journal of a root; one that differs is a broken promise."""
+        request = admin_pb2.SealJournalRequest(account=budget_pb2.Account(path=[self.dice.choice(ROOTS)]))
+        try:
+            await self._until_answered(lambda stub: stub.SealJournal(request, timeout=CALL_SECONDS))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
+                raise
+            self.differences += 1
+        self.sealed += 1
+
+    async def verify(self) -> None:
+        """Verify every root from its checkpoint."""
+        request = admin_pb2.VerifyLedgerRequest()
+        found = await self._until_answered(lambda stub: stub.VerifyLedger(request, timeout=CALL_SECONDS))
+        self.differences += found.different
+
+    async def _set(self, level: Path, limit: admin_pb2.Limit | None) -> None:
+        self._ids += 1
+        change = admin_pb2.LimitChange(path=level, limit=limit)
+        request = admin_pb2.SetLimitsRequest(changes=[change], request_id=f"lower-{self._ids}")
+        await self._until_answered(lambda stub: stub.SetLimits(request, timeout=CALL_SECONDS))
+
+    async def _until_answered(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                address = self.dice.choice(self.stage.services).admin_address
+                try:
+                    async with grpc.aio.insecure_channel(address) as channel:
+                        return await ask(admin_pb2_grpc.BudgetAdminServiceStub(channel))
+                except grpc.aio.AioRpcError as error:
+                    if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+                        raise
+                await asyncio.sleep(0.1)

@@ -1,0 +1,168 @@
+"""One campaign: load and faults until enough was charged and killed, then rest, replay of everything, and judgement."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+from tests.campaigns.chaos.accounts import ROOTS, Accounts
+from tests.campaigns.chaos.administrator import Administrator
+from tests.campaigns.chaos.checker import Report, check
+from tests.campaigns.chaos.clients import HOLD_SECONDS, Client, Load, connected
+from tests.campaigns.chaos.connector import ConnectorClient, paying
+from tests.campaigns.chaos.history import Entry, Level, Truth
+from tests.campaigns.chaos.history import Path as AccountPath
+from tests.campaigns.chaos.journal import read_journal
+from tests.campaigns.chaos.saboteur import Saboteur
+from tests.campaigns.chaos.stage import STAGES, Stage
+
+CLIENTS = 24
+CONNECTORS = 4
+LOOK_SECONDS = 0.05
+STALLED_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is wanted. The seed fixes what is chosen, not how the processes interleave."""
+
+    store: str
+    charges: int
+    kills: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a campaign found, and what it did to find it."""
+
+    plan: Plan
+    report: Report
+    service_kills: int
+    store_kills: int
+    pauses: int
+    cuts: int
+    losses: int
+    replies_lost: int
+    lowered: int
+    sealed: int
+    seconds: float
+
+
+async def run(plan: Plan, folder: Path) -> Result:
+    """Run a campaign in an empty folder."""
+    began = asyncio.get_running_loop().time()
+    dice = random.Random(plan.seed)
+    async with STAGES[plan.store](folder) as stage:
+        load = Load(stage.addresses, Accounts(dice), dice)
+        administrator = Administrator(stage, dice)
+        saboteur = Saboteur(stage, dice, administrator)
+        async with AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(connected(load)) for _ in range(CLIENTS)]
+            applications = [
+                await stack.enter_async_context(paying(load, number)) for number in range(CONNECTORS)
+            ]
+            await _under_load(plan, load, (*clients, *applications), saboteur)
+            await asyncio.sleep(HOLD_SECONDS + 1)
+            await _replay_everything(load, clients)
+            await _write_what_lapsed(load, clients[0])
+            levels = await _levels(load, clients[0])
+            await administrator.verify()
+        truth = Truth(levels, await _journal(stage), administrator.differences)
+        return Result(
+            plan=plan,
+            report=check(load.history, truth),
+            service_kills=saboteur.service_kills,
+            store_kills=saboteur.store_kills,
+            pauses=saboteur.pauses,
+            cuts=saboteur.cuts,
+            losses=saboteur.losses,
+            lowered=administrator.lowered,
+            sealed=administrator.sealed,
+            replies_lost=sum(proxy.lost_replies for proxy in stage.proxies),
+            seconds=asyncio.get_running_loop().time() - began,
+        )
+
+
+async def _under_load(
+    plan: Plan, load: Load, clients: Sequence[Client | ConnectorClient], saboteur: Saboteur
+) -> None:
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        for client in clients:
+            group.create_task(client.work(stop))
+        group.create_task(_look(load, stop))
+        await _break_things(plan, load, saboteur)
+        stop.set()
+
+
+async def _break_things(plan: Plan, load: Load, saboteur: Saboteur) -> None:
+    """Spread the kills evenly over the charges, at a random moment of each share, with lesser faults in between."""
+    for number in range(plan.kills):
+        share = plan.charges / plan.kills
+        await _until_charged(load, int(share * (number + load.dice.random())))
+        await saboteur.disturb()
+        if saboteur.kills < plan.kills:
+            await saboteur.kill()
+    await _until_charged(load, plan.charges)
+
+
+async def _until_charged(load: Load, wanted: int) -> None:
+    clock = asyncio.get_running_loop().time
+    seen, since = load.acknowledged, clock()
+    while load.acknowledged < wanted:
+        await asyncio.sleep(0.01)
+        if load.acknowledged > seen:
+            seen, since = load.acknowledged, clock()
+        if clock() - since > STALLED_SECONDS:
+            raise TimeoutError("nothing has been charged for a minute: see the services' log")
+
+
+async def _look(load: Load, stop: asyncio.Event) -> None:
+    """Look at random accounts one after another, so that an overspent moment under load is seen too."""
+    async with connected(load) as client:
+        while not stop.is_set():
+            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(grpc.aio.AioRpcError):
+                load.history.seen.extend(await client.levels(load.accounts.choose()[0]))
+
+
+async def _replay_everything(load: Load, clients: list[Client]) -> None:
+    waiting = iter(list(load.answered))
+
+    async def replays(client: Client) -> None:
+        for request, first in waiting:
+            if not await client.replay(request, first):
+                raise TimeoutError("a ledger at rest does not answer: see the services' log")
+
+    async with asyncio.TaskGroup() as group:
+        for client in clients:
+            group.create_task(replays(client))
+
+
+async def _write_what_lapsed(load: Load, client: Client) -> None:
+    for root in ROOTS:
+        account = min(path for path in load.accounts.used if path[0] == root)
+        # One request ends a thousand lapsed reservations at most.
+        for _ in range(3):
+            if not await client.touch(account):
+                raise TimeoutError("a ledger at rest does not answer: see the services' log")
+
+
+async def _levels(load: Load, client: Client) -> dict[AccountPath, Level]:
+    found: dict[AccountPath, Level] = {}
+    for account in sorted(load.accounts.used):
+        found.update(await client.levels(account))
+    return found
+
+
+async def _journal(stage: Stage) -> tuple[Entry, ...]:
+    for service in stage.services:
+        service.kill()
+    return await asyncio.to_thread(read_journal, stage.address)

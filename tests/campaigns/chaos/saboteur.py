@@ -1,0 +1,91 @@
+"""The faults: kill -9, pauses, broken lines and lost replies, at random moments while the load goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass
+
+from tests.campaigns.chaos.administrator import Administrator
+from tests.campaigns.chaos.stage import Service, Stage
+
+LONGEST_PAUSE_SECONDS = 1.5
+LONGEST_LOSS_SECONDS = 0.4
+DELAY_SECONDS = 0.02
+
+
+@dataclass
+class Saboteur:
+    """Breaks things on a stage; whatever it breaks it repairs before it returns."""
+
+    stage: Stage
+    dice: random.Random
+    administrator: Administrator
+    service_kills: int = 0
+    store_kills: int = 0
+    pauses: int = 0
+    cuts: int = 0
+    losses: int = 0
+
+    @property
+    def kills(self) -> int:
+        """How many processes were killed."""
+        return self.service_kills + self.store_kills
+
+    async def kill(self) -> None:
+        """Kill the store and a service in turn; now and then both at once."""
+        store_next = self.stage.store is not None and self.store_kills <= self.service_kills
+        if self.stage.store is None or self.dice.random() < 0.2:
+            await self._kill(service=self._service(), store=store_next)
+        else:
+            await self._kill(service=None if store_next else self._service(), store=store_next)
+
+    async def disturb(self) -> None:
+        """Do one of the lesser things, or what an administrator may do at any time."""
+        faults = (self._pause_service, self._pause_store, self._cut, self._lose, self._delay)
+        await self.dice.choice((*faults, self.administrator.lower_a_limit, self.administrator.seal))()
+
+    async def _kill(self, *, service: Service | None, store: bool) -> None:
+        if service is not None:
+            service.kill()
+            self.service_kills += 1
+        if store and self.stage.store is not None:
+            self.stage.store.kill()
+            self.store_kills += 1
+            await asyncio.sleep(self.dice.random() * 0.3)
+            await asyncio.to_thread(self.stage.store.start)
+        if service is not None:
+            await service.start()
+
+    async def _pause_service(self) -> None:
+        with self._service().frozen():
+            await self._a_while(LONGEST_PAUSE_SECONDS)
+        self.pauses += 1
+
+    async def _pause_store(self) -> None:
+        if self.stage.store is None:
+            return
+        with self.stage.store.frozen():
+            await self._a_while(LONGEST_PAUSE_SECONDS)
+        self.pauses += 1
+
+    async def _cut(self) -> None:
+        self.dice.choice(self.stage.proxies).cut()
+        self.cuts += 1
+
+    async def _lose(self) -> None:
+        async with self.dice.choice(self.stage.proxies).swallowing():
+            await self._a_while(LONGEST_LOSS_SECONDS)
+        self.losses += 1
+
+    async def _delay(self) -> None:
+        proxy = self.dice.choice(self.stage.proxies)
+        proxy.delay_seconds = DELAY_SECONDS
+        await self._a_while(LONGEST_LOSS_SECONDS)
+        proxy.delay_seconds = 0
+
+    async def _a_while(self, most: float) -> None:
+        await asyncio.sleep(most * (0.2 + 0.8 * self.dice.random()))
+
+    def _service(self) -> Service:
+        return self.dice.choice(self.stage.services)

@@ -1,0 +1,181 @@
+"""The real processes of a campaign: the services, the store, and a proxy before each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from tests.campaigns.chaos.accounts import configuration
+from tests.support.postgres_server import postgres_server
+from tests.support.proxy import Proxy
+from tests.support.redis_server import redis_server
+
+ROOT = Path(__file__).parents[3]
+START_SECONDS = 30.0
+
+
+class StoreProcess(Protocol):
+    """A database process that can be killed, frozen and started again on its files."""
+
+    @property
+    def address(self) -> str:
+        """The address of its store."""
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+
+    def kill(self) -> None:
+        """Kill it as a crash would."""
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let it accept bytes and answer nothing."""
+        yield
+
+
+@dataclass
+class Service:
+    """A budget_service process behind a proxy; after each start it is found at the same address."""
+
+    folder: Path
+    store: str
+    proxy: Proxy
+    workers: int = 1
+    admin_address: str = ""
+    process: subprocess.Popen[str] | None = field(default=None)
+
+    async def start(self) -> None:
+        """Start it, again if the store is not there yet, as a supervisor would."""
+        async with asyncio.timeout(START_SECONDS):
+            while not await asyncio.to_thread(self._started):  # noqa: ASYNC110 - a process cannot set an event
+                await asyncio.sleep(0.1)
+
+    def kill(self) -> None:
+        """Kill it as a crash would."""
+        if self.process is not None:
+            assert self.process.stdout is not None
+            for pid in self._family():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.process.wait()
+            self.process.stdout.close()
+            self.process = None
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let it accept bytes and answer nothing."""
+        family = self._family()
+        for pid in family:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in family:
+                os.kill(pid, signal.SIGCONT)
+
+    def _family(self) -> list[int]:
+        """Return the process and its workers."""
+        assert self.process is not None
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        return [pid, *map(int, children.split())]
+
+    def _started(self) -> bool:
+        command = [
+            sys.executable,
+            "-m",
+            "budget_service",
+            "--config",
+            str(self.folder / f"budget-{self.workers}.yaml"),
+        ]
+        command += ["--store", self.store, "--listen", "127.0.0.1:0"]
+        command += ["--admin-listen", "127.0.0.1:0", "--workers", str(self.workers)]
+        with (self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+        assert self.process.stdout is not None
+        ready = self.process.stdout.readline()
+        if not ready:
+            self.kill()
+            return False
+        said = json.loads(ready)
+        self.proxy.upstream, self.admin_address = said["address"], said["admin_address"]
+        return True
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Everything that runs. `store` is None for SQLite, which is no process of its own."""
+
+    services: tuple[Service, ...]
+    store: StoreProcess | None
+    proxies: tuple[Proxy, ...]
+    address: str
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where clients find the services."""
+        return tuple(service.proxy.address for service in self.services)
+
+
+@asynccontextmanager
+async def sqlite_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run one service on a file."""
+    async with _running(folder, f"sqlite:{folder}/ledger.db", (1,)) as services:
+        yield Stage(services, None, _proxies(services), f"sqlite:{folder}/ledger.db")
+
+
+@asynccontextmanager
+async def redis_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run two services on a Redis that forces every charge to the disk, with a proxy between."""
+    with redis_server(folder) as redis:
+        async with _remote(folder, redis) as stage:
+            yield stage
+
+
+@asynccontextmanager
+async def postgres_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run two services on a PostgreSQL with its own defaults, with a proxy between."""
+    with postgres_server() as postgres:
+        async with _remote(folder, postgres) as stage:
+            yield stage
+
+
+STAGES = {"sqlite": sqlite_stage, "redis": redis_stage, "postgres": postgres_stage}
+
+
+@asynccontextmanager
+async def _remote(folder: Path, store: StoreProcess) -> AsyncIterator[Stage]:
+    parts = urlsplit(store.address)
+    async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
+        netloc = parts.netloc.replace(f"{parts.hostname}:{parts.port}", line.address)
+        async with _running(folder, parts._replace(netloc=netloc).geturl(), (1, 2)) as services:
+            yield Stage(services, store, (*_proxies(services), line), store.address)
+
+
+@asynccontextmanager
+async def _running(folder: Path, store: str, workers: tuple[int, ...]) -> AsyncIterator[tuple[Service, ...]]:
+    async with AsyncExitStack() as stack:
+        started = []
+        # Replicas may differ in what they write for shared levels, never in what was written.
+        for each, shared_levels in zip(workers, ("worst_case", "actual"), strict=False):
+            (folder / f"budget-{each}.yaml").write_text(configuration(shared_levels))
+            proxy = await stack.enter_async_context(Proxy().listening())
+            service = Service(folder, store, proxy, each)
+            stack.callback(service.kill)
+            await service.start()
+            started.append(service)
+        yield tuple(started)
+
+
+def _proxies(services: tuple[Service, ...]) -> tuple[Proxy, ...]:
+    return tuple(service.proxy for service in services)

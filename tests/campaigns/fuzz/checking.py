@@ -1,0 +1,161 @@
+"""What must hold of every text, whatever it is."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from functools import cache
+from random import Random
+from types import FrameType
+from typing import Any
+
+import duckdb
+
+from dp_service.queries.canonical import canonical_bytes, canonicalise
+from dp_service.queries.domains import restricted_values
+from dp_service.queries.errors import QuestionError, RefusedByPolicyError
+from dp_service.queries.render import render
+from dp_service.queries.render.dialects import DIALECTS
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.queries.structured import HistogramQuery, In
+from tests.campaigns.fuzz.mutating import CANARY_NUMBER, CANARY_TEXT
+from tests.support.queries.policies import NOW, POLICY
+from tests.support.queries.reading import read
+from tests.support.queries.spelling import spelled
+
+# Calls of functions for each character and for each text, twice what the slowest text of the tests needs.
+_CALLS_A_CHARACTER, _CALLS_A_TEXT = 200, 10_000
+_LIMIT = re.compile(r"\blimit\s+[0-9]+\s*;?\s*\Z", re.IGNORECASE)
+
+
+def checked(text: str) -> str | None:
+    """Return why a text is refused, or None if it is accepted; raise AssertionError if something does not hold.
+
+    An accepted text is nothing but its structured form: it means the same to an engine, written as SQL again it has the
+    same fingerprint, and what engines are asked reads back as it. A refusal is one of two errors, names its reason, and
+    repeats nothing.
+    """
+    try:
+        query = parse_sql(text, POLICY)
+        resolution = resolve(query, POLICY, now=NOW)
+    except (QuestionError, RefusedByPolicyError) as error:
+        _check_refusal(error)
+        return str(error)
+    _check_meaning(text, query, resolution)
+    _check_spelling(query, resolution)
+    _check_engines(query, resolution)
+    return None
+
+
+def _check_refusal(error: QuestionError | RefusedByPolicyError) -> None:
+    told = f"{error} {getattr(error, 'field', '')} {error.args!r}"
+    assert str(error), "a refusal without a reason"
+    for canary in (CANARY_TEXT, CANARY_NUMBER):
+        assert canary.lower() not in told.lower(), "a refusal repeats a literal"
+    foreign = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    assert foreign is None, "a refusal carries a foreign error, whose text can hold anything"
+
+
+@cache
+def _engine() -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB with a table in which no value is missing or equal to a null value, and bounds are met."""
+    engine = duckdb.connect()
+    engine.execute("""
+        CREATE TABLE engagement AS SELECT
+            'm' || (i % 1000) AS member_id, 'DxaX%'[1 + i % 5] AS article_id,
+            ['DE', 'FR', 'AT', 'XX'][1 + i // 2 % 4] AS country, (i % 9 - 1)::BIGINT AS score, i % 2 = 0 AS active,
+            'c' || (i % 4) AS cohort, 'x' AS secret, ['x', 'y', 'DE'][1 + i // 3 % 3] AS title,
+            ['x', 'DE'][1 + i // 5 % 2] AS shown,
+            DATE '2018-12-31' + [0, 1, 2, 3, 31, 32][1 + i // 7 % 6]::INTEGER AS day
+        FROM range(1260) r(i)
+    """)
+    return engine
+
+
+def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> None:
+    """Run the text as it is, and what would be rendered: an engine that knows nothing of us counts the same.
+
+    LIMIT is left away, for it says how much is shown, and so are values outside of a column's domain. Only of one
+    table: `user`, the member of others, is a function to DuckDB.
+    """
+    if query.table != "engagement":
+        return
+    try:
+        as_written = _engine().execute(_LIMIT.sub("", text)).fetchall()
+    except duckdb.ParserException:
+        # A count may be called by a word that DuckDB keeps for itself, such as TRUE; nothing else has an excuse.
+        assert query.count_alias is not None, "accepted, but no engine would take it for SQL"
+        return
+    rendered = _engine().execute(render(resolution, "duckdb")).fetchall()
+    width = len(query.dimensions)
+    if resolution.parameters.domain is None and len(rendered) == resolution.row_limit:
+        return
+    held = restricted_values([POLICY.table(query.table).column(name) for name in query.dimensions])
+    as_written = [
+        row
+        for row in as_written
+        if all(
+            name not in held or value in held[name]
+            for name, value in zip(query.dimensions, row[:width], strict=True)
+        )
+    ]
+    expected = [row[:width] if query.omit_counts else row for row in rendered]
+    assert sorted(map(str, as_written)) == sorted(map(str, expected)), "an engine reads the text otherwise"
+
+
+def _check_spelling(query: HistogramQuery, resolution: Resolution) -> None:
+    """Write the structured form as SQL of our own: it is the same question, and engines are asked the same."""
+    again = parse_sql(spelled(query, POLICY.table(query.table), Random(0)), POLICY)
+    same = resolve(again, POLICY, now=NOW)
+    assert canonical_bytes(same.query) == canonical_bytes(resolution.query), "another question"
+    for dialect in DIALECTS:
+        assert render(same, dialect) == render(resolution, dialect), "engines are asked something else"
+
+
+def _check_engines(query: HistogramQuery, resolution: Resolution) -> None:
+    """Read what engines are asked, by a parser that knows nothing of the text: it is the question, and no more."""
+    table = POLICY.table(query.table)
+    known = query.dimensions if resolution.parameters.domain is not None else ()
+    asked_too = tuple(In(name, table.column(name).domain or ()) for name in known)
+    closed_before = None if table.time is None else table.time.closed_before(NOW)
+    whole = replace(query, filters=(*query.filters, *asked_too))
+    expected = _fingerprint(whole, closed_before)
+    for dialect in DIALECTS:
+        found = read(render(resolution, dialect), table, dialect)
+        assert expected == _fingerprint(found.query, None), "engines are asked something else"
+        assert (found.clip, found.limit) == (resolution.query.clip, resolution.row_limit)
+
+
+def _fingerprint(query: HistogramQuery, closed_before: int | None) -> bytes:
+    """Return the fingerprint; empty where a filter leaves nothing of a known domain."""
+    try:
+        table = POLICY.table(query.table)
+        return canonical_bytes(canonicalise(query, table, closed_before=closed_before))
+    except QuestionError:
+        return b""
+
+
+def work_of(text: str) -> int:
+    """Return how many functions are called until a text is accepted or refused: its cost on any machine."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        resolve(parse_sql(text, POLICY), POLICY, now=NOW)
+    except (QuestionError, RefusedByPolicyError):
+        pass
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def work_allowed(text: str) -> int:
+    """Return how much work a text may be: no more than in proportion to its length."""
+    return _CALLS_A_TEXT + _CALLS_A_CHARACTER * len(text)

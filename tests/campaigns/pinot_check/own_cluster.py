@@ -1,0 +1,39 @@
+"""What cannot be tried on somebody's cluster: it needs one whose parts may be killed or set up otherwise.
+
+Each says where the tests hold it, on a cluster that they start.
+"""
+
+from __future__ import annotations
+
+from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
+from tests.campaigns.pinot_check.rows import row
+
+
+@row
+def a_killed_server(cluster: CheckedCluster) -> str:
+    """A killed server never shows in an answer."""
+    raise CannotTryError("kills a server: tests/pinot/test_engine_cluster.py, make pinot-stream")
+
+
+@row
+def a_broker_that_is_gone(cluster: CheckedCluster) -> str:
+    """A broker that is gone is said at once."""
+    raise CannotTryError("stops the broker: tests/pinot/test_engine_cluster.py")
+
+
+@row
+def a_hybrid_table(cluster: CheckedCluster) -> str:
+    """The offline part of a hybrid table is counted alone."""
+    raise CannotTryError("needs a stream: tests/pinot/test_hybrid_table.py")
+
+
+@row
+def rows_that_are_hidden(cluster: CheckedCluster) -> str:
+    """Rows that are hidden from the principal (rlsFiltersApplied) make a refusal (point F)."""
+    raise CannotTryError("needs access control on rows")
+
+
+@row
+def cluster_settings(cluster: CheckedCluster) -> str:
+    """A setting of the cluster that makes counts inexact is refused."""
+    raise CannotTryError("changes the cluster for everybody: tests/pinot/test_engine_cluster.py")

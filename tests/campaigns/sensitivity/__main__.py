@@ -1,0 +1,26 @@
+"""The long campaign: `python -m tests.campaigns.sensitivity --worlds 10000 --seed 1`.
+
+It fails with the smallest fault it finds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from .campaign import campaign
+
+
+def main() -> None:
+    """Ask so many worlds and print what was looked at."""
+    parser = argparse.ArgumentParser("python -m tests.campaigns.sensitivity", description=__doc__)
+    parser.add_argument("--worlds", type=int, default=10_000, help="how many tables, policies and questions")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(campaign(arguments.worlds, Path(folder), seed_=arguments.seed))
+
+
+if __name__ == "__main__":
+    main()

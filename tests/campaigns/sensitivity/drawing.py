@@ -1,0 +1,170 @@
+"""Random tables, and random policies whose promises are true of them by construction."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dp_service.queries.published import DomainFile, integrity_of, written
+from dp_service.queries.structured import HistogramQuery, Value
+from dp_service.terms import ColumnType
+from tests.support.queries.drawing import TYPES, VALUES, conditions, plain, questions, times
+from tests.support.queries.reference import Row
+
+MEMBERS = ["m1", "m2", "m3"]
+
+
+@dataclass(frozen=True)
+class World:
+    """A table, a policy that tells the truth about it, and questions; `files` are the domains that it has published."""
+
+    rows: list[Row]
+    policy: dict[str, Any]
+    files: dict[str, bytes]
+    questions: list[HistogramQuery]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Draw a table in which members have many values, inside domains and outside, and questions about it."""
+    rows = draw(_rows())
+    files: dict[str, bytes] = {}
+    columns = {name: draw(_column(name, rows, files)) for name in TYPES}
+    time = draw(times(keeps_rows_without_time=columns["day"].get("nulls") == "keep"))
+    table = {
+        "member": "member",
+        "time": time | ({"delay_minutes": 0} if "refresh" in time else {}),
+        "measures": {"distinct_members": True, "events": draw(_events(columns, rows))},
+        "d_bar": draw(st.sampled_from([10, 15])),
+        "columns": columns | draw(st.sampled_from([{}, {"member": {"type": "string"}}])),
+    }
+    policy = {
+        "epsilon_per": "0.15",
+        "delta": "1e-10",
+        "count_noise": draw(st.sampled_from(["laplace", "gaussian"])),
+        "tables": {"t": table},
+    }
+    return World(rows, policy, files, draw(st.lists(_question(), min_size=6, max_size=6)))
+
+
+def _question() -> st.SearchStrategy[HistogramQuery]:
+    """Return questions with fewer conditions than elsewhere: where few rows meet them, a member changes little."""
+    few = st.just(()) | st.lists(conditions(), max_size=1).map(tuple)
+    return st.builds(
+        lambda query, filters, k, in_time: replace(
+            query, filters=filters, k=k, time_range=query.time_range if in_time else None
+        ),
+        questions(),
+        few,
+        st.integers(1, 5),
+        st.integers(0, 3).map(lambda each: each == 0),
+    )
+
+
+@st.composite
+def _rows(draw: st.DrawFn) -> list[Row]:
+    """Draw rows; of some columns every member has one value, so that a small Delta is true of them."""
+    rows = draw(st.lists(_row(), min_size=10, max_size=40))
+    for name in draw(st.sets(st.sampled_from(sorted(TYPES)), max_size=3)):
+        own = {member: getattr(row, name) for row in rows for member in [row.member]}
+        rows = [row._replace(**{name: own[row.member]}) for row in rows]
+    return rows
+
+
+def _row() -> st.SearchStrategy[Row]:
+    return st.builds(
+        Row,
+        st.sampled_from([*MEMBERS, *MEMBERS, "null", None]),
+        *(st.sampled_from([*VALUES[name], None]) for name in TYPES),
+    )
+
+
+@st.composite
+def _column(draw: st.DrawFn, name: str, rows: list[Row], files: dict[str, bytes]) -> dict[str, Any]:
+    said: dict[str, Any] = {"type": TYPES[name], "group_by": True, "filter": ["in", "not_in"]}
+    if name in ("number", "day"):
+        said["filter"] = ["in", "not_in", "range"]
+    if name == "flag" or draw(st.booleans()):
+        said |= {"nulls": "keep", "null_value": plain(draw(st.sampled_from(VALUES[name])))}
+    kind = draw(st.sampled_from(["unknown", "listed", "published"]))
+    if kind != "unknown":
+        said |= _domain(name, draw(_subset(name)), said.get("nulls") == "keep", kind, files)
+    if draw(st.integers(0, 5)):
+        # At most as many as the domain has is true as well, but it is not what the file says of the data.
+        said["delta"] = max(1, _most_values(name, said, rows)) + draw(st.sampled_from([0, 0, 0, 1, 20]))
+    return said
+
+
+def _subset(name: str) -> st.SearchStrategy[list[Value]]:
+    return st.lists(st.sampled_from(VALUES[name]), unique=True, min_size=1, max_size=3)
+
+
+def _domain(
+    name: str, values: list[Value], keeps_nulls: bool, kind: str, files: dict[str, bytes]
+) -> dict[str, Any]:
+    """Return what the policy says of a domain: in a list, or in a file, which goes to `files`."""
+    droppable = {VALUES[name][0], "null"}
+    kept = sorted(value for value in values if keeps_nulls or value not in droppable)
+    if not kept:
+        return {}
+    if kind == "listed":
+        return {"domain": [plain(value) for value in kept]}
+    files[f"{name}.json"] = domain_file(name, tuple(kept))
+    return {"domain": named(files, f"{name}.json")}
+
+
+def named(files: dict[str, bytes], name: str) -> dict[str, str]:
+    """Return what a policy says of a domain that it takes from one of these files."""
+    return {"published": name, "integrity": integrity_of(files[name])}
+
+
+def domain_file(name: str, elements: tuple[Value, ...]) -> bytes:
+    """Return the file of a published domain of a column."""
+    domain = DomainFile(
+        table="t",
+        column=name,
+        type=ColumnType(TYPES[name]),
+        data_version="v1",
+        method="sips",
+        rho=Fraction(1, 10),
+        delta=Fraction(1, 10**9),
+        delta_0=100,
+        iterations=3,
+        epsilon=2.8,
+        dp_delta=2e-9,
+        published_at="2026-01-01T00:00:00+00:00",
+        elements=elements,
+    )
+    return written(domain)
+
+
+def _counted(name: str, said: dict[str, Any], rows: list[Row]) -> Iterator[tuple[str, Any]]:
+    """Return member and value of every row that could count in an element of this column."""
+    for row in rows:
+        value = getattr(row, name)
+        if value is None and said.get("nulls") == "keep":
+            value = said["null_value"]
+        if row.member is not None and value is not None:
+            yield row.member, plain(value) if isinstance(value, datetime.date) else value
+
+
+def _most_values(name: str, said: dict[str, Any], rows: list[Row]) -> int:
+    """Return the most values of a column that one member has, a kept NULL among them: what `delta` promises."""
+    members = Counter(member for member, _ in set(_counted(name, said, rows)))
+    return max(members.values(), default=0)
+
+
+@st.composite
+def _events(draw: st.DrawFn, columns: dict[str, dict[str, Any]], rows: list[Row]) -> dict[str, Any]:
+    """Draw what the policy says of events: an assumed tau is the most rows of a member in one element of any column."""
+    if draw(st.booleans()):
+        return {"tau": draw(st.integers(1, 3)), "tau_is": "clipped"}
+    each = [Counter(_counted(name, said, rows)) for name, said in columns.items()]
+    most = max((count for counter in each for count in counter.values()), default=1)
+    return {"tau": most + draw(st.integers(0, 1)), "tau_is": "assumed"}

@@ -1,0 +1,210 @@
+"""Asks a table and its neighbours through the real SQL and a real DuckDB, and compares what the mechanism meets."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.policy import Policy, read_policy
+from dp_service.queries.render import render
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.releases.histogram import Histogram, checked_histogram
+from dp_service.releases.keys import NoiseKey
+from dp_service.releases.mechanism import ResolvedMechanism, mechanism_of
+from dp_service.releases.plan import Plan
+from dp_service.releases.releasing import counted
+from dp_service.releases.translation import IssueContext, plan_for
+from dp_service.terms import Element, MechanismName
+from pinot_connector.engines import base
+from pinot_connector.engines.duckdb import DuckDBEngine
+from tests.support.queries.drawing import NOW
+from tests.support.queries.reference import Row
+from tests.support.queries.spelling import spelled
+
+from .drawing import World
+
+# More rows than any table here has groups.
+ALL_ROWS = 10_000
+_SCHEMA = pa.schema(
+    [
+        ("member", pa.string()),
+        ("text", pa.string()),
+        ("number", pa.int64()),
+        ("flag", pa.bool_()),
+        ("day", pa.date32()),
+    ]
+)
+_KEY = NoiseKey(bytes(range(32)))
+
+Translate = Callable[[Resolution], Resolution]
+
+
+@dataclass
+class Totals:
+    """What a campaign has looked at."""
+
+    questions: int = 0
+    neighbours: int = 0
+    changed: int = 0
+    mechanisms: Counter[str] = field(default_factory=Counter)
+    partly_known: int = 0
+    at_delta: int = 0
+    at_tau: int = 0
+    cut: int = 0
+
+    def __str__(self) -> str:
+        named = ", ".join(f"{name} {number}" for name, number in sorted(self.mechanisms.items()))
+        return (
+            f"{self.questions} questions ({named}; {self.partly_known} with a key that is known in part, "
+            f"{self.cut} cut at d_bar), {self.neighbours} neighbours, {self.changed} that differ: "
+            f"{self.at_delta} in just Delta elements, {self.at_tau} by just tau in one"
+        )
+
+
+def faults(
+    world: World, folder: Path, totals: Totals, *, translate: Translate = lambda resolution: resolution
+) -> list[str]:
+    """Return what one member changes beyond Delta, tau or the charge; empty: the promises of all releases hold.
+
+    `translate` stands between resolution and SQL; whoever tests the test breaks the query there.
+    """
+    policy = _policy(world, folder)
+    resolutions = list(_resolutions(world, policy))
+    asked = [translate(each) for each in resolutions]
+    uncut = [translate(replace(each, row_limit=ALL_ROWS)) for each in resolutions]
+    answers = _met([*asked, *uncut], world.rows, folder)
+    whole, everything = answers[: len(asked)], answers[len(asked) :]
+    found: list[str] = []
+    for resolution, cut, all_ in zip(resolutions, whole, everything, strict=True):
+        _count(totals, resolution, cut)
+        found += _cut_faults(resolution, cut, all_)
+    for member in sorted({row.member for row in world.rows if row.member is not None}):
+        without = [row for row in world.rows if row.member != member]
+        neighbours = _met(uncut, without, folder)
+        for resolution, with_member, neighbour in zip(resolutions, everything, neighbours, strict=True):
+            found += _change_faults(resolution, with_member, neighbour, totals)
+    return found
+
+
+def _resolutions(world: World, policy: Policy) -> Iterator[Resolution]:
+    """Return what the questions resolve to, each by way of SQL; those that no row can meet are left out."""
+    random = Random(len(world.rows))
+    for question in world.questions:
+        with suppress(QuestionError):
+            text = spelled(question, policy.table("t"), random)
+            yield resolve(parse_sql(text, policy), policy, now=NOW)
+
+
+def _policy(world: World, folder: Path) -> Policy:
+    for name, content in world.files.items():
+        (folder / name).write_bytes(content)
+    text = json.dumps(world.policy, ensure_ascii=False).encode()
+    return read_policy(text, str(folder / "policy.yaml")).policy
+
+
+def _met(resolutions: list[Resolution], rows: list[Row], folder: Path) -> list[Histogram]:
+    """Return what the mechanism of each question meets on a table of these rows."""
+    path = folder / "t.parquet"
+    columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
+    arrays = [pa.array(each, kind.type) for each, kind in zip(columns, _SCHEMA, strict=True)]
+    pq.write_table(pa.table(arrays, _SCHEMA), path)
+    engine = DuckDBEngine({"t": path})
+    try:
+        return [_met_by(engine, resolution) for resolution in resolutions]
+    finally:
+        engine.close()
+
+
+def _met_by(engine: DuckDBEngine, resolution: Resolution) -> Histogram:
+    version = engine.data_version("t")
+    plan = plan_for(resolution, version, _KEY, IssueContext(NOW, bytes(32)))
+    return counted(plan, _histogram(plan, engine.run(_engine_query(resolution), version)))
+
+
+def _engine_query(resolution: Resolution) -> base.EngineQuery:
+    return base.EngineQuery(
+        table="t",
+        sql=render(resolution, "duckdb"),
+        columns=tuple(
+            base.ExpectedColumn(name, base.ColumnType[kind.name]) for name, kind in resolution.columns
+        ),
+        row_limit=resolution.row_limit,
+    )
+
+
+def _histogram(plan: Plan, answer: base.EngineAnswer) -> Histogram:
+    types = tuple(kind for _, kind in plan.columns)
+    return checked_histogram(types, answer.elements, answer.counts, row_limit=plan.row_limit)
+
+
+def _cut_faults(resolution: Resolution, cut: Histogram, uncut: Histogram) -> Iterator[str]:
+    """Compare the answer with the largest counts of all, ties in the order of elements."""
+    ordered = sorted(_counts(uncut).items(), key=lambda each: (-each[1], each[0]))
+    if _counts(cut) != dict(ordered[: resolution.row_limit]):
+        yield "the answer is not the largest counts of all"
+
+
+def _change_faults(
+    resolution: Resolution, with_member: Histogram, without: Histogram, totals: Totals
+) -> Iterator[str]:
+    """Compare what one member changes with Delta and tau as resolved, and with what is charged for it."""
+    before, after = _counts(without), _counts(with_member)
+    changes = {
+        element: after.get(element, 0) - before.get(element, 0) for element in before.keys() | after.keys()
+    }
+    moved = [change for change in changes.values() if change]
+    totals.neighbours += 1
+    if not moved:
+        return
+    totals.changed += 1
+    totals.at_delta += len(moved) == resolution.parameters.delta_l0
+    totals.at_tau += max(moved) == resolution.parameters.tau
+    if min(moved) < 0:
+        yield "a member who comes lowers a count"
+    if resolution.parameters.delta_l0 is not None and len(moved) > resolution.parameters.delta_l0:
+        yield f"a member changes {len(moved)} elements, and Delta is {resolution.parameters.delta_l0}"
+    if max(map(abs, moved)) > resolution.parameters.tau:
+        yield f"a member changes a count by {max(map(abs, moved))}, and tau is {resolution.parameters.tau}"
+    if _loss(resolution, moved) > _paid(resolution):
+        yield f"a member's change is worth {_loss(resolution, moved)}, and {_paid(resolution)} is charged"
+
+
+def _loss(resolution: Resolution, moved: list[int]) -> Fraction:
+    """Return the epsilon of the counts: of all where they are the mechanism, else of each, for they are paid singly."""
+    scale = 1 / _mechanism(resolution).count_inverse_scale
+    is_one_release = resolution.parameters.mechanism in (MechanismName.KNOWN_LAP, MechanismName.UNK_LAP)
+    return (sum if is_one_release else max)(map(abs, moved)) / scale
+
+
+def _paid(resolution: Resolution) -> Fraction:
+    """Return the epsilon that is charged for what `_loss` tells: half of epsilon_per for each information unit."""
+    half = resolution.parameters.epsilon_per / 2
+    is_known_lap = resolution.parameters.mechanism is MechanismName.KNOWN_LAP
+    return half * (_mechanism(resolution).worst_case_cost().information if is_known_lap else 1)
+
+
+def _mechanism(resolution: Resolution) -> ResolvedMechanism:
+    return mechanism_of(plan_for(resolution, "v", _KEY, IssueContext(NOW, bytes(32))).parameters)
+
+
+def _counts(histogram: Histogram) -> dict[Element, int]:
+    return dict(zip(histogram.elements, histogram.counts.tolist(), strict=True))
+
+
+def _count(totals: Totals, resolution: Resolution, whole: Histogram) -> None:
+    totals.questions += 1
+    totals.mechanisms[resolution.parameters.mechanism] += 1
+    parameters = resolution.parameters
+    totals.partly_known += bool(parameters.within)
+    totals.cut += parameters.domain is None and len(whole.elements) == resolution.row_limit

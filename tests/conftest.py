@@ -1,0 +1,65 @@
+"""Rings: marks every test by what its fixtures need, and keeps tests without processes from starting one."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.support import rings
+from tests.support.rings import needs
+
+
+def pytest_configure() -> None:
+    """Guard every test of this run."""
+    rings.install()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their fixtures."""
+    rings.mark(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    """Guard the fixtures of a test."""
+    with rings.guarded(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Guard a test."""
+    with rings.guarded(item):
+        return (yield)
+
+
+@pytest.fixture
+@needs("process")
+def starts_processes() -> None:
+    """Let a test start processes in its body."""
+
+
+@pytest.fixture
+@needs("redis")
+def starts_redis() -> None:
+    """Let a test start a Redis in its body."""
+
+
+@pytest.fixture
+@needs("postgres")
+def starts_postgres() -> None:
+    """Let a test start a PostgreSQL in its body."""
+
+
+@pytest.fixture
+@needs("pinot")
+def starts_pinot() -> None:
+    """Let a test start an Apache Pinot, or what takes as much, in its body."""
+
+
+@pytest.fixture
+@needs("containers")
+def starts_containers() -> None:
+    """Let a test build images and start containers in its body."""

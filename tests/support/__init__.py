@@ -1,0 +1,1 @@
+"""What several folders of tests share; no test is in here, and nothing is imported from one."""

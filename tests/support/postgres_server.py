@@ -1,0 +1,209 @@
+"""A private PostgreSQL for tests, on a free port, as a user that is not root."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, LiteralString
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.support.redis_server import free_port
+from tests.support.rings import require
+
+START_SECONDS = 30
+
+
+@dataclass
+class PostgresServer:
+    """A process that can be killed, frozen and started again on its files; `options` are settings NAME=VALUE."""
+
+    folder: Path
+    port: int
+    options: tuple[str, ...] = ()
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @property
+    def address(self) -> str:
+        """The address of its store; a busy machine may take longer to connect than a service would wait."""
+        return f"postgresql://gris@127.0.0.1:{self.port}/postgres?connect_timeout=10"
+
+    def execute(self, query: LiteralString | sql.Composed, *parameters: object) -> list[Any]:
+        """Run one statement as an administrator and return its rows."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            cursor = connection.execute(query, parameters or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def hang_up(self) -> None:
+        """End every connection."""
+        self.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+
+    def forget(self) -> None:
+        """Drop every ledger that earlier tests have left."""
+        for (name,) in self.execute("SELECT nspname FROM pg_namespace WHERE nspname ~ '^gris'"):
+            self.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        settings = ("listen_addresses=127.0.0.1", "unix_socket_directories=", *self.options)
+        flags = [part for setting in settings for part in ("-c", setting)]
+        end = time.monotonic() + START_SECONDS
+        with (self.folder.parent / "log").open("ab") as log:
+            command = [str(_program("postgres")), "-D", str(self.folder), "-p", str(self.port), *flags]
+            self.process = _run_as_user(command, log)
+        while not self._takes_connections():
+            assert time.monotonic() < end, "postgres did not start"
+            assert self.process.poll() is None, (self.folder.parent / "log").read_text()
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """Kill it as a crash would, with every process that serves a connection."""
+        if self.process is not None:
+            family = self._family()
+            self._signal(signal.SIGKILL, family)
+            self.process.wait()
+            self.process = None
+            while any(_is_alive(pid) for pid in family):
+                time.sleep(0.01)
+
+    def stop(self) -> None:
+        """End it in order, if it runs."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait()
+            self.process = None
+
+    def restart(self, *options: str) -> None:
+        """Start it anew with other settings."""
+        self.stop()
+        self.options = options
+        self.start()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let it accept bytes and answer nothing."""
+        family = self._family()
+        self._signal(signal.SIGSTOP, family)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT, family)
+
+    def _family(self) -> list[int]:
+        """Return all processes of the server, the first of which is stopped, so that it starts no others meanwhile."""
+        assert self.process is not None
+        parent = self.process.pid
+        self._signal(signal.SIGSTOP, [parent])
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        return [parent, *map(int, children)]
+
+    def _signal(self, number: signal.Signals, family: list[int]) -> None:
+        for pid in family:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def _takes_connections(self) -> bool:
+        question = [str(_program("pg_isready")), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        return subprocess.run(question, check=False).returncode == 0
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@contextmanager
+def postgres_server(*options: str) -> Iterator[PostgresServer]:
+    """Run a private server, or skip the test where there is none to run."""
+    require("postgres")
+    # Not pytest's own folder: only its owner may enter that one.
+    with tempfile.TemporaryDirectory(prefix="gris-postgres-") as parent:
+        Path(parent).chmod(0o755)
+        server = PostgresServer(_new_database(Path(parent)), free_port(), options)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+@contextmanager
+def standby_of(primary: PostgresServer) -> Iterator[PostgresServer]:
+    """Run a server that follows another one until it is promoted."""
+    with tempfile.TemporaryDirectory(prefix="gris-postgres-") as parent:
+        Path(parent).chmod(0o755)
+        folder = _owned_folder(Path(parent))
+        source = ["-h", "127.0.0.1", "-p", str(primary.port), "-U", "gris", "-R", "--checkpoint=fast"]
+        _make(folder, "pg_basebackup", *source, "--no-sync")
+        server = PostgresServer(folder, free_port())
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+def _new_database(parent: Path) -> Path:
+    folder = _owned_folder(parent)
+    _make(folder, "initdb", "-U", "gris", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+    return folder
+
+
+def _owned_folder(parent: Path) -> Path:
+    folder = parent / "data"
+    folder.mkdir(mode=0o700)
+    if (user := _user()) is not None:
+        shutil.chown(folder, user)
+    return folder
+
+
+def _make(folder: Path, program: str, *words: str) -> None:
+    log_path = folder.parent / f"{program}.log"
+    with log_path.open("wb") as log:
+        made = _run_as_user([str(_program(program)), "-D", str(folder), *words], log).wait()
+    assert made == 0, log_path.read_text()
+
+
+def _run_as_user(command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    # Not Popen's own `user`: it has to fork for that, and gRPC's threads do not survive a fork in every case.
+    user = _user()
+    become = (
+        [] if user is None else ["setpriv", f"--reuid={user}", f"--regid={_group(user)}", "--clear-groups"]
+    )
+    return subprocess.Popen([*become, *command], stdout=log, stderr=log, cwd="/")
+
+
+def _group(user: str) -> int:
+    return pwd.getpwnam(user).pw_gid
+
+
+def _user() -> str | None:
+    """Return whom to run the server as: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return None
+    return "postgres" if any(each.pw_name == "postgres" for each in pwd.getpwall()) else "nobody"
+
+
+def _program(name: str) -> Path:
+    """Return a program of PostgreSQL, which Debian keeps out of PATH."""
+    found = [Path(each) for each in [shutil.which(name)] if each]
+    found += sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda each: int(each.parts[4]))
+    if not found:
+        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+    return found[-1]

@@ -1,0 +1,1 @@
+"""Random tables and questions, a reader of them that knows nothing of the service, and what each must mean."""

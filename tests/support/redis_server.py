@@ -1,0 +1,91 @@
+"""A private redis-server for tests, on a free port."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.support.rings import require
+
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
+START_SECONDS = 10
+
+
+@dataclass
+class RedisServer:
+    """A process that can be killed, frozen and started again on its files."""
+
+    folder: Path
+    port: int
+    options: tuple[str, ...] = DURABLE
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @property
+    def address(self) -> str:
+        """The address of its store."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        self.process = subprocess.Popen([*command, *self.options], stdout=subprocess.DEVNULL)
+        end = time.monotonic() + START_SECONDS
+        while not self._answers():
+            assert time.monotonic() < end, "redis-server did not start"
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """Kill it as a crash would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let it accept bytes and answer nothing."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(64).startswith(b"+PONG")
+        except OSError:
+            return False
+
+
+@contextmanager
+def redis_server(folder: Path, options: tuple[str, ...] = DURABLE) -> Iterator[RedisServer]:
+    """Run a private server, or skip the test where there is none to run."""
+    require("redis")
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is missing: apt-get install redis-server")
+    server = RedisServer(folder, free_port(), options)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
