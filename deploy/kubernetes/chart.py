@@ -40,8 +40,14 @@ class Values:
         return named + [f"--set={each}" for each in self.settings]
 
     def but(self, *settings: str, name: str = "changed") -> "Values":
-        """Return these values with some set to something else (KEY=VALUE)."""
-        return Values(name, self.files, self.texts, [*self.settings, *settings])
+        """Return these values with some set to something else (KEY=VALUE), also where a file's text was."""
+        keys = [each.partition("=")[0] for each in settings]
+        texts = {
+            text: path
+            for text, path in self.texts.items()
+            if not any(f"{text}.".startswith(f"{key}.") for key in keys)
+        }
+        return Values(name, self.files, texts, [*self.settings, *settings])
 
 
 TRIAL = Values(
