@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -319,6 +320,13 @@ def test_the_budgets_of_production_are_loaded_as_they_are(tmp_path: Path) -> Non
         assert made["ConfigMap", name]["data"] == {f"{key}.yaml": file.read_text()}
     (tmp_path / "budget.yaml").write_text(made["ConfigMap", "gris-budget"]["data"]["budget.yaml"])
     assert load_configuration(tmp_path / "budget.yaml").charge_tickets is not None
+
+
+def test_the_chart_has_the_version_of_the_project() -> None:
+    """So the images that it names by default are those that were released with it."""
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert {chart["version"], chart["appVersion"]} == {project["version"]}
 
 
 def test_a_chart_that_cannot_be_rendered_fails_the_check(
