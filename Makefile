@@ -7,8 +7,14 @@ BUF_VERSION := 1.75.0
 MERMAID_VERSION := 11.17.2
 IFRAME_WORKER_VERSION := 1.0.4
 BIN := $(VENV)/bin
+# For which platforms images are built, such as linux/arm64, or linux/amd64,linux/arm64; empty: for this machine's.
+IMAGE_PLATFORMS ?=
+comma := ,
 # How an image is built: a command that takes its name, the build context and further arguments of `docker build`.
-IMAGE_BUILD ?= docker build --tag
+# An image for several platforms cannot be kept by every Docker: buildx pushes it to the registry of its name.
+IMAGE_BUILD ?= docker $(if $(findstring $(comma),$(IMAGE_PLATFORMS)),buildx build --push,build) --tag
+# Images are called GRIS_IMAGES-dp-service:GRIS_TAG and so on, as in compose.yaml.
+GRIS_IMAGES ?= gris
 GRIS_TAG ?= latest
 IMAGES := dp-service budget-service gateway tools
 export DOCKER_BUILDKIT := 1
@@ -77,7 +83,7 @@ test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or 
 test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "not process and not slow"
 
-check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests
+check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests and chart
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -99,17 +105,18 @@ format: $(VENV)/.dev ## format the code
 protos: $(VENV)/.dev ## write protos/generated and docs/api
 	$(BIN)/python protos/generate.py
 
-images: ## build the images, and make the secrets that compose.yaml mounts
+images: ## build the images, and make the secrets that compose.yaml mounts; IMAGE_PLATFORMS=linux/amd64,linux/arm64 GRIS_IMAGES=registry.example/gris pushes them for both
 	@$(PYTHON) deploy/compose/prepare.py
 	@for each in $(IMAGES); do \
-		$(IMAGE_BUILD) gris-$$each:$(GRIS_TAG) . --file deploy/Dockerfile --target $$each || exit 1; \
+		$(IMAGE_BUILD) $(GRIS_IMAGES)-$$each:$(GRIS_TAG) . --file deploy/Dockerfile --target $$each \
+			$(if $(IMAGE_PLATFORMS),--platform $(IMAGE_PLATFORMS)) || exit 1; \
 	done
 
 # Brings images into the cluster's nodes, as `kind load docker-image` does; empty where the nodes pull them themselves.
 KUBERNETES_LOAD ?=
-kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again
+kubernetes-test: $(VENV)/.dev ## deploy to the cluster of KUBECONFIG, ask, kill and restart pods, change the policy; deletes it again; GRIS_TEST_DEPLOYMENT=chart: the Helm chart
 ifneq ($(KUBERNETES_LOAD),)
-	$(MAKE) images GRIS_TAG=local
+	$(MAKE) images GRIS_IMAGES=gris GRIS_TAG=local
 	@docker image inspect gris-pinot:local >/dev/null 2>&1 || $(IMAGE_BUILD) gris-pinot:local deploy/pinot
 	$(KUBERNETES_LOAD) $(addsuffix :local,$(addprefix gris-,$(IMAGES) pinot))
 endif

@@ -1,9 +1,10 @@
-"""Checks every manifest, and every overlay as it is rendered, against the schemas of Kubernetes' API.
+"""Checks every manifest, and overlays and chart as they are rendered, against the schemas of Kubernetes' API.
 
     python -m deploy.kubernetes.validate
 
 The schemas come with the package kubernetes-validate, so that no cluster and no network is needed. Overlays are
-rendered by `kustomize` or `kubectl`; where there is neither, their files are checked and the rendering is not.
+rendered by `kustomize` or `kubectl`; where there is neither, their files are checked and the rendering is not. The
+chart of deploy/chart is rendered and linted by `helm`, where it is installed.
 """
 
 import shutil
@@ -16,6 +17,8 @@ from typing import Any
 
 import kubernetes_validate
 import yaml
+
+from deploy.kubernetes.chart import HelmError, charted, helm, lint
 
 FOLDER = Path(__file__).resolve().parent
 VERSIONS = ("1.29", "1.34")
@@ -41,7 +44,7 @@ class Manifest:
 def written(folder: Path) -> Iterator[Manifest]:
     """Yield the objects that stand in files below a folder; other YAML, such as a policy, is left alone."""
     for path in sorted(folder.rglob("*.yaml")):
-        yield from _manifests(str(path.relative_to(folder)), path.read_text())
+        yield from manifests_in(str(path.relative_to(folder)), path.read_text())
 
 
 def rendered(folder: Path) -> Iterator[Manifest]:
@@ -53,7 +56,13 @@ def rendered(folder: Path) -> Iterator[Manifest]:
         made = subprocess.run([*command, str(overlay)], capture_output=True, text=True, check=False)
         if made.returncode != 0:
             raise SystemExit(f"{overlay}: {made.stderr.strip()}")
-        yield from _manifests(f"rendered {overlay.name}", made.stdout)
+        yield from manifests_in(f"rendered {overlay.name}", made.stdout)
+
+
+def rendered_chart() -> Iterator[Manifest]:
+    """Yield the objects that the chart makes of each set of values to start from; none without helm."""
+    for source, text in charted():
+        yield from manifests_in(source, text)
 
 
 def renderer() -> Sequence[str] | None:
@@ -83,7 +92,8 @@ def _fault(manifest: Manifest, version: str) -> str:
     return ""
 
 
-def _manifests(source: str, text: str) -> Iterator[Manifest]:
+def manifests_in(source: str, text: str) -> Iterator[Manifest]:
+    """Yield the objects for the API in a text of YAML documents."""
     for content in yaml.safe_load_all(text):
         version = str(content.get("apiVersion", "")) if isinstance(content, dict) else ""
         if version and not version.startswith(_KUSTOMIZE):
@@ -92,12 +102,20 @@ def _manifests(source: str, text: str) -> Iterator[Manifest]:
 
 def main() -> int:
     """Check everything and say what was checked; return 1 if something is wrong."""
-    manifests = [*written(FOLDER), *rendered(FOLDER)]
+    try:
+        manifests = [*written(FOLDER), *rendered(FOLDER), *rendered_chart()]
+        if helm() is not None:
+            lint()
+    except HelmError as error:
+        print(f"deploy/chart: {error}", file=sys.stderr)
+        return 1
     found = list(faults(manifests))
     for fault in found:
         print(fault, file=sys.stderr)
     if renderer() is None:
         print("overlays were not rendered: install kustomize or kubectl for that")
+    if helm() is None:
+        print("the chart was not rendered: install helm for that")
     print(f"{len(manifests)} manifests, {len(found)} faulty, checked for Kubernetes {' and '.join(VERSIONS)}")
     return 1 if found else 0
 

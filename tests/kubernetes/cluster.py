@@ -1,4 +1,7 @@
-"""A deployment of the local overlay in a namespace of its own, by kubectl."""
+"""A deployment in a namespace of its own: of the local overlay by kubectl, or of the chart by helm.
+
+GRIS_TEST_DEPLOYMENT says which: `overlay`, or `chart`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,17 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
+from deploy.kubernetes.chart import CHART, TRIAL, Values
+from deploy.kubernetes.chart import run as helm
+
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAY = ROOT / "deploy" / "kubernetes" / "overlays" / "local"
+CHOSEN = "GRIS_TEST_DEPLOYMENT"
+CONFIGURATION = ("configmap",)
 PODS = ROOT / "deploy" / "kubernetes"
 NAMESPACE = "gris-test"
 TIMEOUT_SECONDS = 300
@@ -71,10 +79,107 @@ class Namespace:
         return self.kubectl("exec", pod, "--", "python", *arguments)
 
 
+class Deployment(Protocol):
+    """A way to have everything in the tests' namespace, whose Secrets are there already."""
+
+    def install(self, namespace: Namespace, budgets: Path) -> None:
+        """Deploy the example policy, a budget file, and the example gateway; return before they run."""
+
+    def change_policy(self, namespace: Namespace, policy: Path) -> None:
+        """Bring another policy to the services that run."""
+
+    def uninstall(self, namespace: Namespace) -> None:
+        """Remove what `install` has made; the namespace is somebody else's."""
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """The overlay `local`, as docs/deploying.md has it."""
+
+    folder: Path
+
+    def install(self, namespace: Namespace, budgets: Path) -> None:
+        """Make the ConfigMaps and apply the overlay."""
+        namespace.put(CONFIGURATION, "gris-gateway", **{"gateway.yaml": ROOT / "examples" / "gateway.yaml"})
+        namespace.put(CONFIGURATION, "gris-budget", **{"budget.yaml": budgets})
+        self.change_policy(namespace, ROOT / "examples" / "policy.yaml")
+        kubectl("apply", "--filename", "-", given=self._rendered())
+
+    def change_policy(self, namespace: Namespace, policy: Path) -> None:
+        """Replace the ConfigMap."""
+        namespace.put(CONFIGURATION, "gris-policy", **{"policy.yaml": policy})
+
+    def uninstall(self, namespace: Namespace) -> None:
+        """Remove every object of the overlay; its namespace is one of them."""
+        kubectl("delete", "--ignore-not-found", "--filename", "-", given=self._rendered())
+
+    def _rendered(self) -> str:
+        return kubectl("kustomize", str(kustomization(self.folder)))
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The chart with the values of a trial, as docs/chart.md has it; Redis and Pinot are those of the overlay."""
+
+    folder: Path
+
+    def install(self, namespace: Namespace, budgets: Path) -> None:
+        """Apply Redis and Pinot, and install the chart."""
+        others = kubectl("kustomize", str(kustomization(self.folder)))
+        made = [each for each in yaml.safe_load_all(others) if each["metadata"]["name"] in ("redis", "pinot")]
+        for each in made:
+            kubectl("apply", "--filename", "-", given=json.dumps(each))
+        for key, value in _RESTRICTED.items():
+            kubectl("label", "namespace", namespace.name, f"{key}={value}")
+        self._upgrade(namespace, {"budget.text": budgets})
+
+    def change_policy(self, namespace: Namespace, policy: Path) -> None:
+        """Upgrade the release."""
+        self._upgrade(namespace, {"policy.text": policy}, "--reuse-values")
+
+    def uninstall(self, namespace: Namespace) -> None:
+        """Uninstall the release, after which none of its objects is left."""
+        helm("uninstall", "gris", f"--namespace={namespace.name}", "--wait")
+        left = namespace.get(_KINDS, "--selector=app.kubernetes.io/managed-by=Helm")["items"]
+        assert [each["metadata"]["name"] for each in left] == []
+
+    def _upgrade(self, namespace: Namespace, texts: Mapping[str, Path], *more: str) -> None:
+        prefix, tag = _images()
+        settings = (f"images.prefix={prefix}", f"images.tag={tag}")
+        values = TRIAL if "--reuse-values" not in more else Values("a change")
+        given = Values(values.name, values.files, {**values.texts, **texts}, settings)
+        helm(
+            *("upgrade", "--install", "gris", str(CHART), f"--namespace={namespace.name}"),
+            *given.arguments(),
+            *more,
+        )
+
+
+_RESTRICTED = yaml.safe_load((PODS / "base" / "namespace.yaml").read_text())["metadata"]["labels"]
+_KINDS = (
+    "deployments,services,serviceaccounts,configmaps,networkpolicies,poddisruptionbudgets,"
+    "horizontalpodautoscalers,persistentvolumeclaims"
+)
+
+
+def deployment(folder: Path) -> Deployment:
+    """Return the deployment that GRIS_TEST_DEPLOYMENT names; `folder` is for its files."""
+    chosen = os.environ.get(CHOSEN, "overlay")
+    known: dict[str, type[Overlay] | type[Chart]] = {"overlay": Overlay, "chart": Chart}
+    if chosen not in known:
+        raise ValueError(f"{CHOSEN}: expected overlay or chart, and not {chosen!r}")
+    return known[chosen](folder)
+
+
 def image(name: str) -> tuple[str, str]:
     """Return name and tag of an image: those of `make images`, or what GRIS_TEST_IMAGES (PREFIX:TAG) says."""
-    prefix, _, tag = os.environ.get("GRIS_TEST_IMAGES", "gris:local").rpartition(":")
+    prefix, tag = _images()
     return f"{prefix}-{name}", tag
+
+
+def _images() -> tuple[str, str]:
+    prefix, _, tag = os.environ.get("GRIS_TEST_IMAGES", "gris:local").rpartition(":")
+    return prefix, tag
 
 
 def kustomization(folder: Path) -> Path:

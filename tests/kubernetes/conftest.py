@@ -1,6 +1,7 @@
 """Both services, the gateway, Redis and Pinot on the cluster of KUBECONFIG, in a namespace for the tests alone.
 
-Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. The images must be where the cluster
+Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. GRIS_TEST_DEPLOYMENT=chart takes the
+Helm chart instead of the overlay `local`. The images must be where the cluster
 finds them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).
 """
 
@@ -15,26 +16,32 @@ import pytest
 from deploy.compose.prepare import prepare
 from examples import certificates
 from tests.kubernetes.application import BUDGETS
-from tests.kubernetes.cluster import NAMESPACE, ROOT, Namespace, kubectl, kustomization, pod
+from tests.kubernetes.cluster import NAMESPACE, ROOT, Deployment, Namespace, kubectl, pod
+from tests.kubernetes.cluster import deployment as chosen_deployment
 from tests.support.rings import needs
 
 collect_ignore_glob = [] if "GRIS_TEST_KUBERNETES" in os.environ else ["test_*.py"]
 
 SLEEP = "import signal; signal.sigwait({signal.SIGTERM})"
-SECRET, CONFIGURATION = ("secret", "generic"), ("configmap",)
+SECRET = ("secret", "generic")
+
+
+@pytest.fixture(scope="session")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    """Return how everything is deployed."""
+    return chosen_deployment(tmp_path_factory.mktemp("deployment"))
 
 
 @pytest.fixture(scope="session")
 @needs("kubernetes")
-def gris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
-    """Deploy everything as docs/deploying.md says, and delete it in the end."""
+def gris(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
+    """Deploy everything as docs/deploying.md or docs/chart.md says, and delete it in the end."""
     folder = tmp_path_factory.mktemp("gris")
     prepare(folder)
     secrets = folder / ".gris" / "compose"
     (folder / "budget.yaml").write_text((ROOT / "examples" / "budget.yaml").read_text() + BUDGETS)
     shown = secrets / "certificates"
     certificates.make(shown)
-    rendered = kubectl("kustomize", str(kustomization(folder)))
     made = Namespace(NAMESPACE)
     kubectl("create", "namespace", NAMESPACE)
     try:
@@ -43,14 +50,12 @@ def gris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
         made.put(SECRET, "gris-redis", **{"redis.conf": secrets / "redis.conf"})
         made.put(SECRET, "gris-gateway", **files(shown / "gateway", "gateway"))
         made.put(SECRET, "gris-analyst", **files(shown / "ana", "ana") | files(shown / "eve", "eve"))
-        made.put(CONFIGURATION, "gris-gateway", **{"gateway.yaml": ROOT / "examples" / "gateway.yaml"})
-        made.put(CONFIGURATION, "gris-policy", **{"policy.yaml": ROOT / "examples" / "policy.yaml"})
-        made.put(CONFIGURATION, "gris-budget", **{"budget.yaml": folder / "budget.yaml"})
-        kubectl("apply", "--filename", "-", given=rendered)
+        deployment.install(made, folder / "budget.yaml")
         made.rolled_out("redis", "pinot", "dp-service", "budget-service", "gateway")
         yield made
+        deployment.uninstall(made)
     finally:
-        kubectl("delete", "namespace", NAMESPACE)
+        kubectl("delete", "--ignore-not-found", "namespace", NAMESPACE)
 
 
 @pytest.fixture(scope="session")

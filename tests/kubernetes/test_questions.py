@@ -6,8 +6,7 @@ import json
 import time
 from pathlib import Path
 
-from tests.kubernetes.cluster import Namespace
-from tests.kubernetes.conftest import CONFIGURATION
+from tests.kubernetes.cluster import Deployment, Namespace
 
 SERVICES = ("--dp", "dns:///dp-service:50051", "--budget", "dns:///budget-service:50052")
 PINOT = ("http://pinot:9000", "http://pinot:8000")
@@ -48,7 +47,9 @@ def test_an_application_asks_a_private_question_of_pinot(gris: Namespace, applic
     assert [each["charged"]["information"] for each in told] == [21, 0]
 
 
-def test_a_changed_policy_reaches_every_pod(gris: Namespace, application: str, policy_file: Path) -> None:
+def test_a_changed_policy_reaches_every_pod(
+    gris: Namespace, deployment: Deployment, application: str, policy_file: Path
+) -> None:
     """A column that the new policy no longer lists is gone from each replica's catalogue, without a restart."""
     before = gris.pods("dp-service")
     assert len(before) == 2
@@ -56,7 +57,7 @@ def test_a_changed_policy_reaches_every_pod(gris: Namespace, application: str, p
     policy_file.write_text(
         policy_file.read_text().replace("      cohort:\n", "      cohort_of_another_name:\n")
     )
-    gris.put(CONFIGURATION, "gris-policy", **{"policy.yaml": policy_file})
+    deployment.change_policy(gris, policy_file)
     began = time.monotonic()
     while any("cohort" in columns(gris, application, pod) for pod in before):
         assert time.monotonic() - began < CHANGED_SECONDS, "the new policy does not arrive"

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.kubernetes.cluster import Namespace, pod
-from tests.kubernetes.conftest import CONFIGURATION
+from tests.kubernetes.cluster import CONFIGURATION, Namespace, pod
 
 DATA = "/opt/gris/lib/examples/cofacts/feedback.parquet"
 STOP = "import os, signal; os.kill(1, signal.SIGTERM)"

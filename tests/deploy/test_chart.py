@@ -1,0 +1,342 @@
+"""The Helm chart says what the kustomize manifests say, and refuses values that would leave something open."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from budget_service.configuration.budget_file import load_configuration
+from deploy.kubernetes import validate
+from deploy.kubernetes.chart import (
+    CHART,
+    EVERYTHING,
+    PRODUCTION,
+    TRIAL,
+    HelmError,
+    Values,
+    helm,
+    lint,
+    render,
+)
+from deploy.kubernetes.validate import FOLDER, Manifest, faults, manifests_in, rendered, renderer
+from gris_gateway.configuration import GatewayConfiguration
+from gris_serving.authorisation import Callers
+from gris_serving.documents import read_document
+from tests.deploy.network import Party, let_through, policies
+
+pytestmark = pytest.mark.skipif(helm() is None, reason="needs helm")
+
+Objects = dict[tuple[str, str], Mapping[str, Any]]
+# Redis and Pinot come with the overlay `local`, and a chart cannot label the namespace that it is installed in.
+_NOT_OF_THE_CHART = ("redis", "pinot", "gris")
+_OWN_ANNOTATION = "checksum/gateway"
+
+
+def objects(manifests: list[Manifest]) -> Objects:
+    """Return objects by kind and name."""
+    return {(each.content["kind"], each.content["metadata"]["name"]): each.content for each in manifests}
+
+
+def charted(values: Values) -> Objects:
+    """Return what the chart makes of values."""
+    return objects(list(manifests_in(values.name, render(values))))
+
+
+def essence(made: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what an object is about, without the name of who made it; texts of ConfigMaps as the data they hold."""
+    kept = {key: value for key, value in made.items() if key != "metadata"}
+    if made["kind"] == "ConfigMap":
+        # Comments and the order of keys say nothing; gateway.yaml is compared on its own.
+        return {name: yaml.safe_load(text) for name, text in made["data"].items() if name != "gateway.yaml"}
+    pod = kept.get("spec", {}).get("template")
+    if pod is not None:
+        pod["metadata"].get("annotations", {}).pop(_OWN_ANNOTATION, None)
+        if not pod["metadata"].get("annotations", {"": ""}):
+            del pod["metadata"]["annotations"]
+        for container in pod["spec"]["containers"]:
+            container["image"] = container["image"].rpartition("/")[2]
+    return kept
+
+
+def pod_of(made: Objects, name: str) -> Mapping[str, Any]:
+    """Return the specification of a Deployment's pods."""
+    found: Mapping[str, Any] = made["Deployment", name]["spec"]["template"]["spec"]
+    return found
+
+
+def gateway_configuration(made: Objects, folder: Path) -> GatewayConfiguration:
+    """Return the gateway's configuration as the gateway reads it."""
+    (folder / "gateway.yaml").write_text(made["ConfigMap", "gris-gateway"]["data"]["gateway.yaml"])
+    return read_document(folder / "gateway.yaml", GatewayConfiguration)
+
+
+@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
+@pytest.mark.parametrize(("overlay", "values"), [("local", TRIAL), ("production", PRODUCTION)])
+def test_the_chart_makes_what_the_overlay_makes(overlay: str, values: Values) -> None:
+    """Containers, options, probes, rights, volumes, network policies, everything: object by object, key by key."""
+    wanted = objects([each for each in rendered(FOLDER) if each.source == f"rendered {overlay}"])
+    wanted = {key: made for key, made in wanted.items() if key[1] not in _NOT_OF_THE_CHART}
+    made = charted(values)
+    if overlay == "local":
+        # There they are made by whoever tries it, of the same files (docs/deploying.md).
+        for name in ("gris-policy", "gris-budget", "gris-gateway"):
+            del made["ConfigMap", name]
+    assert set(made) == set(wanted)
+    for key, object_ in wanted.items():
+        assert essence(made[key]) == essence(object_), key
+
+
+@pytest.mark.parametrize(
+    ("values", "file"),
+    [
+        (TRIAL, FOLDER.parents[1] / "examples" / "gateway.yaml"),
+        (PRODUCTION, FOLDER / "overlays" / "production" / "gateway.yaml"),
+    ],
+)
+def test_the_gateway_is_configured_as_by_its_file(values: Values, file: Path, tmp_path: Path) -> None:
+    """Whatever the chart writes out is what the file leaves to the defaults; a trial's history may end with its pod."""
+    assert gateway_configuration(charted(values), tmp_path) == read_document(file, GatewayConfiguration)
+
+
+def test_every_part_of_the_chart_is_valid() -> None:
+    """Also what neither set of values to start from has; and helm finds nothing to warn of."""
+    manifests = [*manifests_in("everything", render(EVERYTHING))]
+    assert list(faults(manifests)) == []
+    lint()
+
+
+def test_with_tls_nothing_speaks_plain_text(tmp_path: Path) -> None:
+    """No --insecure, probes that look at the port alone, mounted files, and a gateway that shows a certificate."""
+    made = charted(EVERYTHING)
+    for name, port in (("dp-service", 50051), ("budget-service", 50052)):
+        pod = pod_of(made, name)
+        (container,) = pod["containers"]
+        assert "--insecure" not in container["args"]
+        mounted = {each["mountPath"] for each in container["volumeMounts"]}
+        paths = [each.split("=")[1] for each in container["args"] if each.startswith(("--tls-", "--access="))]
+        assert len(paths) == 4
+        assert all(path.rpartition("/")[0] in mounted for path in paths)
+        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+            assert container[probe]["tcpSocket"] == {"port": port}
+            assert "grpc" not in container[probe]
+    configuration = gateway_configuration(made, tmp_path)
+    mounted = {each["mountPath"] for each in pod_of(made, "gateway")["containers"][0]["volumeMounts"]}
+    for service in (configuration.dp, configuration.budget):
+        for path in (service.ca_file, service.certificate_file, service.key_file):
+            assert path is not None
+            assert path.rpartition("/")[0] in mounted
+    access = tmp_path / "access.yaml"
+    access.write_text(made["ConfigMap", "gris-access"]["data"]["access.yaml"])
+    assert Callers(access).wants_certificates
+
+
+def test_a_ledger_in_a_file_has_one_writer_and_outlives_its_release() -> None:
+    """One pod ends before the next one begins; the volume stays; nothing but DNS is reached; no address is needed."""
+    made = charted(EVERYTHING)
+    deployment = made["Deployment", "budget-service"]["spec"]
+    assert (deployment["replicas"], deployment["strategy"]) == (1, {"type": "Recreate"})
+    (container,) = pod_of(made, "budget-service")["containers"]
+    assert "--store=sqlite:/var/lib/gris/ledger.db" in container["args"]
+    assert {"name": "ledger", "mountPath": "/var/lib/gris"} in container["volumeMounts"]
+    claim = made["PersistentVolumeClaim", "budget-ledger"]
+    assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    ours = Party("budget-service", "gris", deployment["template"]["metadata"]["labels"])
+    others = [
+        Party("store", address="10.20.0.5"),
+        Party("dns", "kube-system"),
+        Party("pinot", "pinot", {"app": "pinot"}),
+    ]
+    manifests = [Manifest("chart", each) for each in made.values()]
+    reached = let_through(policies(manifests, "gris"), "Egress", [(ours, other) for other in others])
+    assert set(reached) == {("budget-service", "dns")}
+
+
+def test_every_option_of_the_values_is_used() -> None:
+    """Keys of a rotation, digests, log, where pods run, what a load balancer asks for."""
+    made = charted(EVERYTHING)
+    for name, digit in (("dp-service", "0"), ("budget-service", "1"), ("gateway", "2")):
+        pod = pod_of(made, name)
+        (container,) = pod["containers"]
+        assert container["image"] == f"registry.example/gris-{name}@sha256:{digit * 64}"
+        assert {"--log-format=json", "--log-level=warning"} <= set(container["args"])
+        assert pod["imagePullSecrets"] == [{"name": "registry-login"}]
+        assert pod["nodeSelector"] == {"kubernetes.io/arch": "arm64"}
+        assert pod["tolerations"][0]["key"] == "example.org/private"
+        assert pod["priorityClassName"] == "important"
+        metadata = made["Deployment", name]["spec"]["template"]["metadata"]
+        assert metadata["annotations"]["example.org/team"] == "privacy"
+    assert "--previous-key-file=/run/gris/other.key" in pod_of(made, "dp-service")["containers"][0]["args"]
+    assert made["Service", "gateway"]["spec"]["type"] == "LoadBalancer"
+    assert made["Service", "gateway"]["metadata"]["annotations"] == {"example.org/internal": "true"}
+
+
+def test_what_pinot_asks_for_reaches_the_gateway(tmp_path: Path) -> None:
+    """Login and certificates are files of a Secret; the options are the gateway's own."""
+    made = charted(EVERYTHING)
+    pinot = gateway_configuration(made, tmp_path).engine.pinot
+    assert pinot is not None
+    assert (pinot.authorization_file, pinot.ca_file, pinot.certificate_file) == (
+        "/run/pinot/authorization",
+        "/run/pinot/ca.pem",
+        "/run/pinot/client.pem",
+    )
+    assert (pinot.server_admin, pinot.server_admin_port) == (True, 8097)
+    volumes = {each["name"]: each for each in pod_of(made, "gateway")["volumes"]}
+    assert volumes["pinot"]["secret"] == {"secretName": "gris-pinot", "defaultMode": 0o440}
+
+
+def test_no_secret_is_made_and_none_is_in_the_environment() -> None:
+    """Secrets are files that others make, and no wider than the services accept."""
+    for values in (TRIAL, PRODUCTION, EVERYTHING):
+        made = charted(values)
+        assert not any(kind == "Secret" for kind, _ in made)
+        for name in ("dp-service", "budget-service", "gateway"):
+            pod = pod_of(made, name)
+            assert all("env" not in each and "envFrom" not in each for each in pod["containers"])
+            modes = [each["secret"]["defaultMode"] for each in pod["volumes"] if "secret" in each]
+            assert set(modes) == {0o440}
+
+
+def test_a_gateway_starts_anew_when_its_configuration_changes() -> None:
+    """It reads the file once; a changed policy or budget is read by the running services, whose pods stay."""
+    before, after = charted(PRODUCTION), charted(PRODUCTION.but("gateway.settings.limits.burst=21"))
+    changed = [
+        name
+        for name in ("dp-service", "budget-service", "gateway")
+        if before["Deployment", name] != after["Deployment", name]
+    ]
+    assert changed == ["gateway"]
+    other = charted(PRODUCTION.but("policy.text=tables: {}"))
+    assert other["ConfigMap", "gris-policy"] != before["ConfigMap", "gris-policy"]
+    assert all(other[key] == before[key] for key in before if key[0] == "Deployment")
+
+
+def test_without_a_gateway_there_is_none() -> None:
+    """Applications that use the connector themselves need only the services."""
+    made = charted(PRODUCTION.but("gateway.enabled=false"))
+    assert not [
+        key
+        for key in made
+        if key[1] in ("gateway", "gris-gateway", "gateway-history") and key[0] != "NetworkPolicy"
+    ]
+    assert ("Deployment", "dp-service") in made
+
+
+def test_a_policy_with_domains_is_a_configmap_of_ones_own() -> None:
+    """It takes the place of the text."""
+    made = charted(TRIAL.but("policy.text=", "policy.configMap=own-policy"))
+    assert ("ConfigMap", "gris-policy") not in made
+    volumes = {each["name"]: each for each in pod_of(made, "dp-service")["volumes"]}
+    assert volumes["policy"]["configMap"] == {"name": "own-policy"}
+
+
+TICKETS = "add `charge_tickets: {key_file: /run/tickets/ticket.key}`"
+REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
+    "nothing filled in": (Values("nothing"), (), "images.prefix: say where the images are"),
+    "a key that does not exist": (TRIAL, ("budgetService.replica=2",), "replica"),
+    "a key of the top that does not exist": (TRIAL, ("dpservice.x=2",), "dpservice"),
+    "a number as text": (TRIAL, ("budgetService.replicas=two",), "budgetService"),
+    "no memory limit": (TRIAL, ("dpService.resources.limits.memory=null",), "memory"),
+    "a peer that is everybody": (TRIAL, ("store.network.to[0]=null",), "to"),
+    "a secret in an address": (TRIAL, ("pinot.broker=http://me:secret@pinot:8000",), "broker"),
+    "no tickets in production": (PRODUCTION, ("budget.text=accounts: []",), TICKETS),
+    "tickets switched off in production": (
+        PRODUCTION,
+        ("chargeTickets.demanded=false", "budget.text=accounts: []"),
+        "chargeTickets.demanded=false: only for a trial",
+    ),
+    "tickets demanded without a key": (
+        PRODUCTION,
+        ("trial=true", "chargeTickets.demanded=false"),
+        "mounts no key to check them with",
+    ),
+    "tickets under another key": (
+        PRODUCTION,
+        ("budget.text=charge_tickets: {key_file: /tmp/x}",),
+        TICKETS,
+    ),
+    "a store that forgets": (
+        PRODUCTION,
+        ("budget.text=allow_volatile: true\ncharge_tickets: {key_file: /run/tickets/ticket.key}",),
+        "allow_volatile",
+    ),
+    "plain text that nobody asked for": (PRODUCTION, ("transport.insecure=false",), "insecure=true"),
+    "half of TLS": (
+        PRODUCTION,
+        ("transport.insecure=false", "transport.tls.gatewaySecret=x"),
+        "transport.tls: give all of",
+    ),
+    "plain text and TLS": (PRODUCTION, ("transport.tls.gatewaySecret=x",), "contradict"),
+    "no store": (PRODUCTION, ("store.kind=",), "store.kind: choose"),
+    "a store that is everywhere": (PRODUCTION, ("store.network.to=null",), "store.network.to: say where"),
+    "a ledger in a file with two writers": (PRODUCTION, ("store.kind=sqlite",), "exactly one writer"),
+    "Pinot that is everywhere": (PRODUCTION, ("pinot.network.to=null",), "pinot.network.to: say where"),
+    "no policy": (TRIAL, ("policy.text=",), "policy: give text"),
+    "two policies": (TRIAL, ("policy.configMap=x",), "policy: give text"),
+    "nobody who may call": (PRODUCTION, ("gateway.identity.jwt=null",), "gateway.identity: say who"),
+    "certificates that nobody checks": (TRIAL, ("gateway.tls.clientCa=false",), "gateway.tls.clientCa"),
+    "an issuer without keys": (PRODUCTION, ("gateway.identity.jwt.keys=",), "gateway.identity.jwt.keys"),
+    "a shared secret as a key": (PRODUCTION, ("gateway.identity.jwt.algorithms={HS256}",), "algorithms"),
+    "two gateways with one volume": (PRODUCTION, ("gateway.replicas=2",), "one volume is for one gateway"),
+    "a file outside the Secret": (TRIAL, ("noiseKey.previous={../x}",), "previous"),
+    "fewer than no replicas": (TRIAL, ("dpService.replicas.min=11",), "min is above max"),
+}
+
+
+@pytest.mark.parametrize("case", list(REFUSED))
+def test_values_that_leave_something_open_are_refused(case: str) -> None:
+    """With the key that is wrong, before anything reaches a cluster."""
+    values, settings, said = REFUSED[case]
+    with pytest.raises(HelmError) as refusal:
+        render(values.but(*settings))
+    assert said in str(refusal.value)
+
+
+def test_every_value_is_explained_and_in_the_schema() -> None:
+    """A comment stands before each key, or before the keys that it is with, and the schema knows no others."""
+    text = (CHART / "values.yaml").read_text()
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    assert set(yaml.safe_load(text)) == set(schema["properties"]) - {"global"}
+
+    def closed(part: Mapping[str, Any]) -> bool:
+        inner = part.get("properties", {}).values()
+        return (not inner or part["additionalProperties"] is False) and all(map(closed, inner))
+
+    assert closed(schema)
+    assert all(map(closed, schema["definitions"].values()))
+
+
+def test_the_budgets_of_production_are_loaded_as_they_are(tmp_path: Path) -> None:
+    """A text goes through the chart byte for byte, so that what `--validate` has checked is what is served."""
+    made = charted(PRODUCTION)
+    for name, key in (("gris-budget", "budget"), ("gris-policy", "policy")):
+        file = FOLDER / "overlays" / "production" / f"{key}.yaml"
+        assert made["ConfigMap", name]["data"] == {f"{key}.yaml": file.read_text()}
+    (tmp_path / "budget.yaml").write_text(made["ConfigMap", "gris-budget"]["data"]["budget.yaml"])
+    assert load_configuration(tmp_path / "budget.yaml").charge_tickets is not None
+
+
+def test_the_chart_has_the_version_of_the_project() -> None:
+    """So the images that it names by default are those that were released with it."""
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert {chart["version"], chart["appVersion"]} == {project["version"]}
+
+
+def test_a_chart_that_cannot_be_rendered_fails_the_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what helm says."""
+
+    def refuse() -> None:
+        raise HelmError("templates: nothing fits")
+
+    monkeypatch.setattr(validate, "lint", refuse)
+    assert validate.main() == 1
+    assert capsys.readouterr().err == "deploy/chart: templates: nothing fits\n"
