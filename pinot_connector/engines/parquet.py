@@ -123,7 +123,7 @@ def _find_odd(connection: duckdb.DuckDBPyConnection, path: Path, texts: list[str
     needs next to no memory; only stretches in which they differ are looked at row by row. Each reading is a statement
     of its own: inside one, DuckDB takes the two for the same and does one of them.
     """
-    # Not `strlen`: that one DuckDB answers from the file, by the length before anything is replaced or left out.
+    # Not strlen: that one DuckDB answers from the file, by the length before anything is replaced or left out.
     lengths = [f"coalesce(octet_length(encode(rows.{quoted(name)}::VARCHAR)), 0)" for name in texts]
     for table, validation in _READINGS.items():
         connection.execute(

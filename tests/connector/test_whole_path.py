@@ -21,7 +21,7 @@ ARTICLES = (
 
 
 async def test_an_unknown_unrestricted_domain_is_ranked_by_unk_gumb(client: AsyncPrivateClient) -> None:
-    """Top articles: k rows, intervals around the noisy counts, and the price of mechanisms.md."""
+    """Top articles: k rows, intervals around the noisy counts, and the price that its mechanism states."""
     result = await client.top_k("feedback", "article_id", 5)
     assert (result.mechanism, len(result.rows), result.ended_in_bottom) == (Mechanism.UNK_GUMB, 5, False)
     assert (result.cost.information, result.cost.calls) == (11, 1)

@@ -30,7 +30,10 @@ from gris_serving.authorisation import Callers
 from gris_serving.documents import read_document
 from tests.deploy.network import Party, let_through, policies
 
-pytestmark = pytest.mark.skipif(helm() is None, reason="needs helm")
+pytestmark = [
+    pytest.mark.usefixtures("starts_processes"),
+    pytest.mark.skipif(helm() is None, reason="needs helm"),
+]
 
 Objects = dict[tuple[str, str], Mapping[str, Any]]
 # Redis and Pinot come with the overlay `local`, and a chart cannot label the namespace that it is installed in.

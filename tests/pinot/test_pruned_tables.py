@@ -84,7 +84,7 @@ def rows_of(day: int, country: str, count: int = 30) -> list[dict[str, object]]:
 
 @pytest.fixture(scope="module")
 def pairs(pinot_cluster: PinotCluster) -> PinotCluster:
-    """The cluster with two tables a pair, `_0` and `_1`; the second has one row more, in a segment of its own.
+    """The cluster with two tables a pair, numbered 0 and 1; the second has one row more, in a segment of its own.
 
     The tables pruned by emptiness have nothing but an empty segment beside that row, the plain ones nothing at all.
     """

@@ -38,7 +38,7 @@ def state_type(path: Path, column: str, said: bytes) -> None:
     Args:
         path: a Parquet file that was written without Arrow's schema.
         column: its name.
-        said: the fields of its SchemaElement from `converted_type` on, in Thrift's compact protocol.
+        said: the fields of its SchemaElement from the converted type on, in Thrift's compact protocol.
     """
     content = path.read_bytes()
     (length,) = struct.unpack("<I", content[-8:-4])
