@@ -17,6 +17,7 @@ from gris_api.budget.v1 import budget_pb2
 
 from gris_gateway.rate_limits import TooManyError
 from gris_serving.admission import status_of
+from gris_serving.internal_errors import log_internal_error
 from pinot_connector import errors
 
 DOMAIN = "gris.app"
@@ -37,7 +38,7 @@ def status_of_error(error: Exception) -> grpc.Status:
     for kind, tell in _TELLING:
         if isinstance(error, kind):
             return tell(error)
-    log.error("unforeseen %s at %s", type(error).__name__, _place(error))
+    log_internal_error(log, "The gateway failed.", error)
     return _status(grpc.StatusCode.INTERNAL, "INTERNAL", "the gateway failed; its log says where")
 
 
@@ -122,7 +123,8 @@ def _not_recorded(error: errors.ReleaseNotRecorded) -> grpc.Status:
 def _logged(code: grpc.StatusCode, reason: str, message: str) -> Callable[[Any], grpc.Status]:
     def tell(error: Exception) -> grpc.Status:
         # These texts are written to be shown, and name the part that failed: that is the operator's to know.
-        log.warning("%s: %s", type(error).__name__, error)
+        fields = {"error": type(error).__name__, "problem": str(error)}
+        log.warning("A question failed.", extra={"event": "question.failed", "fields": fields})
         return _status(code, reason, message)
 
     return tell
@@ -130,13 +132,6 @@ def _logged(code: grpc.StatusCode, reason: str, message: str) -> Callable[[Any],
 
 def _status(code: grpc.StatusCode, reason: str, message: str) -> grpc.Status:
     return status_of(code, message, ErrorInfo(reason=reason, domain=DOMAIN))
-
-
-def _place(error: Exception) -> str:
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    return "unknown" if frame is None else f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
 
 
 _UNAVAILABLE = _logged(

@@ -154,7 +154,11 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await self._history.add(account, past)
         except Exception as error:
             # The caller has paid and gets the result all the same.
-            log.error("a result could not be kept: %s", type(error).__name__)
+            fields = {"error": type(error).__name__}
+            log.error(
+                "A result could not be kept in the history.",
+                extra={"event": "history.not_written", "fields": fields},
+            )
         return answer
 
     def _alone(self, account: Account, request_id: str) -> ExitStack:

@@ -22,7 +22,8 @@ from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
-from gris_serving.logs import CALL, FIELDS
+from gris_serving.call_outcome import CallOutcome
+from gris_serving.logs import CALL
 
 if TYPE_CHECKING:
     from gris_serving.metrics import CallMetrics, Readiness
@@ -47,15 +48,6 @@ log = logging.getLogger(__name__)
 
 class _UndecodableError(BaseException):
     """A message of a stream is none; not an Exception, lest a service takes it for a fault of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallOutcome:
-    """How a call ended: gRPC's name of the code, the service's own reason (or empty), and how long it took."""
-
-    code: str
-    reason: str
-    seconds: float
 
 
 class CallRecorder(Protocol):
@@ -152,6 +144,7 @@ class _Method:
     ) -> None:
         self._service = service
         self._name = name
+        self._rpc = f"{service}/{name}"
         self._counted = None if instrumentation.metrics is None else instrumentation.metrics.of(service, name)
         self._traces = instrumentation.traces
         self._recorder = recorder
@@ -225,8 +218,8 @@ class _Method:
             if log.isEnabledFor(logging.DEBUG):
                 self._log(logging.DEBUG, CallOutcome("OK", "", seconds))
         except Exception as error:
-            # Whatever is wrong with the sight, the call was answered.
-            log.error("a call could not be looked at: %s", type(error).__name__)
+            # Whatever is wrong with the instrumentation, the call was answered.
+            self._log_failure(error)
 
     def _failed(self, request: Any, outcome: CallOutcome, span: Span | None) -> None:
         try:
@@ -238,14 +231,20 @@ class _Method:
                 self._traces.end(span, outcome)
             self._log(logging.WARNING if outcome.code in _FAULTS else logging.INFO, outcome)
         except Exception as error:
-            log.error("a call could not be looked at: %s", type(error).__name__)
+            self._log_failure(error)
 
     def _log(self, level: int, outcome: CallOutcome) -> None:
-        told: dict[str, object] = {"rpc": f"{self._service}/{self._name}", "code": outcome.code}
+        fields: dict[str, object] = {"rpc": self._rpc, "code": outcome.code}
         if outcome.reason:
-            told["reason"] = outcome.reason
-        told["milliseconds"] = round(1000 * outcome.seconds, 3)
-        log.log(level, "a call ended", extra={FIELDS: told})
+            fields["reason"] = outcome.reason
+        fields["milliseconds"] = round(1000 * outcome.seconds, 3)
+        log.log(level, "A call ended.", extra={"event": "rpc.finished", "fields": fields})
+
+    def _log_failure(self, error: Exception) -> None:
+        fields = {"rpc": self._rpc, "error": type(error).__name__}
+        log.error(
+            "A call could not be recorded.", extra={"event": "instrumentation.failed", "fields": fields}
+        )
 
 
 def _marking(decoder: _Decoder) -> _Decoder:

@@ -19,7 +19,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from gris_serving.instrumentation import CallOutcome
+from gris_serving.call_outcome import CallOutcome
 from gris_serving.options import OperatingError
 
 # From the fastest charge to the longest that a client waits.

@@ -55,9 +55,13 @@ class ReloadingFiles(Generic[Value]):
         try:
             self._value = self._load()
         except SecurityError as error:
-            log.error("%s: what was read before stays in force: %s", self._what, error)
+            fields = {"files": self._what, "problem": str(error)}
+            log.error(
+                "Files cannot be used; their previous content stays in force.",
+                extra={"event": "files.kept", "fields": fields},
+            )
             return
-        log.info("%s: read anew", self._what)
+        log.info("Files were read again.", extra={"event": "files.reloaded", "fields": {"files": self._what}})
 
     def _stamps(self) -> list[_Stamp]:
         return [_stamp(path) for path in self._paths]

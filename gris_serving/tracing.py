@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import grpc
 
-from gris_serving.instrumentation import CallOutcome
+from gris_serving.call_outcome import CallOutcome
 
 if TYPE_CHECKING:
     from opentelemetry import trace
@@ -106,7 +106,10 @@ def exported(service: str, *, trusted: bool = True) -> Iterator[ServerTraces | N
     try:
         provider = _provider(service)
     except ModuleNotFoundError:
-        log.warning("no traces are sent: they need `pip install gris-dp[telemetry]`")
+        log.warning(
+            "No traces are sent: they need `pip install gris-dp[telemetry]`.",
+            extra={"event": "traces.not_sent"},
+        )
         yield None
         return
     try:

@@ -66,12 +66,15 @@ class LiveSettings:
         try:
             self.current = load_settings(path)
         except (ConfigurationError, TicketKeyError) as error:
-            log.error("the new configuration is not used, the old one stays in force: %s", error)
+            log.error(
+                "The new configuration cannot be used; the old one stays in force.",
+                extra={"event": "settings.refused", "fields": {"problem": str(error)}},
+            )
             faults = error.faults if isinstance(error, ConfigurationError) else (UNUSABLE_KEYS,)
             self.refusal = Refusal(self.refusal.since if self.refusal else datetime.now(UTC), faults)
             return
         self.in_force_since, self.refusal = datetime.now(UTC), None
-        log.info("a new configuration is in force")
+        log.info("A new configuration is in force.", extra={"event": "settings.reloaded"})
 
 
 def load_settings(path: Path) -> Settings:
