@@ -50,6 +50,8 @@ LOG_FIELDS = {
     "reason",
     "milliseconds",
     "request_id",
+    "answers",
+    "is_serving",
 }
 
 
