@@ -37,7 +37,7 @@ class Examples:
 
 
 def find_examples(given: Path | None) -> Examples:
-    """Returns the examples in the given directory, else in ./examples, else in the checkout that this runs from.
+    """Return the examples in the given directory, else in ./examples, else in the checkout that this runs from.
 
     Raises:
         typer.BadParameter: they are in none of these.

@@ -1,4 +1,4 @@
-"""Questions as they are typed on a command line."""
+"""Questions from the flags of a command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ISO_DAY_LENGTH = 10
 
 
 def question_of(flags: QuestionFlags) -> question_pb2.Question:
-    """Returns the question that the flags ask.
+    """Return the question that the flags ask.
 
     Raises:
         typer.BadParameter: flags that ask nothing, or that SQL says already.
@@ -51,11 +51,9 @@ def _refuse_beside_sql(flags: QuestionFlags) -> None:
         "--measure": flags.measure,
         "--no-counts": flags.no_counts,
     }
-    beside = [name for name, value in given.items() if value]
-    if beside:
-        raise typer.BadParameter(
-            f"--sql is the whole question; {', '.join(beside)} cannot be given beside it"
-        )
+    others = [name for name, value in given.items() if value]
+    if others:
+        raise typer.BadParameter(f"--sql is the whole question; {', '.join(others)} cannot be given with it")
 
 
 def _conditions(texts: list[str]) -> dict[str, Condition]:
@@ -73,7 +71,7 @@ def _conditions(texts: list[str]) -> dict[str, Condition]:
 
 
 def _values(text: str) -> list[Any]:
-    """Returns the values of a condition: JSON; or, where it is none, a day or the text itself."""
+    """Return the values of a condition: JSON; or, where it is none, a day or the text itself."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -97,5 +95,5 @@ def _moment(flag: str, text: str) -> TimeBound:
         return datetime.datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{flag} expects a day such as 2019-04-01, or a moment with its zone"
+            f"{flag} expects a day such as 2019-04-01, or a time with its zone"
         ) from None

@@ -52,7 +52,7 @@ def record(account: LedgerAccount, price: Cost) -> Charge:
 
 
 def _release(account: LedgerAccount, price: Cost) -> dp_pb2.Release:
-    """Return what the ledger is told: random names, for they must not depend on data, and the price."""
+    """Return what the ledger records: random names, because they must not depend on data, and the price."""
     release_id, query_id = secrets.token_hex(ID_BYTES), secrets.token_hex(ID_BYTES)
     return dp_pb2.Release(
         release_id=release_id,

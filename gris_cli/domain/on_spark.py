@@ -89,20 +89,20 @@ def _found(session: SparkSession, publication: Publication) -> Found:
     return Found([text for texts in released for text in texts], kind)
 
 
-def _read(session: SparkSession, place: str) -> DataFrame:
-    """Return the rows at a place.
+def _read(session: SparkSession, source: str) -> DataFrame:
+    """Return the rows at a path, or of a table of the catalogue.
 
     CSV is refused: Spark reads on where a quote is broken and replaces bytes that are no UTF-8, so that one member's
     row could change what the rows of others mean.
     """
-    if place.lower().endswith((".csv", ".tsv")):
+    if source.lower().endswith((".csv", ".tsv")):
         raise SourceError("expected Parquet or catalog:NAME on Spark; CSV is read on one machine only")
     try:
-        return source_of(place).open(session)
+        return source_of(source).open(session)
     except EngineRefused as error:
         raise SourceError(str(error)) from None
     except AnalysisException:
-        missing = SourceError(f"there is nothing to read at {place}, or it is not what its name says")
+        missing = SourceError(f"there is nothing to read at {source}, or it is not what its name says")
     raise missing
 
 

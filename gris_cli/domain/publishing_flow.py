@@ -58,7 +58,7 @@ def published(request: Request) -> Made:
     """Discover, record the price, write the file.
 
     Raises:
-        typer.BadParameter: the data, the policy or the place of the file are not as expected.
+        typer.BadParameter: the data, the policy or the path of the file are not as expected.
         BudgetExhausted, GrisError: the ledger did not take the price; there is no file.
     """
     if not request.out.parent.is_dir():
