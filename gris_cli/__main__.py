@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: what follows the program's name; None for the command line's.
+        arguments: What follows the program's name; None for the command line's.
 
     Returns:
         The exit code; `gris --help` says what each means.

@@ -38,8 +38,8 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
     """Yield a client for the flags; with `--embedded` both services run as long as it is used.
 
     Raises:
-        typer.BadParameter: flags that do not belong together.
-        GrisError: a service or the engine is not available.
+        typer.BadParameter: Flags that do not belong together.
+        GrisError: A service or the engine is not available.
     """
     if flags.gateway:
         with GatewayClient(_gateway(flags), account=flags.account or None) as client:
@@ -58,7 +58,7 @@ def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explan
     """Return what a question would cost, and of which budget if there is an account; this needs no engine.
 
     Raises:
-        GrisError: the question may not be asked, the account has no budget, or a service is not available.
+        GrisError: The question may not be asked, the account has no budget, or a service is not available.
     """
     if flags.gateway:
         with GatewayClient(_gateway(flags), account=flags.account or None) as client:
@@ -73,7 +73,7 @@ def listed(flags: ConnectionFlags, table: str) -> Catalog:
     """Return what may be asked, of one table or (empty) of all.
 
     Raises:
-        GrisError: the policy lists no such table, or dp_service is not available.
+        GrisError: The policy lists no such table, or dp_service is not available.
     """
     if flags.gateway:
         with GatewayClient(_gateway(flags)) as client:
@@ -86,8 +86,8 @@ def promised(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGuarantee
     """Return the guarantee for what an account is shown; each of `domains`, RHO:DELTA, counts too.
 
     Raises:
-        typer.BadParameter: a domain is malformed, or nothing says whose account it is.
-        GrisError: the account has no budget, or a service is not available.
+        typer.BadParameter: A domain is malformed, or nothing says whose account it is.
+        GrisError: The account has no budget, or a service is not available.
     """
     more = [_domain(text) for text in domains]
     if flags.gateway:

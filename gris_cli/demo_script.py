@@ -95,10 +95,10 @@ class DemoScript:
         """Run the demonstration, and return whether the repeated answer was identical.
 
         Args:
-            directory: keeps noise key and ledger for the next time; None: they are made anew and removed.
+            directory: Where noise key and ledger are kept for the next time; None for temporary ones.
 
         Raises:
-            GrisError: a service or the engine is not available, or an answer cannot be had.
+            GrisError: A service or the engine is not available, or an answer cannot be had.
         """
         with _kept_or_temporary(directory) as folder:
             key = folder / KEY_FILE

@@ -40,7 +40,7 @@ def find_examples(given: Path | None) -> Examples:
     """Return the examples in the given directory, else in ./examples, else in the checkout that this runs from.
 
     Raises:
-        typer.BadParameter: they are in none of these.
+        typer.BadParameter: They are in none of these.
     """
     beside_the_code = Path(__file__).resolve().parent.parent / "examples"
     for directory in [given] if given is not None else [Path("examples"), beside_the_code]:

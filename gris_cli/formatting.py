@@ -154,20 +154,20 @@ def format_more_questions(more: int | None) -> str:
     )
 
 
-def format_guarantee(told: AccountGuarantee) -> str:
+def format_guarantee(guarantee: AccountGuarantee) -> str:
     """Return the guarantee for everything that an account is shown in a window, as text."""
-    account = "/".join(told.account)
-    holds = told.holds
+    account = "/".join(guarantee.account)
+    holds = guarantee.holds
     level = "/".join(holds.path)
     if holds.limit is None:
         return f"nothing bounds what {account} is shown: the limit of {level} is recorded but not enforced"
     if holds.guarantee is None:
         return f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts"
     private = f"all that {account} is shown is {_format_privacy(holds.guarantee)}"
-    if told.sharing is Sharing.NONE:
+    if guarantee.sharing is Sharing.NONE:
         return f"{private}, for {_format_limit(holds.limit)}"
     counted_there = f"of which {_format_limit(holds.limit)} are counted"
-    if told.sharing is Sharing.COSTS:
+    if guarantee.sharing is Sharing.COSTS:
         return f"{private}: it sees what others' results cost {level}, {counted_there}"
     return (
         f"{private}: it sees what others take from {level}, {counted_there}; levels above count worst cases: a charge "
@@ -175,10 +175,10 @@ def format_guarantee(told: AccountGuarantee) -> str:
     )
 
 
-def format_own_guarantee(told: AccountGuarantee) -> str:
+def format_own_guarantee(guarantee: AccountGuarantee) -> str:
     """Return the guarantee for an account's own results, empty where it is shown nothing else."""
-    own = told.own
-    if told.sharing is Sharing.NONE or own == told.shared:
+    own = guarantee.own
+    if guarantee.sharing is Sharing.NONE or own == guarantee.shared:
         return ""
     if own.guarantee is None or own.limit is None:
         return "recorded but not enforced"

@@ -19,8 +19,8 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
     """Return the question that the flags ask.
 
     Raises:
-        typer.BadParameter: flags that ask nothing, or that SQL says already.
-        InvalidQuestion: a value that no question can hold.
+        typer.BadParameter: Flags that ask nothing, or that SQL says already.
+        InvalidQuestion: A value that no question can hold.
     """
     if flags.sql:
         _refuse_beside_sql(flags)
@@ -33,7 +33,7 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
         k=flags.k,
         measure=(flags.measure or MeasureName.DISTINCT_MEMBERS).value,
         where=_conditions(flags.where),
-        time_range=(_moment("--from", flags.since), _moment("--to", flags.until))
+        time_range=(_time_bound("--from", flags.since), _time_bound("--to", flags.until))
         if flags.since or flags.until
         else None,
         counts=not flags.no_counts,
@@ -86,7 +86,7 @@ def _day_or_text(text: str) -> datetime.date | str:
         return text
 
 
-def _moment(flag: str, text: str) -> TimeBound:
+def _time_bound(flag: str, text: str) -> TimeBound:
     if not text:
         return None
     try:

@@ -32,7 +32,7 @@ REQUEST_ID_KEY = "x-request-id"
 OWN_LOGGERS = ("dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_serving")
 
 CALL: ContextVar[grpc.aio.ServicerContext[Any, Any] | None] = ContextVar("call", default=None)
-"""The call that is being served. Its metadata is read only where something is logged."""
+"""The call that is being served. Its metadata is read only when something is logged."""
 
 # Without blanks and quotation marks, so that an id cannot pretend to be more than one field of a line.
 _REQUEST_ID = re.compile(r"[!#-~]{1,128}")

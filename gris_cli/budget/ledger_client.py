@@ -146,8 +146,8 @@ def on_ledger(address: str, work: Callable[[Ledger], Coroutine[Any, Any, _Respon
     """Run a function on a connection to `address` and return its result.
 
     Raises:
-        GrisError: the service cannot be reached or refuses.
-        typer.BadParameter: it says which part of the request is wrong.
+        GrisError: The service cannot be reached or refuses.
+        typer.BadParameter: It says which part of the request is wrong.
     """
 
     async def connected() -> _Response:

@@ -34,16 +34,14 @@ def found_on_spark(publication: Publication, url: str) -> Found:
     """Discover on a Spark at a URL, which ends with it. The seed is drawn here and forgotten here.
 
     Raises:
-        SourceError: the data cannot be read as pairs.
-        typer.BadParameter: the method is for one machine only, or the URL is of Spark Connect.
-        TooManyError: there are more members or pairs than fit.
-        EngineUnavailable: there is no Java, or Spark cannot be reached or did not complete the work.
+        SourceError: The data cannot be read as pairs.
+        typer.BadParameter: The method is for one machine only, or the URL is of Spark Connect.
+        TooManyError: There are more members or pairs than fit.
+        EngineUnavailable: There is no Java, or Spark cannot be reached or did not complete the work.
     """
     if url.startswith("sc://"):
         # Its server records what it is asked, functions and what they hold included.
-        raise typer.BadParameter(
-            "--spark: Spark Connect would be told the seed; use local[*], spark:// or yarn"
-        )
+        raise typer.BadParameter("--spark: Spark Connect would see the seed; use local[*], spark:// or yarn")
     session = started(url)
     try:
         with own_session(session) as own:

@@ -43,6 +43,12 @@ _EpsilonsFlag = Annotated[
     list[Fraction],
     typer.Option("--epsilon-per", parser=exact, metavar="NUMBER", help="An epsilon_per; repeatable."),
 ]
+_DeltaL0Flag = Annotated[
+    int | None,
+    typer.Option(
+        "--delta-l0", help="How many elements a member can have (Delta), for UnkLap; by default UnkGumb."
+    ),
+]
 
 
 def curve(
@@ -95,12 +101,7 @@ def found(
     member: _MemberFlag = "",
     k: Annotated[int, typer.Option(help="How many elements are asked for, and shown here.")] = 100,
     epsilons: _EpsilonsFlag = FOUND_EPSILONS,
-    delta_l0: Annotated[
-        int | None,
-        typer.Option(
-            "--delta-l0", help="How many elements a member can have (Delta): UnkLap; without it, UnkGumb."
-        ),
-    ] = None,
+    delta_l0: _DeltaL0Flag = None,
     d_bar: DBarFlag = 1000,
     delta: DeltaFlag = DELTA,
     tau: TauFlag = 1,

@@ -41,7 +41,7 @@ def histogram_of(flags: CountsFlags) -> NamedHistogram | None:
     """Return the histogram that the flags name, or None if they name none.
 
     Raises:
-        typer.BadParameter: flags that do not belong together, or a file without counts.
+        typer.BadParameter: Flags that do not belong together, or a file without counts.
     """
     if flags.counts and flags.data:
         raise typer.BadParameter("--counts and --data both name a histogram; one is enough")
