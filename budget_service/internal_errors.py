@@ -15,7 +15,8 @@ def describe_error(error: Exception) -> str:
 
 def log_internal_error(error: Exception) -> None:
     """Log a fault."""
-    log.error("%s", describe_error(error))
+    fields = {"error": type(error).__name__, "location": _place(error)}
+    log.error("The service failed.", extra={"event": "internal_error", "fields": fields})
 
 
 def _place(error: Exception) -> str:

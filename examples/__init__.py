@@ -1,1 +1,1 @@
-"""Public data to try Gris on, and what puts it into an Apache Pinot."""
+"""Public data to try Gris with, and the programs that load it into Apache Pinot."""

@@ -3,8 +3,8 @@
     python -m examples.certificates --folder certificates
 
 Below the folder each of `gateway`, `ana` and `eve` has a folder with what it needs: its certificate, its key, and
-`ca.pem`, whom all three trust. The authority's key is not kept, so nobody can sign more; for other certificates delete
-the folder. What is there already stays.
+`ca.pem`, the authority that all three trust. The authority's key is not kept, so nobody can sign more; for other
+certificates delete the folder. Files that exist already are kept.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Authority:
 
     @classmethod
     def new(cls) -> Authority:
-        """Return an authority that nobody has met before."""
+        """Return a new authority."""
         key, name = ec.generate_private_key(ec.SECP256R1()), _name("Gris' example authority")
         builder = _begun(name, name, key.public_key())
         signs = x509.BasicConstraints(ca=True, path_length=0)

@@ -73,18 +73,18 @@ def convert_online_retail(published: Path, target: Path) -> None:
 
 def convert_ubuntu_irc(published: Path, target: Path) -> None:
     """Write who used which word how often in the chat logs of the tar file `published` to the file `target`."""
-    said = list(_words(published))
-    # Numbers in the order of a hash: neither a name nor its place in the alphabet is left.
-    nicks = sorted({nick for nick, _ in said}, key=lambda nick: hashlib.sha256(nick.encode()).digest())
+    spoken = list(_words(published))
+    # Numbers in the order of a hash: neither a name nor its rank in the alphabet is left.
+    nicks = sorted({nick for nick, _ in spoken}, key=lambda nick: hashlib.sha256(nick.encode()).digest())
     numbers = {nick: number for number, nick in enumerate(nicks)}
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
         columns = {
-            "member_id": np.array([numbers[nick] for nick, _ in said], dtype=np.int64),
-            "word": np.array([word for _, word in said], dtype=object),
+            "member_id": np.array([numbers[nick] for nick, _ in spoken], dtype=np.int64),
+            "word": np.array([word for _, word in spoken], dtype=object),
         }
-        connection.register("said", columns)
-        _write(connection, "SELECT member_id, word FROM said ORDER BY ALL", target)
+        connection.register("spoken", columns)
+        _write(connection, "SELECT member_id, word FROM spoken ORDER BY ALL", target)
 
 
 def _words(published: Path) -> Iterator[tuple[str, str]]:

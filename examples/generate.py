@@ -1,10 +1,11 @@
-"""Makes a table of made-up engagement: members read articles, as in the use case that Gris was built for.
+"""Makes a table of synthetic engagement: members read articles, as in the use case that Gris was built for.
 
     python -m examples.generate --events 1000000 --seed 7 --output engagement.parquet
 
 Popularity of articles follows a Zipf law, activity of members is uneven, and each member has one job title and one
 region. The same numbers give the same bytes with the same releases of numpy and DuckDB. A run that was interrupted
-goes on where it stopped: parts of a million events are kept beside the output until it is whole. Nobody in it exists.
+goes on where it stopped: parts of a million events are kept next to the output until it is whole. All members are
+synthetic.
 """
 
 import argparse
@@ -82,7 +83,7 @@ class Engagement:
 
 
 class AnotherTableError(Exception):
-    """Beside the output are the parts of another table than was asked for."""
+    """Next to the output are the parts of another table than was asked for."""
 
 
 def generate(engagement: Engagement, output: Path) -> None:
@@ -162,18 +163,18 @@ def _skewed(random: np.random.Generator, size: int, below: int) -> NDArray[np.in
 
 def _write(connection: duckdb.DuckDBPyConnection, events: dict[str, NDArray[np.int64]], target: Path) -> None:
     connection.register("events", events)
-    words = f"""
+    query = f"""
         SELECT member AS member_id, format('article-{{:07d}}', article) AS article_id,
                {list(TITLES)}[title + 1] AS job_title, {list(REGIONS)}[region + 1] AS region,
                DATE '{FIRST_DAY}' + day::INTEGER AS day
         FROM events ORDER BY ALL
     """  # noqa: S608 - constants of this file
-    _copy(connection, words, target, [])
+    _copy(connection, query, target, [])
     connection.unregister("events")
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, query: str, target: Path, values: list[list[str]]) -> None:
-    """Write a query's rows; whoever looks sees the whole file or none."""
+    """Write a query's rows; a reader sees the whole file or none."""
     unfinished = target.with_suffix(".unfinished")
     connection.execute(f"COPY ({query}) TO '{unfinished}' (FORMAT parquet, COMPRESSION zstd)", values or None)
     unfinished.replace(target)

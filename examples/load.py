@@ -5,7 +5,7 @@
 
 A table that is there already, whole and with the same data version, is left alone; one of another version is
 replaced; loading that was interrupted goes on with the segments that are missing. The data version is the hash of the
-Parquet file. It is kept in the table's own configuration, beside the data, so that an operator can see what a cluster
+Parquet file. It is kept in the table's own configuration, with the data, so that an operator can see what a cluster
 serves, and it is not printed: in a policy it would let readers verify a guess of the data.
 """
 
@@ -114,7 +114,7 @@ class _Pinot:
         return version
 
     def may_go_on(self, table: str, version: str, names: Sequence[str]) -> bool:
-        """Tell whether the table was made for this version, and has no segments but some of these."""
+        """Return whether the table was made for this version, and has no segments but some of these."""
         return self.version_of(table) == version and set(self.segments(table)) <= set(names)
 
     def segments(self, table: str) -> Mapping[str, Any]:
@@ -122,7 +122,7 @@ class _Pinot:
         return self._segments(table, "idealstate")
 
     def is_whole(self, table: str, segments: int, rows: int) -> bool:
-        """Tell whether every segment that should be online is, and every row is counted."""
+        """Return whether every segment that should be online is, and every row is counted."""
         wanted = self.segments(table)
         is_online = len(wanted) == segments and wanted == self._segments(table, "externalview")
         return is_online and self._count(table) == rows

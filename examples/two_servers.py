@@ -89,9 +89,9 @@ class Comparison:
 def write_lopsided(shares: Shares, parquet: Path) -> None:
     """Write a table whose rows alternate between two servers; every member has one row."""
     rows = f"""
-        SELECT article_id, format('m{{}}', row_number() OVER (ORDER BY place, server)) AS member_id
+        SELECT article_id, format('m{{}}', row_number() OVER (ORDER BY position, server)) AS member_id
         FROM (
-            SELECT *, row_number() OVER (PARTITION BY server ORDER BY article_id) AS place
+            SELECT *, row_number() OVER (PARTITION BY server ORDER BY article_id) AS position
             FROM (
                 SELECT format('leader-{{:02d}}', number) AS article_id, server
                 FROM range({LEADERS}) AS leaders(number), range(2) AS servers(server), range({shares.leader})
@@ -102,7 +102,7 @@ def write_lopsided(shares: Shares, parquet: Path) -> None:
                 WHERE copy < {shares.light} OR server = preferred
             )
         )
-        ORDER BY place, server
+        ORDER BY position, server
     """  # noqa: S608 - numbers of our own
     with duckdb.connect() as connection:
         connection.sql(rows).write_parquet(str(parquet))
@@ -151,24 +151,24 @@ def table_of(comparison: Comparison) -> Table:
     table = Table(title="The ten most read articles, by members")
     for name in ("", "in truth", "plain SQL on Pinot", "(true)", "private, through Gris", "(true)"):
         table.add_column(name)
-    for place in range(K):
-        article, count = comparison.leaders[place]
-        plain_article, plain_count = comparison.plain[place]
+    for position in range(K):
+        article, count = comparison.leaders[position]
+        plain_article, plain_count = comparison.plain[position]
         table.add_row(
-            str(place + 1),
+            str(position + 1),
             f"{article}  {count}",
             f"{plain_article}  {plain_count}",
             str(comparison.truth[plain_article]),
-            *_private_cells(comparison, place),
+            *_private_cells(comparison, position),
         )
     return table
 
 
-def _private_cells(comparison: Comparison, place: int) -> tuple[str, str]:
+def _private_cells(comparison: Comparison, position: int) -> tuple[str, str]:
     rows = comparison.private.rows
-    if place >= len(rows):
+    if position >= len(rows):
         return "", ""
-    row: Row = rows[place]
+    row: Row = rows[position]
     article = str(row.element[0])
     ends = "" if row.interval is None else f"  [{row.interval[0]}, {row.interval[1]}]"
     return f"{article}  {row.noisy_count}{ends}", str(comparison.truth[article])

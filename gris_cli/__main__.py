@@ -1,4 +1,4 @@
-"""Where `gris` starts. Every error ends here, as one exit code and one message."""
+"""The entry point of `gris`. Every error becomes one exit code and one message."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ EXIT_TERMINATED = 143
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command.
+    """Run a command.
 
     Args:
-        arguments: what follows the program's name; None for the command line's.
+        arguments: What follows the program's name; None for the command line's.
 
     Returns:
         The exit code; `gris --help` says what each means.
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def console() -> int:
-    """Runs a command as a process of its own, which cleans up also when it is terminated; returns its exit code."""
+    """Run a command as a process that also cleans up when it is terminated, and return its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     return main()
 

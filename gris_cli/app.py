@@ -1,4 +1,4 @@
-"""The commands together, and what becomes of their errors."""
+"""All commands, and how their errors are reported."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EXIT_INTERRUPTED = 130
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs a command and returns its exit code; every error becomes one message, JSON if `--json` is there."""
+    """Run a command and returns its exit code; every error becomes one message, JSON if `--json` is there."""
     try:
         return int(app(list(arguments) or ["--help"], standalone_mode=False) or 0)
     except (KeyboardInterrupt, typer.Abort):

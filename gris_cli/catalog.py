@@ -28,7 +28,7 @@ def catalog(  # noqa: PLR0917 - typer calls it by name
     examples: ExamplesFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell what may be asked: tables, columns with their domains, measures; it needs neither account nor engine."""
+    """Show what may be asked: tables, columns with their domains, measures. Needs neither account nor engine."""
     from gris_cli.catalog_tables import print_catalog  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.clients import listed  # noqa: PLC0415
 

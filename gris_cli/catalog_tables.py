@@ -15,7 +15,7 @@ MAX_VALUES = 8
 
 
 def print_catalog(catalog: Catalog, *, as_json: bool) -> None:
-    """Prints what may be asked; of long domains only the first values, unless as JSON."""
+    """Print what may be asked; of long domains only the first values, unless as JSON."""
     if as_json:
         print_json(catalog.to_dict())
         return
@@ -66,9 +66,9 @@ def _format_measure(entry: MeasureEntry) -> str:
 
 
 def _format_time(time: TimeEntry) -> str:
-    words = f"{time.column}, in {time.unit.value}, zone {time.zone}"
+    text = f"{time.column}, in {time.unit.value}, zone {time.zone}"
     if time.closed_before is None or time.refresh is None:
-        return words
+        return text
     is_day = time.unit is TimeUnit.DAYS
     end = shown_values(ColumnType.DATE, [time.closed_before])[0] if is_day else time.closed_before
-    return f"{words}; closed each {time.refresh.value}, now before {end}"
+    return f"{text}; closed each {time.refresh.value}, now before {end}"

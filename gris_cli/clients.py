@@ -35,11 +35,11 @@ EMBEDDED_ACCOUNT = "demo/analyst"
 
 @contextmanager
 def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]:
-    """Gives a client for the flags; with `--embedded` both services run as long as it is used.
+    """Yield a client for the flags; with `--embedded` both services run as long as it is used.
 
     Raises:
-        typer.BadParameter: flags that do not belong together.
-        GrisError: a service or the engine is not available.
+        typer.BadParameter: Flags that do not belong together.
+        GrisError: A service or the engine is not available.
     """
     if flags.gateway:
         with GatewayClient(_gateway(flags), account=flags.account or None) as client:
@@ -55,10 +55,10 @@ def connected(flags: ConnectionFlags) -> Iterator[PrivateClient | GatewayClient]
 
 
 def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explanation:
-    """Returns what a question would cost, and of which budget if there is an account; this needs no engine.
+    """Return what a question would cost, and of which budget if there is an account; this needs no engine.
 
     Raises:
-        GrisError: the question may not be asked, the account has no budget, or a service is not available.
+        GrisError: The question may not be asked, the account has no budget, or a service is not available.
     """
     if flags.gateway:
         with GatewayClient(_gateway(flags), account=flags.account or None) as client:
@@ -70,10 +70,10 @@ def explained(flags: ConnectionFlags, question: question_pb2.Question) -> Explan
 
 
 def listed(flags: ConnectionFlags, table: str) -> Catalog:
-    """Returns what may be asked, of one table or (empty) of all.
+    """Return what may be asked, of one table or (empty) of all.
 
     Raises:
-        GrisError: the policy lists no such table, or dp_service is not available.
+        GrisError: The policy lists no such table, or dp_service is not available.
     """
     if flags.gateway:
         with GatewayClient(_gateway(flags)) as client:
@@ -83,11 +83,11 @@ def listed(flags: ConnectionFlags, table: str) -> Catalog:
 
 
 def promised(flags: ConnectionFlags, domains: Sequence[str]) -> AccountGuarantee:
-    """Returns what is promised for what an account is shown; each of `domains`, RHO:DELTA, counts beside the others.
+    """Return the guarantee for what an account is shown; each of `domains`, RHO:DELTA, counts too.
 
     Raises:
-        typer.BadParameter: a domain is malformed, or nothing says whose account it is.
-        GrisError: the account has no budget, or a service is not available.
+        typer.BadParameter: A domain is malformed, or nothing says whose account it is.
+        GrisError: The account has no budget, or a service is not available.
     """
     more = [_domain(text) for text in domains]
     if flags.gateway:
@@ -166,7 +166,7 @@ def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
 
 
 def duckdb_engine(tables: dict[str, Path]) -> Engine:
-    """Returns an engine over files."""
+    """Return an engine over files."""
     try:
         from pinot_connector.engines.duckdb import DuckDBEngine  # noqa: PLC0415 - duckdb is an extra
     except ModuleNotFoundError:
@@ -176,14 +176,14 @@ def duckdb_engine(tables: dict[str, Path]) -> Engine:
 
 @dataclass(frozen=True)
 class PinotAccess:
-    """What a Pinot cluster wants to see, and how it proves itself; all of it optional."""
+    """The credentials for a Pinot cluster, and the authority to trust; all of it optional."""
 
     authorization_file: Path | None = None
     ca_file: Path | None = None
     certificate_file: Path | None = None
 
     def authorization(self) -> str | None:
-        """Returns the header's value; it stands in a file because flags and environments are seen by others."""
+        """Return the header's value. It is read from a file because flags and environments can be seen by others."""
         if self.authorization_file is None:
             return None
         try:
@@ -195,7 +195,7 @@ class PinotAccess:
         return value
 
     def tls(self) -> ssl.SSLContext | None:
-        """Returns whom to trust and what to show, or None for the defaults."""
+        """Return the TLS context with the authority and certificate, None for the defaults."""
         if self.ca_file is None and self.certificate_file is None:
             return None
         try:
@@ -211,7 +211,7 @@ class PinotAccess:
 
 @dataclass(frozen=True)
 class PinotLoading:
-    """How it is told that Pinot's servers have loaded what is new."""
+    """How the engine finds out that Pinot's servers have loaded all new segments."""
 
     server_admin: bool = False
     server_admin_port: int | None = None
@@ -221,7 +221,7 @@ class PinotLoading:
 def pinot_engine(
     broker: str, controller: str, loading: PinotLoading, access: PinotAccess = PinotAccess()
 ) -> Engine:
-    """Returns an engine over a Pinot cluster."""
+    """Return an engine over a Pinot cluster."""
     if not broker or not controller:
         raise typer.BadParameter(
             "Pinot needs --pinot-broker and --pinot-controller (or PINOT_BROKER, PINOT_CONTROLLER)"
@@ -243,7 +243,7 @@ def pinot_engine(
 
 
 def spark_engine(url: str, tables: Mapping[str, str]) -> Engine:
-    """Returns an engine over a Spark that is started, or connected to, for it."""
+    """Return an engine over Spark, which is started or connected to."""
     try:
         from pinot_connector.engines.spark import SparkEngine  # noqa: PLC0415 - pyspark is an extra
     except ModuleNotFoundError:
@@ -262,30 +262,30 @@ def _engine(flags: ConnectionFlags) -> Engine:
             )
             return pinot_engine(flags.pinot_broker, flags.pinot_controller, loading, access)
         case EngineName.SPARK:
-            return spark_engine(flags.spark, _places(flags))
+            return spark_engine(flags.spark, _locations(flags))
         case EngineName.DUCKDB:
             return duckdb_engine(_files(flags))
 
 
 def _files(flags: ConnectionFlags) -> dict[str, Path]:
-    files = {table: Path(place) for table, place in _places(flags).items()}
+    files = {table: Path(location) for table, location in _locations(flags).items()}
     for path in files.values():
         if not path.is_file():
             raise typer.BadParameter(f"--data: there is no file {path}")
     return files
 
 
-def _places(flags: ConnectionFlags) -> dict[str, str]:
-    """Returns where each table is, in the words of the engine."""
+def _locations(flags: ConnectionFlags) -> dict[str, str]:
+    """Return the location of each table, as the engine takes it."""
     if not flags.data:
         if flags.embedded:
             return {table: str(path) for table, path in find_examples(flags.examples).tables.items()}
         raise typer.BadParameter("--data TABLE=PATH says where the data are")
-    return dict(_place(text) for text in flags.data)
+    return dict(_location(text) for text in flags.data)
 
 
-def _place(text: str) -> tuple[str, str]:
-    table, equals, place = text.partition("=")
-    if not equals or not table or not place:
+def _location(text: str) -> tuple[str, str]:
+    table, equals, location = text.partition("=")
+    if not equals or not table or not location:
         raise typer.BadParameter("--data expects TABLE=PATH")
-    return table, place
+    return table, location

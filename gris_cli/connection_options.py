@@ -1,4 +1,4 @@
-"""The options that stand before every command: how the lines to the services are protected."""
+"""The options in front of every command: how connections to the services are protected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """Whom to trust, and what to show; with none of them services are reached in plain text."""
+    """The authority to trust and the credentials to send; without any of them connections are in plain text."""
 
     tls: bool = False
     ca_file: Path | None = None
@@ -25,7 +25,7 @@ class ConnectionOptions:
 
     @property
     def is_protected(self) -> bool:
-        """Whether anything asks for TLS."""
+        """Whether any option asks for TLS."""
         return self != _PLAIN
 
 
@@ -37,36 +37,43 @@ def read_connection_options(
     *,
     tls: Annotated[
         bool,
-        typer.Option("--tls", envvar="GRIS_TLS", help="Reach the services by TLS; the next four imply it."),
+        typer.Option(
+            "--tls",
+            envvar="GRIS_TLS",
+            help="Connect to the services with TLS. The next four options imply it.",
+        ),
     ] = False,
     ca_file: Annotated[
         Path | None,
-        typer.Option(envvar="GRIS_CA_FILE", metavar="PEM", help="Who signs the services' certificates."),
+        typer.Option(
+            envvar="GRIS_CA_FILE", metavar="PEM", help="The authority that signs the services' certificates."
+        ),
     ] = None,
     certificate_file: Annotated[
         Path | None,
-        typer.Option(envvar="GRIS_CERTIFICATE_FILE", metavar="PEM", help="The certificate to show."),
+        typer.Option(envvar="GRIS_CERTIFICATE_FILE", metavar="PEM", help="The certificate of this client."),
     ] = None,
     key_file: Annotated[
         Path | None, typer.Option(envvar="GRIS_KEY_FILE", metavar="PEM", help="Its private key.")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(envvar="GRIS_TOKEN_FILE", metavar="FILE", help="Holds the token to send.")
+        Path | None,
+        typer.Option(envvar="GRIS_TOKEN_FILE", metavar="FILE", help="A file with the token to send."),
     ] = None,
 ) -> None:
-    """Keeps the options for the command that follows."""
+    """Keep the options for the command that follows."""
     _flags.set(ConnectionOptions(tls, ca_file, certificate_file, key_file, token_file))
 
 
 def protected_address(address: str) -> Address:
-    """Returns an address with the protection that the options ask for."""
+    """Return an address with the credentials of the options."""
     from pinot_connector.endpoints import Endpoint  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     return Endpoint(address, credentials()) if _flags.get().is_protected else address
 
 
 def credentials() -> Credentials:
-    """Returns what the options say about trust and proof."""
+    """Return the credentials of the options."""
     from pinot_connector.endpoints import Credentials  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     flags = _flags.get()

@@ -20,10 +20,10 @@ from gris_cli.flags import (
 
 
 def demo(  # noqa: PLR0917 - typer calls it by name
-    engine: Annotated[EngineName, typer.Option(help="Where the data are.")] = EngineName.DUCKDB,
+    engine: Annotated[EngineName, typer.Option(help="The engine that holds the data.")] = EngineName.DUCKDB,
     directory: Annotated[
         Path | None,
-        typer.Option(help="Keeps noise key, ledger and logs; without it they are made anew and removed."),
+        typer.Option(help="Where noise key, ledger and logs are kept; by default they are temporary."),
     ] = None,
     examples: Annotated[Path | None, typer.Option(help="The directory of the examples.")] = None,
     pinot_broker: Annotated[

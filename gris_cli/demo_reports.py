@@ -20,13 +20,13 @@ DATA = (
 
 
 class TextReport:
-    """Tells people, as it happens."""
+    """Prints for people, as the demonstration goes on."""
 
     def __init__(self) -> None:
         self._console = console_of_width()
 
     def begins(self, key: NoiseKey) -> None:
-        """Says which data and which key."""
+        """Show which data and which key are used."""
         say(self._console, "data", DATA)
         made = "a new one was made in" if key.made else "the one that is kept in"
         kept = "" if key.kept else "; it is removed at the end, so the next run has other noise"
@@ -34,17 +34,17 @@ class TextReport:
         say(self._console, "account", ANALYST)
 
     def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
-        """Shows a result."""
+        """Show a result."""
         self._console.print()
         self._console.rule(f"[bold]{number}. {question.title}", align="left")
         print_result(result, questions_left(result.remaining, result.cost), as_json=False)
 
-    def promised(self, told: AccountGuarantee) -> None:
-        """Says how private all is that the account is shown."""
-        say_guarantee(self._console, told)
+    def promised(self, guarantee: AccountGuarantee) -> None:
+        """Show the guarantee for everything that the account is shown."""
+        say_guarantee(self._console, guarantee)
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
-        """Says that the same answer came for nothing."""
+        """Show that the same answer was free."""
         self._console.print()
         self._console.rule("[bold]Question 1 again", align="left")
         answer = "the identical answer" if identical else "ANOTHER ANSWER, which must not happen"
@@ -52,7 +52,7 @@ class TextReport:
         say(self._console, "charged", format_cost(result.charged))
 
     def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
-        """Shows the refusal."""
+        """Show the refusal."""
         self._console.print()
         self._console.rule(f"[bold]{SMALL_ANALYST} asks until its budget refuses", align="left")
         say(self._console, "answered", str(answered))
@@ -63,41 +63,41 @@ class TextReport:
             say(self._console, "refused", format_shortfall(shortfall))
 
     def ends(self) -> None:
-        """Says that nothing is left running."""
+        """Say that nothing is left running."""
         self._console.print()
         say(self._console, "", "Both services were stopped.")
 
 
 class JsonReport:
-    """Gathers everything and prints one JSON object at the end."""
+    """Collects everything and prints one JSON object at the end."""
 
     def __init__(self) -> None:
-        self._told: dict[str, Any] = {"questions": []}
+        self._report: dict[str, Any] = {"questions": []}
 
     def begins(self, key: NoiseKey) -> None:
-        """Notes data and key."""
-        self._told["data"] = DATA
-        self._told["noise_key"] = {"path": str(key.path), "made": key.made, "kept": key.kept}
+        """Record data and key."""
+        self._report["data"] = DATA
+        self._report["noise_key"] = {"path": str(key.path), "made": key.made, "kept": key.kept}
 
     def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
-        """Notes a result."""
-        self._told["questions"].append(
+        """Record a result."""
+        self._report["questions"].append(
             {"number": number, "title": question.title, "result": result.to_dict()}
         )
 
-    def promised(self, told: AccountGuarantee) -> None:
-        """Notes how private all is that the account is shown."""
-        self._told["guarantee"] = told.to_dict()
+    def promised(self, guarantee: AccountGuarantee) -> None:
+        """Record the guarantee for everything that the account is shown."""
+        self._report["guarantee"] = guarantee.to_dict()
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
-        """Notes the repeated answer."""
-        self._told["repeated"] = {"identical": identical, "result": result.to_dict()}
+        """Record the repeated answer."""
+        self._report["repeated"] = {"identical": identical, "result": result.to_dict()}
 
     def refused(self, answered: int, refusal: BudgetExhausted | None) -> None:
-        """Notes the refusal."""
+        """Record the refusal."""
         failure = None if refusal is None else failure_of(refusal).to_dict()
-        self._told["small_account"] = {"account": SMALL_ANALYST, "answered": answered, "refusal": failure}
+        self._report["small_account"] = {"account": SMALL_ANALYST, "answered": answered, "refusal": failure}
 
     def ends(self) -> None:
-        """Prints it all."""
-        print_json(self._told)
+        """Print everything that was recorded."""
+        print_json(self._report)

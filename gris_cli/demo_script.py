@@ -32,7 +32,7 @@ GROUP BY article_id ORDER BY 2 DESC LIMIT 10"""  # noqa: S608 - this is the ques
 
 @dataclass(frozen=True)
 class DemoQuestion:
-    """One question of the demonstration, and what it asks in words."""
+    """One question of the demonstration, and its description."""
 
     title: str
     question: question_pb2.Question
@@ -62,7 +62,7 @@ class NoiseKey:
 
 
 class Report(Protocol):
-    """Whoever tells people or programs what happens."""
+    """What reports the demonstration to people or programs."""
 
     def begins(self, key: NoiseKey) -> None:
         """The services are about to start with this key."""
@@ -70,8 +70,8 @@ class Report(Protocol):
     def answered(self, number: int, question: DemoQuestion, result: PrivateResult) -> None:
         """A question was answered and paid for."""
 
-    def promised(self, told: AccountGuarantee) -> None:
-        """This is promised for all that the account is shown."""
+    def promised(self, guarantee: AccountGuarantee) -> None:
+        """This is the guarantee for everything that the account is shown."""
 
     def repeated(self, result: PrivateResult, *, identical: bool) -> None:
         """The first question was asked again."""
@@ -84,7 +84,7 @@ class Report(Protocol):
 
 
 class DemoScript:
-    """Runs the demonstration on one engine, with both services beside it."""
+    """Runs the demonstration on one engine, and both services with it."""
 
     def __init__(self, examples: Examples, engine: Engine, report: Report) -> None:
         self._examples = examples
@@ -92,19 +92,19 @@ class DemoScript:
         self._report = report
 
     def run(self, directory: Path | None) -> bool:
-        """Runs it from start to end, and tells whether the repeated answer was identical.
+        """Run the demonstration, and return whether the repeated answer was identical.
 
         Args:
-            directory: keeps noise key and ledger for the next time; None: they are made anew and removed.
+            directory: Where noise key and ledger are kept for the next time; None for temporary ones.
 
         Raises:
-            GrisError: a service or the engine is not available, or an answer cannot be had.
+            GrisError: A service or the engine is not available, or an answer cannot be had.
         """
-        with _kept_or_temporary(directory) as place:
-            key = place / KEY_FILE
+        with _kept_or_temporary(directory) as folder:
+            key = folder / KEY_FILE
             self._report.begins(NoiseKey(key, made=not key.exists(), kept=directory is not None))
             with EmbeddedServices(
-                policy=self._examples.policy, budget_config=self._examples.budget, directory=place
+                policy=self._examples.policy, budget_config=self._examples.budget, directory=folder
             ) as services:
                 with self._client(services, ANALYST) as client:
                     identical = self._ask_all(client)
@@ -144,7 +144,7 @@ class DemoScript:
 
 
 def _monthly_questions() -> Iterator[question_pb2.Question]:
-    """Yields a different question each time, for a question that was paid for is free."""
+    """Yield a different question each time, because a question that was paid for is free."""
     for month in range(1, MONTHS_TO_TRY):
         days = datetime.date(2018, month, 1), datetime.date(2018, month + 1, 1)
         yield structured_question(COFACTS, "article_id", k=10, time_range=days)
@@ -155,5 +155,5 @@ def _kept_or_temporary(directory: Path | None) -> Iterator[Path]:
     if directory is not None:
         yield directory
         return
-    with tempfile.TemporaryDirectory(prefix="gris-demo-") as place:
-        yield Path(place)
+    with tempfile.TemporaryDirectory(prefix="gris-demo-") as folder:
+        yield Path(folder)

@@ -37,10 +37,10 @@ class Examples:
 
 
 def find_examples(given: Path | None) -> Examples:
-    """Returns the examples in the given directory, else in ./examples, in this checkout, or in the installed wheel.
+    """Return the examples in the given directory, else in ./examples, in this checkout, or in the installed wheel.
 
     Raises:
-        typer.BadParameter: they are in none of these.
+        typer.BadParameter: They are in none of these.
     """
     here = Path(__file__).resolve().parent
     # The last one is made by pyproject.toml when a wheel is built.

@@ -7,7 +7,7 @@ from gris_cli.flags import ConnectionFlags, QuestionFlags, with_flags
 
 @with_flags
 def explain(question: QuestionFlags, connection: ConnectionFlags, as_json: bool) -> None:
-    """Tell what a question would cost at most, without asking it; takes every flag of ask."""
+    """Show what a question would cost at most, without asking it. Takes every flag of ask."""
     from gris_cli.clients import explained  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.expectations import expectation_of  # noqa: PLC0415
     from gris_cli.printing import print_explanation  # noqa: PLC0415

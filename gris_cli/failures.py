@@ -1,4 +1,4 @@
-"""Errors as messages and exit codes."""
+"""Errors as messages and exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXIT_CODES = {
 
 @dataclass(frozen=True)
 class Failure:
-    """What is told of an error, and where it has them, the field of the question or the shortfalls."""
+    """What is reported of an error: if it has them, also the field of the question or the shortfalls."""
 
     exit_code: int
     code: str
@@ -32,12 +32,12 @@ class Failure:
     shortfalls: tuple[Shortfall, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the failure in terms of JSON."""
+        """Return the failure in terms of JSON."""
         return {"error": to_json(self)}
 
 
 def failure_of(error: Exception) -> Failure:
-    """Returns what is told of an error; of one that nobody foresaw, only its kind, for its text can hold anything."""
+    """Return what is reported of an error: of an internal error only its type, because its text can hold anything."""
     if not isinstance(error, GrisError):
         return Failure(EXIT_UNEXPECTED, ErrorCode.UNEXPECTED.value, f"unexpected {type(error).__name__}")
     return Failure(
@@ -50,6 +50,6 @@ def failure_of(error: Exception) -> Failure:
 
 
 def usage_failure(error: Exception) -> Failure:
-    """Returns what is told of wrong flags; typer and click both know how to say it."""
-    told = getattr(error, "format_message", error.__str__)
-    return Failure(EXIT_USAGE, "usage", str(told()))
+    """Return what is reported of wrong flags, in the message of typer or click."""
+    format_message = getattr(error, "format_message", error.__str__)
+    return Failure(EXIT_USAGE, "usage", str(format_message()))

@@ -13,9 +13,13 @@ import typer
 
 DEFAULT_DIRECTORY = Path(".gris")
 
-DpFlag = Annotated[str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="dp_service.")]
-BudgetFlag = Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")]
-AccountFlag = Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="Who pays.")]
+DpFlag = Annotated[str, typer.Option(envvar="GRIS_DP", metavar="ADDRESS", help="The address of dp_service.")]
+BudgetFlag = Annotated[
+    str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="The address of budget_service.")
+]
+AccountFlag = Annotated[
+    str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="The account that pays.")
+]
 SparkFlag = Annotated[
     str,
     typer.Option(
@@ -28,7 +32,7 @@ GatewayFlag = Annotated[
     typer.Option(
         envvar="GRIS_GATEWAY",
         metavar="URL",
-        help="Ask a gateway instead, gris://HOST:PORT; it knows who pays.",
+        help="Ask a gateway, gris://HOST:PORT, instead of the services; it identifies the caller.",
     ),
 ]
 DEFAULT_DP = "localhost:50051"
@@ -38,7 +42,7 @@ PinotServerAdminFlag = Annotated[
     typer.Option(
         "--pinot-server-admin",
         envvar="PINOT_SERVER_ADMIN",
-        help="Ask each of Pinot's servers, by its admin port, whether it has loaded what is new.",
+        help="Ask each Pinot server, at its admin port, whether it has loaded all new segments.",
     ),
 ]
 PinotServerAdminPortFlag = Annotated[
@@ -46,7 +50,7 @@ PinotServerAdminPortFlag = Annotated[
     typer.Option(
         envvar="PINOT_SERVER_ADMIN_PORT",
         metavar="PORT",
-        help="That port, where Pinot does not tell it: of servers that speak TLS alone.",
+        help="That port, for servers with TLS alone, whose port Pinot does not report.",
     ),
 ]
 PinotSettleSecondsFlag = Annotated[
@@ -54,12 +58,12 @@ PinotSettleSecondsFlag = Annotated[
     typer.Option(
         envvar="PINOT_SETTLE_SECONDS",
         metavar="SECONDS",
-        help="The longest time that a server of Pinot takes to load a segment.",
+        help="The longest time that a Pinot server takes to load a segment.",
     ),
 ]
 DEFAULT_SETTLE_SECONDS = 60.0
 EmbeddedFlag = Annotated[
-    bool, typer.Option("--embedded", help="Run both services here, on the example data.")
+    bool, typer.Option("--embedded", help="Run both services on this machine, on the example data.")
 ]
 DirectoryFlag = Annotated[Path, typer.Option(help="Where --embedded keeps noise key, ledger and logs.")]
 ExamplesFlag = Annotated[Path | None, typer.Option(help="The directory of the examples.")]
@@ -86,12 +90,10 @@ class QuestionFlags:
     """A question: structured, or as SQL."""
 
     table: Annotated[str, typer.Option(help="A table of the policy.")] = ""
-    by: Annotated[list[str], typer.Option(help="Group by this column; repeat it for several.")] = field(
+    by: Annotated[list[str], typer.Option(help="Group by this column; repeatable.")] = field(
         default_factory=list
     )
-    k: Annotated[int | None, typer.Option(help="How many elements; without it, all that may be shown.")] = (
-        None
-    )
+    k: Annotated[int | None, typer.Option(help="How many elements; by default all that may be shown.")] = None
     where: Annotated[
         list[str],
         typer.Option(
@@ -99,24 +101,30 @@ class QuestionFlags:
             help="A condition, repeatable: value in JSON, a list for any of several; != for none of them.",
         ),
     ] = field(default_factory=list)
-    since: Annotated[str, typer.Option("--from", metavar="DAY", help="The first day or moment.")] = ""
-    until: Annotated[str, typer.Option("--to", metavar="DAY", help="The first day or moment after.")] = ""
+    since: Annotated[
+        str, typer.Option("--from", metavar="DAY", help="The first day or time of the period.")
+    ] = ""
+    until: Annotated[
+        str, typer.Option("--to", metavar="DAY", help="The first day or time after the period.")
+    ] = ""
     measure: Annotated[
-        MeasureName | None, typer.Option(help="What is counted; distinct_members if not given.")
+        MeasureName | None, typer.Option(help="What is counted; by default distinct_members.")
     ] = None
-    no_counts: Annotated[bool, typer.Option("--no-counts", help="Only the order, which is cheaper.")] = False
+    no_counts: Annotated[
+        bool, typer.Option("--no-counts", help="Return only the order, which is cheaper.")
+    ] = False
     sql: Annotated[str, typer.Option(metavar="TEXT", help="The question as SQL instead.")] = ""
 
 
 @dataclass(frozen=True)
 class ConnectionFlags:
-    """Who asks, whom, and about which data."""
+    """The account that asks, the services, and the engine with the data."""
 
     dp: DpFlag = DEFAULT_DP
     budget: BudgetFlag = DEFAULT_BUDGET
     gateway: GatewayFlag = ""
     account: AccountFlag = ""
-    engine: Annotated[EngineName, typer.Option(help="Where the data are.")] = EngineName.DUCKDB
+    engine: Annotated[EngineName, typer.Option(help="The engine that holds the data.")] = EngineName.DUCKDB
     data: Annotated[
         list[str],
         typer.Option(
@@ -141,7 +149,9 @@ class ConnectionFlags:
     ] = None
     pinot_ca_file: Annotated[
         Path | None,
-        typer.Option(envvar="PINOT_CA_FILE", metavar="PEM", help="Who signs Pinot's certificates."),
+        typer.Option(
+            envvar="PINOT_CA_FILE", metavar="PEM", help="The authority that signs Pinot's certificates."
+        ),
     ] = None
     pinot_certificate_file: Annotated[
         Path | None,
@@ -160,7 +170,7 @@ class ConnectionFlags:
 
 
 def with_flags(command: Callable[[QuestionFlags, ConnectionFlags, bool], None]) -> Callable[..., None]:
-    """Turns a command on flag groups into one that typer can read: one parameter a flag, and `--json`."""
+    """Turn a command on flag groups into one that typer can read: one parameter for each flag, and `--json`."""
 
     def flat(**values: Any) -> None:
         command(_group(QuestionFlags, values), _group(ConnectionFlags, values), values["as_json"])

@@ -1,4 +1,4 @@
-"""Mechanisms, parameters and intervals in words for people."""
+"""Mechanisms, parameters, intervals and budgets as text for people."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ _COUNT_NOISES = {
 
 
 def format_mechanism(parameters: Parameters) -> str:
-    """Says what was done."""
+    """Return the mechanism as text."""
     return f"{parameters.mechanism.value}: {_MECHANISMS[parameters.mechanism]}"
 
 
 def format_parameters(parameters: Parameters) -> str:
-    """Says with which parameters it was done, and what each stands for."""
+    """Return the parameters as text, and what each of them means."""
     return "; ".join(_format_parameters(parameters))
 
 
@@ -74,7 +74,7 @@ def _format_parameters(parameters: Parameters) -> Iterator[str]:
 
 
 def format_interval_kind(result: PrivateResult) -> str:
-    """Says what the intervals are true for."""
+    """Return what the confidence intervals cover, as text."""
     percent = f"{100 * result.confidence:g} %"
     if result.interval_kind is IntervalKind.NONE:
         return "no counts were asked for, so there are no intervals"
@@ -91,7 +91,7 @@ def format_interval_kind(result: PrivateResult) -> str:
 
 
 def format_ending(result: PrivateResult) -> str:
-    """Says why the ranking ends where it does, or nothing if it is complete."""
+    """Return why the ranking ends where it does, empty if it is complete."""
     if not result.ended_in_bottom:
         return ""
     threshold = "" if result.bottom is None else f" (noisy threshold {result.bottom})"
@@ -99,7 +99,7 @@ def format_ending(result: PrivateResult) -> str:
 
 
 def format_threshold(expectation: Expectation) -> str:
-    """Says which counts will be found, or nothing where there is no threshold."""
+    """Return which counts will be found, empty where there is no threshold."""
     if expectation.found_half is None or expectation.found_mostly is None:
         return ""
     return (
@@ -109,19 +109,19 @@ def format_threshold(expectation: Expectation) -> str:
 
 
 def format_width(expectation: Expectation) -> str:
-    """Says how exact counts will be, or nothing without counts."""
+    """Return how exact counts will be, empty without counts."""
     if expectation.half_width is None:
         return ""
     return f"a count lies within {expectation.half_width} of the truth with 95 %; close to a threshold less surely"
 
 
 def format_cost(cost: Cost) -> str:
-    """Says a cost."""
+    """Return a cost as text."""
     return f"{cost.information} information, {format_count(cost.calls, 'call')}"
 
 
 def format_level(level: Level) -> str:
-    """Says what is left on one level."""
+    """Return what is left on one level, as text."""
     limit = f"{level.remaining.information} of {level.limit.information} information"
     calls = f"{level.remaining.calls} of {format_count(level.limit.calls, 'call')}"
     mode = "" if level.mode is Mode.ENFORCE else ", recorded but not enforced"
@@ -129,7 +129,7 @@ def format_level(level: Level) -> str:
 
 
 def format_share(share: Share) -> str:
-    """Says how much of one level's budget a question takes in one unit."""
+    """Return the share of one level's budget that a question takes in one unit, as text."""
     part = "" if share.of_limit is None else f" ({float(100 * share.of_limit):.3g} %)"
     mode = "" if share.mode is Mode.ENFORCE else ", recorded but not enforced"
     path = "/".join(share.path)
@@ -137,7 +137,7 @@ def format_share(share: Share) -> str:
 
 
 def format_questions_left(explanation: Explanation) -> str:
-    """Says which budget ends first if a question is asked again and again, and after how often; empty if none does."""
+    """Return which budget ends first if a question is repeated, and after how often; empty if none does."""
     share = explanation.narrowest
     if share is None:
         return ""
@@ -148,26 +148,26 @@ def format_questions_left(explanation: Explanation) -> str:
 
 
 def format_more_questions(more: int | None) -> str:
-    """Says for how many more questions a budget lasts, or nothing if nothing limits them."""
+    """Return for how many more questions a budget lasts, empty if nothing limits them."""
     return (
         "" if more is None else f"enough for {format_count(more, 'more question')} at the price of this one"
     )
 
 
-def format_guarantee(told: AccountGuarantee) -> str:
-    """Says what holds for all that an account is shown in a window."""
-    account = "/".join(told.account)
-    holds = told.holds
+def format_guarantee(guarantee: AccountGuarantee) -> str:
+    """Return the guarantee for everything that an account is shown in a window, as text."""
+    account = "/".join(guarantee.account)
+    holds = guarantee.holds
     level = "/".join(holds.path)
     if holds.limit is None:
         return f"nothing bounds what {account} is shown: the limit of {level} is recorded but not enforced"
     if holds.guarantee is None:
         return f"nothing bounds what {account} is shown: {level} is refreshed too often while its own budget lasts"
     private = f"all that {account} is shown is {_format_privacy(holds.guarantee)}"
-    if told.sharing is Sharing.NONE:
+    if guarantee.sharing is Sharing.NONE:
         return f"{private}, for {_format_limit(holds.limit)}"
     counted_there = f"of which {_format_limit(holds.limit)} are counted"
-    if told.sharing is Sharing.COSTS:
+    if guarantee.sharing is Sharing.COSTS:
         return f"{private}: it sees what others' results cost {level}, {counted_there}"
     return (
         f"{private}: it sees what others take from {level}, {counted_there}; levels above count worst cases: a charge "
@@ -175,10 +175,10 @@ def format_guarantee(told: AccountGuarantee) -> str:
     )
 
 
-def format_own_guarantee(told: AccountGuarantee) -> str:
-    """Says what covers an account's own results, or nothing where that is all that it is shown."""
-    own = told.own
-    if told.sharing is Sharing.NONE or own == told.shared:
+def format_own_guarantee(guarantee: AccountGuarantee) -> str:
+    """Return the guarantee for an account's own results, empty where it is shown nothing else."""
+    own = guarantee.own
+    if guarantee.sharing is Sharing.NONE or own == guarantee.shared:
         return ""
     if own.guarantee is None or own.limit is None:
         return "recorded but not enforced"
@@ -202,7 +202,7 @@ def _format_limit(limit: Cost) -> str:
 
 
 def format_shortfall(shortfall: Shortfall) -> str:
-    """Says what is missing where."""
+    """Return what is missing on which level, as text."""
     asked = f"{shortfall.requested} asked for, {shortfall.remaining} left"
     return (
         f"{'/'.join(shortfall.level)}, {shortfall.unit}: {asked}, {_format_refresh(shortfall.refreshes_at)}"
@@ -210,12 +210,12 @@ def format_shortfall(shortfall: Shortfall) -> str:
 
 
 def format_count(number: int, what: str) -> str:
-    """Says how many there are of something whose plural takes an s."""
+    """Return a number with its noun, for nouns whose plural takes an s."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _format_refresh(moment: datetime.datetime | None) -> str:
-    return "never refreshed" if moment is None else f"refreshed {moment:%Y-%m-%d %H:%M} UTC"
+def _format_refresh(timestamp: datetime.datetime | None) -> str:
+    return "never refreshed" if timestamp is None else f"refreshed {timestamp:%Y-%m-%d %H:%M} UTC"
 
 
 def _format_number(value: Fraction) -> str:

@@ -31,7 +31,7 @@ def guarantee(  # noqa: PLR0917 - typer calls it by name
         typer.Option(
             "--domain",
             metavar="RHO:DELTA",
-            help="A published domain that the account saw beside those that are counted anyway; repeatable.",
+            help="A published domain that the account saw, besides those that are counted anyway; repeatable.",
         ),
     ] = NO_DOMAINS,
     dp: DpFlag = DEFAULT_DP,
@@ -43,7 +43,7 @@ def guarantee(  # noqa: PLR0917 - typer calls it by name
     examples: ExamplesFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell how private all is that an account is shown in a window, whatever it asks; it needs no engine."""
+    """Show the guarantee for everything that an account is shown in a window, whatever it asks. Needs no engine."""
     from gris_cli.clients import promised  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_guarantee  # noqa: PLC0415
 

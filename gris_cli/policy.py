@@ -19,7 +19,7 @@ app = typer.Typer()
 
 @app.callback()
 def policy() -> None:
-    """Look at a policy file before it is served."""
+    """Check a policy file before it is served."""
 
 
 @app.command("check")
@@ -35,7 +35,7 @@ def check(
     ] = [],  # noqa: B006 - typer copies a list before it hands it over
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell every fault of a policy file with its line; of a sound one, what it allows, promises and leaves out."""
+    """Show every fault of a policy file with its line; of a valid one, what it allows, promises and leaves out."""
     from dp_service.queries.errors import PolicyError  # noqa: PLC0415 - `gris --help` should be quick
     from dp_service.queries.policy import read_policy  # noqa: PLC0415
     from dp_service.releases.mechanism import UnusableParametersError, require_usable  # noqa: PLC0415
@@ -62,11 +62,11 @@ def _examined(policy: Policy, data: list[str]) -> list[DataReport]:
     """Return what is left out of the tables whose data are named."""
     reports = []
     for text in data:
-        name, equals, place = text.partition("=")
+        name, equals, path_text = text.partition("=")
         table = next((each for each in policy.tables if each.name == name), None)
-        if not equals or not place or table is None:
+        if not equals or not path_text or table is None:
             raise typer.BadParameter("--data expects TABLE=PATH with a table of the policy")
-        reports.append(_examined_table(table, Path(place)))
+        reports.append(_examined_table(table, Path(path_text)))
     return reports
 
 

@@ -1,4 +1,4 @@
-"""What of the data no question sees: counts for `gris policy check --data`.
+"""Which rows no question sees: counts for `gris policy check --data`.
 
 They are true counts, of the owner's data and for the owner alone. No service imports this.
 """

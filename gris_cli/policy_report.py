@@ -1,4 +1,4 @@
-"""What `gris policy check` tells: faults with their lines, or what a sound policy allows."""
+"""What `gris policy check` prints: faults with their lines, or what a valid policy allows."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ CODE = "policy"
 
 
 def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) -> None:
-    """Print faults: JSON on standard output, or each with the line that it speaks of on standard error."""
+    """Print faults: as JSON on standard output, or each with its line on standard error."""
     if as_json:
         message = f"the policy has {format_count(len(problems), 'fault')}"
-        places = [_place(problem) for problem in problems]
-        print_json({"error": {"code": CODE, "message": message, "problems": places}})
+        locations = [_location(problem) for problem in problems]
+        print_json({"error": {"code": CODE, "message": message, "problems": locations}})
         return
     lines = content.decode(errors="replace").splitlines()
     for problem in problems:
@@ -42,11 +42,11 @@ def print_faults(problems: Sequence[Problem], content: bytes, *, as_json: bool) 
 
 
 def print_report(file: PolicyFile, data: Sequence[DataReport] = (), *, as_json: bool) -> None:
-    """Print what a sound policy allows, the defaults that were taken, warnings, and what of the data is left out."""
+    """Print what a valid policy allows, its defaults, warnings, and what of the data is left out."""
     found = review(file)
     if as_json:
-        told = {"data": [asdict(each) for each in data]} if data else {}
-        print_json({**_plain(file, found), **told})
+        counted = {"data": [asdict(each) for each in data]} if data else {}
+        print_json({**_plain(file, found), **counted})
         return
     console = console_of_width()
     policy = file.policy
@@ -56,8 +56,8 @@ def print_report(file: PolicyFile, data: Sequence[DataReport] = (), *, as_json: 
     for table in policy.tables:
         _print_table(console, table)
     console.print()
-    for place, values in _defaults_by_place(found):
-        say(console, "default", f"{place}: {', '.join(values)}")
+    for location, values in _defaults_by_location(found):
+        say(console, "default", f"{location}: {', '.join(values)}")
     for warning in found.warnings:
         say(console, "warning", str(warning))
     for report in data:
@@ -81,11 +81,11 @@ def _print_data(console: Console, report: DataReport) -> None:
         console.print(grid)
 
 
-def _defaults_by_place(found: Review) -> Iterator[tuple[str, list[str]]]:
-    """Yield what holds by default, together for each table and column."""
-    placed = [(*default.key.rpartition(".")[::2], default.value) for default in found.defaults]
-    for place, group in groupby(placed, key=lambda each: each[0]):
-        yield place or "header", [f"{key} {value}" for _, key, value in group]
+def _defaults_by_location(found: Review) -> Iterator[tuple[str, list[str]]]:
+    """Yield the defaults that apply, grouped by table and column."""
+    located = [(*default.key.rpartition(".")[::2], default.value) for default in found.defaults]
+    for location, group in groupby(located, key=lambda each: each[0]):
+        yield location or "header", [f"{key} {value}" for _, key, value in group]
 
 
 def _format_currency(policy: Policy) -> str:
@@ -163,7 +163,7 @@ def _plain(file: PolicyFile, found: Review) -> dict[str, Any]:
         "count_noise": policy.count_noise,
         "tables": [_plain_table(table) for table in policy.tables],
         "defaults": [{"key": default.key, "value": default.value} for default in found.defaults],
-        "warnings": [_place(warning) for warning in found.warnings],
+        "warnings": [_location(warning) for warning in found.warnings],
     }
 
 
@@ -207,5 +207,5 @@ def _plain_publication(column: Column) -> dict[str, str] | None:
     return None if price is None else {"rho": str(price.rho), "delta": str(price.delta)}
 
 
-def _place(problem: Problem) -> dict[str, Any]:
+def _location(problem: Problem) -> dict[str, Any]:
     return {"line": problem.line, "key": problem.key, "message": problem.message}

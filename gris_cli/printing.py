@@ -40,28 +40,28 @@ MAX_ROWS = 40
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Prints one JSON object on standard output."""
+    """Print one JSON object on standard output."""
     # A message may repeat an argument that is no text; it must not become an error of its own.
     printable = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
     sys.stdout.write(printable + "\n")
 
 
-def print_guarantee(told: AccountGuarantee, *, as_json: bool) -> None:
-    """Prints what is promised for what an account is shown."""
+def print_guarantee(guarantee: AccountGuarantee, *, as_json: bool) -> None:
+    """Print the guarantee for what an account is shown."""
     if as_json:
-        print_json(told.to_dict())
+        print_json(guarantee.to_dict())
         return
-    say_guarantee(console_of_width(), told)
+    say_guarantee(console_of_width(), guarantee)
 
 
-def say_guarantee(console: Console, told: AccountGuarantee) -> None:
-    """Says what holds for all that an account is shown, and beside a shared budget what its own pays for."""
-    say(console, "guarantee", format_guarantee(told))
-    say(console, "own budget", format_own_guarantee(told))
+def say_guarantee(console: Console, guarantee: AccountGuarantee) -> None:
+    """Print the guarantee for everything that an account is shown and, if it shares a budget, for its own results."""
+    say(console, "guarantee", format_guarantee(guarantee))
+    say(console, "own budget", format_own_guarantee(guarantee))
 
 
 def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> None:
-    """Prints a paid result, and for how many `more` questions at its price the budget lasts."""
+    """Print a paid result, and for how many `more` questions at its price the budget lasts."""
     if as_json:
         print_json({**result.to_dict(), "questions_left": more})
         return
@@ -81,7 +81,7 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
 
 
 def print_written(path: Path, *, as_json: bool) -> None:
-    """Prints where something was written to."""
+    """Print where something was written to."""
     if as_json:
         print_json({"written": str(path)})
         return
@@ -89,7 +89,7 @@ def print_written(path: Path, *, as_json: bool) -> None:
 
 
 def print_explanation(explanation: Explanation, expectation: Expectation, *, as_json: bool) -> None:
-    """Prints what a question would cost, and what to expect of it."""
+    """Print what a question would cost, and what to expect of it."""
     if as_json:
         print_json({**explanation.to_dict(), "expectation": to_json(expectation)})
         return
@@ -107,7 +107,7 @@ def print_explanation(explanation: Explanation, expectation: Expectation, *, as_
 
 
 def print_failure(failure: Failure, *, as_json: bool) -> None:
-    """Prints an error: JSON on standard output, or a message on standard error."""
+    """Print an error: JSON on standard output, or a message on standard error."""
     if as_json:
         print_json(failure.to_dict())
         return
@@ -115,13 +115,13 @@ def print_failure(failure: Failure, *, as_json: bool) -> None:
 
 
 def console_of_width() -> Console:
-    """Returns a console as wide as the terminal, and never wider than is good to read."""
+    """Return a console as wide as the terminal, up to a width that is good to read."""
     width = shutil.get_terminal_size((MAX_WIDTH, 24)).columns
     return Console(width=min(width, MAX_WIDTH), highlight=False)
 
 
 def say(console: Console, label: str, text: str) -> None:
-    """Prints a line under a label; nothing if there is nothing to say."""
+    """Print a line with a label; nothing if the text is empty."""
     if text:
         line = Table.grid(padding=(0, 2))
         line.add_column(min_width=12, style="dim")
@@ -138,13 +138,13 @@ def _table(result: PrivateResult) -> Table:
     if result.rows and result.rows[0].interval is not None:
         table.add_column("noisy count", justify="right")
         table.add_column(f"{100 * result.confidence:g} % interval", justify="right")
-    for place, row in enumerate(result.rows[:MAX_ROWS], start=1):
-        table.add_row(*_cells(place, row))
+    for rank, row in enumerate(result.rows[:MAX_ROWS], start=1):
+        table.add_row(*_cells(rank, row))
     return table
 
 
-def _cells(place: int, row: Row) -> list[Text]:
-    cells = [str(place), *(str(value) for value in row.element)]
+def _cells(rank: int, row: Row) -> list[Text]:
+    cells = [str(rank), *(str(value) for value in row.element)]
     if row.interval is not None:
         lower, upper = row.interval
         cells += [str(row.noisy_count), f"{lower} to {upper}"]
@@ -152,6 +152,6 @@ def _cells(place: int, row: Row) -> list[Text]:
 
 
 def printable(text: str) -> str:
-    """Returns a text without what would drive a terminal."""
+    """Return a text without control characters, which could drive a terminal."""
     # Elements come from data; a control character among them must not drive the terminal.
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

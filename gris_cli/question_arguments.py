@@ -1,4 +1,4 @@
-"""Questions as they are typed on a command line."""
+"""Questions from the flags of a command line."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ISO_DAY_LENGTH = 10
 
 
 def question_of(flags: QuestionFlags) -> question_pb2.Question:
-    """Returns the question that the flags ask.
+    """Return the question that the flags ask.
 
     Raises:
-        typer.BadParameter: flags that ask nothing, or that SQL says already.
-        InvalidQuestion: a value that no question can hold.
+        typer.BadParameter: Flags that ask nothing, or that SQL says already.
+        InvalidQuestion: A value that no question can hold.
     """
     if flags.sql:
         _refuse_beside_sql(flags)
@@ -33,7 +33,7 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
         k=flags.k,
         measure=(flags.measure or MeasureName.DISTINCT_MEMBERS).value,
         where=_conditions(flags.where),
-        time_range=(_moment("--from", flags.since), _moment("--to", flags.until))
+        time_range=(_time_bound("--from", flags.since), _time_bound("--to", flags.until))
         if flags.since or flags.until
         else None,
         counts=not flags.no_counts,
@@ -51,11 +51,9 @@ def _refuse_beside_sql(flags: QuestionFlags) -> None:
         "--measure": flags.measure,
         "--no-counts": flags.no_counts,
     }
-    beside = [name for name, value in given.items() if value]
-    if beside:
-        raise typer.BadParameter(
-            f"--sql is the whole question; {', '.join(beside)} cannot be given beside it"
-        )
+    others = [name for name, value in given.items() if value]
+    if others:
+        raise typer.BadParameter(f"--sql is the whole question; {', '.join(others)} cannot be given with it")
 
 
 def _conditions(texts: list[str]) -> dict[str, Condition]:
@@ -73,7 +71,7 @@ def _conditions(texts: list[str]) -> dict[str, Condition]:
 
 
 def _values(text: str) -> list[Any]:
-    """Returns the values of a condition: JSON; or, where it is none, a day or the text itself."""
+    """Return the values of a condition: JSON; or, where it is none, a day or the text itself."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -88,7 +86,7 @@ def _day_or_text(text: str) -> datetime.date | str:
         return text
 
 
-def _moment(flag: str, text: str) -> TimeBound:
+def _time_bound(flag: str, text: str) -> TimeBound:
     if not text:
         return None
     try:
@@ -97,5 +95,5 @@ def _moment(flag: str, text: str) -> TimeBound:
         return datetime.datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{flag} expects a day such as 2019-04-01, or a moment with its zone"
+            f"{flag} expects a day such as 2019-04-01, or a time with its zone"
         ) from None

@@ -16,10 +16,11 @@ LOOK_SECONDS = 0.5
 
 def serve(
     policy: Annotated[
-        Path | None, typer.Option(help="dp_service's policy; the example's if not given.")
+        Path | None, typer.Option(help="The policy of dp_service; by default that of the examples.")
     ] = None,
     budget_config: Annotated[
-        Path | None, typer.Option(help="budget_service's configuration; the example's if not given.")
+        Path | None,
+        typer.Option(help="The configuration of budget_service; by default that of the examples."),
     ] = None,
     directory: Annotated[
         Path, typer.Option(help="Where noise key, ledger and logs are kept.")

@@ -13,10 +13,10 @@ from gris_cli.flags import JsonFlag
 
 def ticket_key(
     key_file: Annotated[Path, typer.Option(help="The noise key of dp_service.")],
-    out: Annotated[Path, typer.Option(help="Where the ticket key goes; the file must not exist yet.")],
+    out: Annotated[Path, typer.Option(help="The file to write the ticket key to. It must not exist yet.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Write the key by which budget_service verifies charge tickets; it tells nothing about the noise key."""
+    """Write the key with which budget_service verifies charge tickets. It reveals nothing about the noise key."""
     from dp_service.releases.ticket import ticket_key as derived  # noqa: PLC0415 - `gris --help` should be quick
     from dp_service.server.key_file import KeyFileError, read_key_file  # noqa: PLC0415
     from gris_cli.printing import print_written  # noqa: PLC0415

@@ -1,6 +1,7 @@
-"""The application's server, ready-made: private questions for callers that are not trusted with counts.
+"""A ready-made server: private questions for callers that are not trusted with true counts.
 
     python -m gris_gateway --config gateway.yaml
 
-It serves `gris.app.v1.PrivateQueryService`. Who calls decides whose budget pays; released results are kept for a while.
+It serves `gris.app.v1.PrivateQueryService`. The identity of the caller decides whose budget pays. Results are kept
+for a while.
 """

@@ -1,4 +1,4 @@
-"""Whose budget pays: the account of whoever calls and, where a rule says so, those below it."""
+"""Whose budget pays: the account of the caller and, where a rule allows it, accounts below it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_SEGMENT_BYTES = 128
 
 
 class AccountError(ValueError):
-    """Something that no account can have; the message says what was expected and shows nothing of it."""
+    """A segment that no account can have; the message says what was expected and shows nothing of it."""
 
 
 class OutOfReachError(Exception):
@@ -20,10 +20,10 @@ class OutOfReachError(Exception):
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: a name of their own among all callers, and their account, from the widest segment on.
+    """A caller: a name that is unique among all callers, and the account, from the root on.
 
-    Only with `accounts_below` may they name accounts below their own: each would be a fresh budget for whoever may
-    choose its name, where the ledger makes accounts at first use.
+    Only with `accounts_below` may a caller name accounts below the own one: where the ledger creates accounts at first
+    use, each would be a fresh budget for anyone who may choose its name.
     """
 
     name: str
@@ -33,11 +33,11 @@ class Caller:
     def account(self, named: Sequence[str]) -> tuple[str, ...]:
         """Return the account that pays: the named one, or the caller's own if none is named.
 
-        Segments are compared as they are, whole and one by one, so nothing that a text can do to a path leads out.
+        Segments are compared unchanged, whole and one by one, so no text can lead out of the account.
 
         Raises:
-            AccountError: it cannot be an account.
-            OutOfReachError: the caller may not name it.
+            AccountError: It cannot be an account.
+            OutOfReachError: The caller may not name it.
         """
         if not named:
             return self.own
@@ -51,10 +51,10 @@ class Caller:
 
 
 def checked_segment(text: object) -> str:
-    """Return a segment of an account if it can be one.
+    """Return a segment of an account unchanged, if it can be one.
 
     Raises:
-        AccountError: it is no text, empty, too long, not in NFC, a step of a path, a wildcard, or has a slash or an
+        AccountError: It is no text, empty, too long, not in NFC, a step of a path, a wildcard, or has a slash or an
             invisible character.
     """
     if not isinstance(text, str) or not 1 <= len(text.encode("utf-8", "replace")) <= MAX_SEGMENT_BYTES:

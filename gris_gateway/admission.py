@@ -1,4 +1,4 @@
-"""Letting calls in: who calls is found out, counted, and remembered for the method."""
+"""Admission of calls: the caller is identified, counted, and remembered for the method."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ import grpc
 
 from gris_gateway.accounts import Caller
 from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError, current_caller
+from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.rate_limits import Limiter, TooManyError
 from gris_gateway.rpc_errors import DOMAIN, too_many
-from gris_gateway.slow_callers import (
-    CALLER_TIMEOUT_SECONDS,
-    SlowCallerLimit,
-    UnreadError,
-    UnsentError,
-    with_timeout,
-)
+from gris_gateway.slow_callers import SlowCallerLimit, UnreadError, UnsentError, with_timeout
 from gris_serving.admission import Admission, Handler, Surrounding, refuse
 from gris_serving.identity import Context
 from gris_serving.instrumentation import Instrumentation
@@ -29,22 +24,17 @@ from gris_serving.tokens import TokenError
 
 PUSHBACK = "grpc-retry-pushback-ms"
 
-# Whoever reaches the gateway may ask whether it lives, and watch that; each program that does so watches once.
-MAX_OPEN_CALLS = 2000
-# Of those calls, how many may be sending a request of up to 2 MiB.
-MAX_OPEN_READERS = 64
-
 _refused = partial(refuse, domain=DOMAIN)
 
 
 class GatewayAdmission(Admission):
-    """Runs a method only for a known caller who stays within the limits, and waits for nobody without end.
+    """Runs a method only for a known caller who stays within the limits, and waits for no caller for ever.
 
     Args:
-        callers: tells who calls.
-        limiter: tells how much one caller may ask at a time.
-        sight: looks at calls that are not let in.
-        patience_seconds: how long all of one call may wait for its caller.
+        callers: Identifies callers.
+        limiter: Limits the calls of each caller and of all together.
+        instrumentation: Records calls that are not admitted.
+        limits: How long a call may wait for its caller, and how many calls of health and reflection may be open.
     """
 
     def __init__(
@@ -52,39 +42,37 @@ class GatewayAdmission(Admission):
         callers: Callers,
         limiter: Limiter,
         instrumentation: Instrumentation,
-        caller_timeout_seconds: float = CALLER_TIMEOUT_SECONDS,
+        limits: GatewayLimits = DEFAULT_LIMITS,
     ) -> None:
         super().__init__(instrumentation)
-        self._caller_timeout_seconds = caller_timeout_seconds
+        self._caller_timeout_seconds = limits.caller_timeout_seconds
         self._callers = callers
         self._limiter = limiter
-        self._open_calls, self._open_readers = (
-            SlowCallerLimit(MAX_OPEN_CALLS),
-            SlowCallerLimit(MAX_OPEN_READERS),
-        )
+        self._open_calls = SlowCallerLimit(limits.open_calls)
+        self._open_readers = SlowCallerLimit(limits.open_readers)
 
     def surrounded(self, handler: Handler, admitted: Surrounding) -> Handler:
-        """Return a handler that does the same inside `admitted`, and reads nothing before."""
+        """Return a handler that does the same inside `admitted`, and reads nothing before that is entered."""
         return with_timeout(handler, admitted, self._caller_timeout_seconds)
 
     def opened(self, handler: Handler) -> Handler:
-        """Return the handler of an open method, for as many as there is room for."""
+        """Return the handler of an open method, limited in time and number."""
         return with_timeout(handler, self._open_to_all, self._caller_timeout_seconds, self._open_readers)
 
     @asynccontextmanager
     async def admitted(self, method: str, context: Context) -> AsyncIterator[None]:
-        """Surround a call; ends it with UNAUTHENTICATED, PERMISSION_DENIED or UNAVAILABLE if it may not be."""
+        """Surround a call; end it with UNAUTHENTICATED, PERMISSION_DENIED or UNAVAILABLE if it is not admitted."""
         caller = await self._known(context)
         began = perf_counter()
         try:
-            with self._limiter.entered(caller.name) as leave_the_others:
+            with self._limiter.entered(caller.name) as stop_counting:
                 # Each call has a context of its own, so nothing has to be taken back.
                 current_caller.set(caller)
                 try:
                     yield
                 except UnreadError:
                     # The end of the call has to wait until the answer is read, or the connection ends.
-                    leave_the_others()
+                    stop_counting()
                     await _refuse_unread(context)
         except TooManyError as error:
             status = too_many(error)
@@ -97,12 +85,12 @@ class GatewayAdmission(Admission):
                 self._never_begun(method, ended, context, began)
                 raise
             except Exception:
-                # Nobody is there any more to be told.
+                # The caller has left.
                 self._never_begun(method, asyncio.CancelledError(), context, began)
                 raise
 
     def _never_begun(self, method: str, error: BaseException, context: Context, began: float) -> None:
-        """Look at a call that ended before its request was there: the method, which is looked at, never heard of it."""
+        """Record a call that ended before its request had arrived; the instrumented method was never called."""
         self._instrumentation.not_admitted(method, error, context, perf_counter() - began)
 
     async def _known(self, context: Context) -> Caller:
@@ -120,7 +108,7 @@ class GatewayAdmission(Admission):
 
     @asynccontextmanager
     async def _open_to_all(self, context: Context) -> AsyncIterator[None]:
-        """Surround an open call; ends it if it takes too long, or others want its place."""
+        """Surround an open call; end it if it takes too long, or if newer calls need its slot."""
         try:
             async with asyncio.timeout(None) as stay:
                 with self._open_calls.entered(stay):

@@ -1,4 +1,4 @@
-"""Knowing callers: by the certificate of the connection, or by the token of the call."""
+"""Identification of callers: by the certificate of the connection, or by the token of the call."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from gris_serving.identity import Context, bearer_token, certificate_names
 from gris_serving.tokens import TokenVerifier
 
 current_caller: ContextVar[Caller] = ContextVar("current_caller")
-"""Who made the call that is being answered; set before any method runs."""
+"""The caller of the call that is being answered; set before any method runs."""
 
 
 class UnknownCallerError(Exception):
-    """Nothing believable says who calls; the message says what was expected."""
+    """The caller has neither a token nor a certificate; the message says what was expected."""
 
 
 class NoAccountError(Exception):
-    """The caller is known and has no account here."""
+    """The caller is known but has no account here."""
 
 
 class Callers:
-    """Tells who calls, by the rules of the configuration.
+    """Identifies callers by the rules of the configuration.
 
-    A token comes before a certificate: an application that shows its own certificate may hand on its analysts' tokens.
+    A token takes precedence over a certificate: an application with its own certificate may pass its analysts' tokens.
 
     Raises:
-        SecurityError: the file with the keys of tokens cannot be used.
+        SecurityError: The file with the keys of tokens cannot be used.
     """
 
     def __init__(self, rules: IdentityRules) -> None:
@@ -37,12 +37,12 @@ class Callers:
         self._verifier = None if rules.jwt is None else TokenVerifier(rules.jwt)
 
     def caller(self, context: Context) -> Caller:
-        """Return who calls.
+        """Return the caller.
 
         Raises:
-            TokenError: a token came that is not believed, whatever certificate came with it.
-            UnknownCallerError: neither a token nor a certificate came.
-            NoAccountError: no rule gives the caller one account.
+            TokenError: There is a token that is not accepted, whatever certificate came with it.
+            UnknownCallerError: There is neither a token nor a certificate.
+            NoAccountError: No rule gives the caller one account.
         """
         token = None if self._verifier is None else bearer_token(context)
         if token is not None and self._verifier is not None:

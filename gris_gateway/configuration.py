@@ -51,7 +51,7 @@ def _segment(text: str) -> str:
 
 
 def _target(text: str) -> str:
-    """Return where a service is, in one of gRPC's forms; ports are looked at, names are gRPC's to look up."""
+    """Return a service's address in one of gRPC's forms, with its ports checked; gRPC resolves the names."""
     for each in text.rpartition("/")[2].split(","):
         _, colon, port = each.rpartition(":")
         if colon and not is_port(port):
@@ -74,7 +74,7 @@ Prefix = Annotated[
 
 
 class Tls(Strict):
-    """PEM files; with `client_ca` every caller must show a certificate of that authority."""
+    """PEM files; with `client_ca` every caller must have a certificate of that authority."""
 
     certificate: str
     key: str
@@ -87,7 +87,7 @@ class Tls(Strict):
 
 
 class Service(Strict):
-    """Where a service is; with `tls` or any file it is reached by TLS."""
+    """The address of a service; with `tls` or any file the connection has TLS."""
 
     address: Annotated[str, Field(min_length=1), AfterValidator(_target)]
     tls: bool = False
@@ -104,7 +104,11 @@ class Service(Strict):
         return Endpoint(self.address, Credentials(*files))
 
     def require_readable(self, key: str) -> None:
-        """Look at the files; raises SecurityError that names the one below `key` that cannot be used."""
+        """Check the files.
+
+        Raises:
+            SecurityError: A file cannot be used; the message names its key below `key`.
+        """
         address = self.to_address()
         if isinstance(address, Endpoint):
             try:
@@ -149,7 +153,7 @@ class EngineChoice(Strict):
 
 
 class CertificateRule(Strict):
-    """The account of a certificate; a list of segments stands for a rule that says nothing else.
+    """The account of a certificate; a list of segments alone is a rule with no other keys.
 
     Only with `accounts_below` may its holder name accounts below that one.
     """
@@ -183,13 +187,13 @@ class AccountRule(Strict):
 
 
 class Tokens(JwtSettings):
-    """Whose tokens are believed, and which account each has: the first rule that fits counts."""
+    """Whose tokens are accepted, and which account each has: the first rule that matches counts."""
 
     accounts: list[AccountRule] = Field(min_length=1)
 
 
 class IdentityRules(Strict):
-    """Who callers are."""
+    """How callers are identified."""
 
     certificates: dict[CertificateName, CertificateRule] = Field(default_factory=dict)
     jwt: Tokens | None = None
@@ -202,7 +206,7 @@ class IdentityRules(Strict):
 
 
 class HistorySettings(Strict):
-    """What is kept of results; without a `file` it is lost when the gateway ends."""
+    """How results are kept; without a `file` they are lost when the gateway ends."""
 
     file: str | None = None
     retention_days: int = Field(default=35, ge=1, le=3660)
@@ -211,7 +215,7 @@ class HistorySettings(Strict):
 
 
 class LimitSettings(Strict):
-    """What one caller may do: so many calls a second on average, so many at once after a pause, so many under way."""
+    """The limits of one caller: calls a second on average, calls at once after a pause, calls under way."""
 
     per_second: float = Field(default=5.0, gt=0, le=10_000)
     burst: int = Field(default=20, ge=1, le=10_000)
@@ -234,10 +238,10 @@ class GatewayConfiguration(Strict):
     limits: LimitSettings = LimitSettings()
 
     def require_protected(self) -> None:
-        """Refuse a gateway that could not know its callers, or whose tokens and results others could read.
+        """Refuse a gateway that could not identify its callers, or whose tokens and results others could read.
 
         Raises:
-            SecurityError: names the key that is missing.
+            SecurityError: A key is missing; the message names it.
         """
         if self.identity.certificates and (self.tls is None or self.tls.client_ca is None):
             raise SecurityError("identity.certificates: expected tls with client_ca")

@@ -1,7 +1,7 @@
-"""Results that were paid for, kept for a while for the accounts that paid: in a SQLite file, or in memory.
+"""The history: results that were paid for, kept for the accounts that paid, in a SQLite file or in memory.
 
-Only what the account was shown is kept, never a true count. A file belongs to one gateway: each of several has a
-history of its own.
+Only what the account was shown is kept, never a true count. A file belongs to one gateway: each of several gateways
+has a history of its own.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAX_ELEMENT_BYTES = 3 * 2**20
 MAX_PAGE_BYTES = 3 * 2**20
 VERSION = 1
 DAY_MICROSECONDS = 86_400 * 10**6
-# Of the room that there is so much is made free at a time, since it takes a look at everything that is kept.
-PART_MADE_FREE = 1 / 64
+# The share of the file that is freed at a time, because freeing scans everything that is kept.
+FREED_SHARE = 1 / 64
 
 _SCHEMA = """
 CREATE TABLE releases (
@@ -40,8 +40,8 @@ CREATE INDEX by_time ON releases (released_at);
 CREATE UNIQUE INDEX by_request ON releases (account, request_id) WHERE request_id != '';
 """
 
-# A result counts with all newer ones of its account. Those that count most are forgotten first, so that the accounts
-# that keep most lose their oldest, until they keep no more than others.
+# Each result is ranked by the size of itself and all newer ones of its account. The largest are deleted first, so that
+# the accounts that keep most lose their oldest results, until they keep no more than others.
 _MAKE_ROOM = """
 WITH
     sized AS MATERIALIZED (SELECT id, account, length(entry) AS size FROM releases),
@@ -61,8 +61,8 @@ class HistoryError(Exception):
 class Keeping:
     """How much is kept: for how long, how many results of one account, and how large the file may become.
 
-    When the file is full, an account that keeps no more than its share, the whole by the number of accounts that keep
-    anything, loses nothing.
+    When the file is full, an account loses nothing if it keeps no more than its share: the size of the file divided by
+    the number of accounts with results.
     """
 
     days: int
@@ -79,15 +79,15 @@ class Page:
 
 
 class History:
-    """The history of all accounts. One thread speaks to SQLite.
+    """The history of all accounts. One thread uses SQLite.
 
     Args:
-        file: the path of the SQLite file, made if there is none; None: in memory.
-        keeping: how much is kept.
-        clock: microseconds since 1970 (UTC).
+        file: The path of the SQLite file, created if there is none; None for memory.
+        keeping: How much is kept.
+        clock: Returns microseconds since 1970 (UTC).
 
     Raises:
-        HistoryError: the file is not a history of this version, or cannot be opened.
+        HistoryError: The file is not a history of this version, or cannot be opened.
     """
 
     def __init__(self, file: str | None, keeping: Keeping, clock: Callable[[], int]) -> None:
@@ -97,19 +97,19 @@ class History:
         self._connection = self._thread.submit(_opened, file).result()
 
     async def add(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
-        """Keep a result, and forget what is too old or too much.
+        """Keep a result, and delete what is too old or too much.
 
-        It replaces what was kept of the same request, and of the same release of the same question unless that had a
+        It replaces the result of the same request, and that of the same release of the same question unless that had a
         request id of its own.
         """
         await self._in_thread(lambda: self._add(_name(account), release))
 
     async def find(self, account: Sequence[str], request_id: str) -> app_pb2.PastRelease | None:
-        """Return the result that an account's request of this id brought."""
+        """Return the result of an account's request with this id, None if there is none."""
         return await self._in_thread(lambda: self._find(_name(account), request_id))
 
     async def page(self, account: Sequence[str], most: int, before: int | None) -> Page:
-        """Return at most so many results of an account, older than the one at `before`."""
+        """Return at most `most` results of an account, older than the one at `before`."""
         return await self._in_thread(lambda: self._page(_name(account), most, before))
 
     async def close(self) -> None:
@@ -141,7 +141,7 @@ class History:
             )
             room = self._keeping.megabytes * 2**20
             if (missing := self._bytes() - room) > 0:
-                db.execute(_MAKE_ROOM, (missing + PART_MADE_FREE * room,))
+                db.execute(_MAKE_ROOM, (missing + FREED_SHARE * room,))
 
     def _find(self, account: str, request_id: str) -> app_pb2.PastRelease | None:
         found = self._connection.execute(
@@ -157,19 +157,19 @@ class History:
         )
         found: list[app_pb2.PastRelease] = []
         last, size = 0, 0
-        for place, entry in rows:
+        for position, entry in rows:
             size += len(entry)
             if len(found) == most or (found and size > MAX_PAGE_BYTES):
                 return Page(tuple(found), last)
             found.append(app_pb2.PastRelease.FromString(entry))
-            last = place
+            last = position
         return Page(tuple(found), None)
 
     def _oldest(self) -> int:
         return self._clock() - self._keeping.days * DAY_MICROSECONDS
 
     def _bytes(self) -> int:
-        """Return how much of the file is in use; what was deleted is used again."""
+        """Return how many bytes of the file are in use; deleted pages are reused."""
         pages, free, size = (
             int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
             for name in ("page_count", "freelist_count", "page_size")
@@ -182,7 +182,7 @@ def _opened(file: str | None) -> sqlite3.Connection:
         if file is not None:
             _make_private(file)
         connection = sqlite3.connect(file or ":memory:", check_same_thread=False)
-        # What is forgotten is gone from the file too.
+        # Deleted results are overwritten in the file.
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA journal_mode = WAL")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -198,17 +198,17 @@ def _opened(file: str | None) -> sqlite3.Connection:
 
 
 def _make_private(file: str) -> None:
-    """Make the file so that nobody else may ever read it."""
+    """Create the file so that only this user may ever read it."""
     with suppress(FileExistsError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _sameness(release: app_pb2.PastRelease) -> str:
-    """Return what two askings share if one adds nothing to the other."""
+    """Return a key that two results share if the second adds nothing to the first."""
     question = release.question.SerializeToString(deterministic=True)
     return f"{release.result.release_id}:{hashlib.sha256(question).hexdigest()}"
 
 
 def _name(account: Sequence[str]) -> str:
-    """Return an account as one text; no two accounts have the same."""
+    """Return an account as a text that no other account has."""
     return json.dumps(list(account))

@@ -1,4 +1,4 @@
-"""The one place that puts engine, services, history and server of the gateway together."""
+"""The one place that composes the engine, services, history and server of the gateway."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
 from gris_gateway.history import History, Keeping
+from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.rate_limits import Limiter
 from gris_gateway.service import PrivateQueryServicer
-from gris_gateway.slow_callers import CALLER_TIMEOUT_SECONDS, keepalive_options
+from gris_gateway.slow_callers import keepalive_options
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
 from gris_serving.draining import connection_options, drain_and_stop
@@ -33,57 +34,31 @@ from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import EngineError
 
-GRACE_SECONDS = 30.0
-# The client asks for one account unless it is told for whom; the gateway always tells.
+# The client asks for one account unless another is named; the gateway always names one.
 NOBODY = ("gateway",)
-
-# No question that dp_service takes is as large: its texts have 200,000 characters at most, its numbers are 32,000 at
-# most.
-MAX_REQUEST_BYTES = 2 * 2**20
-# What a caller may send before something waits for it.
-UNREAD_BYTES = 2**14
-# So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, whoever sent them.
-MAX_PENDING_CALLS = 10_000
-# A refusal that is not read is kept as well, some 24 kB with its call, and strangers can have as many as calls.
-MAX_CALLS_OF_A_CONNECTION = 1000
-# A call that is never finished does not outlive its connection for ever.
-SLOWEST_CALL_SECONDS = 300.0
-
-_OPTIONS = (
-    ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
-    ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
-    ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
-    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.http2.lookahead_bytes", UNREAD_BYTES),
-    # It would let whoever sends fast send megabytes that nobody waits for.
-    ("grpc.http2.bdp_probe", 0),
-    ("grpc.max_concurrent_streams", MAX_CALLS_OF_A_CONNECTION),
-    *keepalive_options(CALLER_TIMEOUT_SECONDS),
-    ("grpc.so_reuseport", 0),
-    # By default a client that asks more often than every five minutes whether this lives is sent away.
-    ("grpc.http2.min_ping_interval_without_data_ms", 4000),
-)
 
 
 class Gateway:
-    """A gateway that is ready to serve. Nothing has been asked of services or engine yet.
+    """A gateway that is ready to serve. No request has been sent to services or engine yet.
 
     Args:
-        configuration: a valid one.
+        configuration: A valid one.
+        limits: The limits and time-outs that no configuration changes.
 
     Raises:
-        SecurityError: a file cannot be used, or the gateway would be open to strangers.
+        SecurityError: A file cannot be used, or anyone could call the gateway.
     """
 
-    def __init__(self, configuration: GatewayConfiguration) -> None:
+    def __init__(self, configuration: GatewayConfiguration, limits: GatewayLimits = DEFAULT_LIMITS) -> None:
         configuration.require_protected()
         self._configuration = configuration
-        limits = configuration.limits
+        self._limits = limits
         self._limiter = Limiter(
-            per_second=limits.per_second,
-            burst=limits.burst,
-            concurrent=limits.concurrent,
+            per_second=configuration.limits.per_second,
+            burst=configuration.limits.burst,
+            concurrent=configuration.limits.concurrent,
             clock=time.monotonic,
+            limits=limits,
         )
         self._callers = Callers(configuration.identity)
         self._credentials = (
@@ -94,19 +69,23 @@ class Gateway:
         self._engine = engine_of(configuration.engine)
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Close the engine."""
         self._engine.close()
 
     @asynccontextmanager
     async def serving(self, process_telemetry: Telemetry, drain_seconds: float = 0.0) -> AsyncIterator[str]:
-        """Serve as the configuration says, and be looked at as `process_telemetry` says; give the address.
+        """Serve as the configuration says while the block runs, and yield the address.
 
         On leaving, the gateway reports NOT_SERVING and goes on for `drain_seconds`; then no new calls are taken, and
-        those that have begun get GRACE_SECONDS.
+        those that have begun get the grace period of the limits.
+
+        Args:
+            process_telemetry: Where calls and health are recorded.
+            drain_seconds: How long to go on as NOT_SERVING.
 
         Raises:
-            HistoryError: the history cannot be opened.
-            SecurityError: the address cannot be listened on.
+            HistoryError: The history cannot be opened.
+            SecurityError: The gateway cannot listen on the address.
         """
         configuration = self._configuration
         kept = configuration.history
@@ -119,7 +98,7 @@ class Gateway:
             engine=self._engine,
             confidence=configuration.confidence,
         )
-        servicer = PrivateQueryServicer(client, history)
+        servicer = PrivateQueryServicer(client, history, self._limits)
         try:
             async with self._served(servicer, process_telemetry, drain_seconds) as address:
                 yield address
@@ -134,41 +113,49 @@ class Gateway:
     ) -> AsyncIterator[str]:
         instrumentation, names = process_telemetry.instrumentation, (SERVICE_NAME, health.OVERALL)
         server = grpc.aio.server(
-            interceptors=(GatewayAdmission(self._callers, self._limiter, instrumentation),),
-            options=(*_OPTIONS, *connection_options(drain_seconds, grace_seconds=SLOWEST_CALL_SECONDS)),
+            interceptors=(GatewayAdmission(self._callers, self._limiter, instrumentation, self._limits),),
+            options=(
+                *_options(self._limits),
+                *connection_options(drain_seconds, grace_seconds=self._limits.slowest_call_seconds),
+            ),
         )
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, instrumentation.before(server))
-        told = health.Health()
-        health_pb2_grpc.add_HealthServicer_to_server(told, server)
+        served_health = health.Health()
+        health_pb2_grpc.add_HealthServicer_to_server(served_health, server)
         if self._configuration.reflection:
             reflected = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(reflected, server)
         address = self._bind(server)
-        with self._health_counted(told, process_telemetry) as upstream_health:
+        with self._watched_upstreams(served_health, process_telemetry) as upstream_health:
             await server.start()
-            told.report(names, serving=True)
+            served_health.report(names, serving=True)
             instrumentation.report("server", serving=True)
             watching = asyncio.create_task(upstream_health.watch())
             try:
                 yield address
             finally:
                 instrumentation.report("server", serving=False)
+                grace_seconds = self._limits.grace_seconds
                 await drain_and_stop(
-                    server, told, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
+                    server, served_health, names, drain_seconds=drain_seconds, grace_seconds=grace_seconds
                 )
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
 
     @contextmanager
-    def _health_counted(self, told: health.Health, process_telemetry: Telemetry) -> Iterator[UpstreamHealth]:
-        """Have questions and calls to the engine counted, and give what looks at the gateway's parts."""
+    def _watched_upstreams(
+        self, served_health: health.Health, process_telemetry: Telemetry
+    ) -> Iterator[UpstreamHealth]:
+        """Count questions and calls to the engine while the block runs, and yield what watches the upstreams."""
         configuration = self._configuration
         dp, budget = configuration.dp.to_address(), configuration.budget.to_address()
-        upstream_health = UpstreamHealth(dp, budget, told, process_telemetry.instrumentation)
+        upstream_health = UpstreamHealth(
+            dp, budget, served_health, process_telemetry.instrumentation, self._limits
+        )
         with ExitStack() as stack:
             stack.enter_context(telemetry.counted_by(upstream_health))
             if process_telemetry.registry is not None:
-                # Its library is loaded only where something is counted.
+                # Its library is loaded only where metrics are counted.
                 from gris_gateway.metrics import QuestionMetrics  # noqa: PLC0415
 
                 stack.enter_context(telemetry.counted_by(QuestionMetrics(process_telemetry.registry)))
@@ -186,11 +173,29 @@ class Gateway:
         return f"{listen.rpartition(':')[0]}:{port}"
 
 
+def _options(limits: GatewayLimits) -> tuple[tuple[str, int], ...]:
+    """Return gRPC's options of the server."""
+    return (
+        ("grpc.server.max_pending_requests", limits.pending_calls),
+        ("grpc.server.max_pending_requests_hard_limit", limits.pending_calls),
+        ("grpc.max_receive_message_length", limits.request_bytes),
+        ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+        ("grpc.http2.lookahead_bytes", limits.unread_bytes),
+        # It would let a fast sender send megabytes that nothing waits for.
+        ("grpc.http2.bdp_probe", 0),
+        ("grpc.max_concurrent_streams", limits.connection_calls),
+        *keepalive_options(limits.caller_timeout_seconds),
+        ("grpc.so_reuseport", 0),
+        # By default the connection of a client that pings more often than every five minutes is closed.
+        ("grpc.http2.min_ping_interval_without_data_ms", 4000),
+    )
+
+
 def engine_of(choice: EngineChoice) -> Engine:
-    """Open the engine that is named.
+    """Open the configured engine.
 
     Raises:
-        SecurityError: an extra is not installed, or a file cannot be used.
+        SecurityError: An extra is not installed, or a file cannot be used.
     """
     try:
         if choice.pinot is not None:

@@ -47,7 +47,7 @@ _Meaning = TypeVar("_Meaning")
 
 
 def result_message(result: PrivateResult) -> app_pb2.Result:
-    """Return everything that is said of a result besides its elements."""
+    """Return everything about a result except its elements."""
     return app_pb2.Result(
         columns=[
             histogram_pb2.Column(name=column.name, type=_number(COLUMN_TYPES, column.type))
@@ -94,7 +94,7 @@ def explanation_message(explanation: Explanation) -> app_pb2.ExplainResponse:
 
 
 def share_message(share: Share) -> app_pb2.BudgetShare:
-    """Return what a question takes of one level's budget."""
+    """Return the share of one level's budget that a question takes."""
     return app_pb2.BudgetShare(
         path=share.path,
         unit=share.unit,
@@ -119,21 +119,21 @@ def level_message(level: Level) -> budget_pb2.Level:
     )
 
 
-def guarantee_message(told: AccountGuarantee) -> app_pb2.GetGuaranteeResponse:
-    """Return what is promised for what an account is shown."""
+def guarantee_message(guarantee: AccountGuarantee) -> app_pb2.GetGuaranteeResponse:
+    """Return the guarantee for what an account is shown."""
     return app_pb2.GetGuaranteeResponse(
-        account=budget_pb2.Account(path=told.account),
-        own=_budget_guarantee(told.own),
-        shared=None if told.shared is None else _budget_guarantee(told.shared),
-        sharing=SHARING_NUMBERS[told.sharing],
+        account=budget_pb2.Account(path=guarantee.account),
+        own=_budget_guarantee(guarantee.own),
+        shared=None if guarantee.shared is None else _budget_guarantee(guarantee.shared),
+        sharing=SHARING_NUMBERS[guarantee.sharing],
     )
 
 
-def _budget_guarantee(told: BudgetGuarantee) -> app_pb2.BudgetGuarantee:
+def _budget_guarantee(guarantee: BudgetGuarantee) -> app_pb2.BudgetGuarantee:
     return app_pb2.BudgetGuarantee(
-        path=told.path,
-        limit=None if told.limit is None else cost_message(told.limit),
-        worth=None if told.guarantee is None else _worth(told.guarantee),
+        path=guarantee.path,
+        limit=None if guarantee.limit is None else cost_message(guarantee.limit),
+        worth=None if guarantee.guarantee is None else _worth(guarantee.guarantee),
     )
 
 
@@ -176,7 +176,7 @@ def _elements(columns: Sequence[ExpectedColumn], rows: Sequence[Row]) -> dp_pb2.
     with_counts = [row for row in rows if row.noisy_count is not None and row.interval is not None]
     return dp_pb2.ReleasedElements(
         columns=[
-            _column(column, [row.element[place] for row in rows]) for place, column in enumerate(columns)
+            _column(column, [row.element[index] for row in rows]) for index, column in enumerate(columns)
         ],
         noisy_counts=[row.noisy_count or 0 for row in with_counts],
         interval_lower=[row.interval[0] for row in with_counts if row.interval],
@@ -196,7 +196,7 @@ def _column(column: ExpectedColumn, values: Sequence[Shown]) -> histogram_pb2.El
         case ColumnType.DATE:
             days = [value.toordinal() for value in values if isinstance(value, datetime.date)]
             message.dates.days.extend(day - _EPOCH_ORDINAL for day in days)
-    # A column without values has a type all the same.
+    # A column without values still has a type.
     if not values:
         getattr(message, _FIELDS[column.type]).SetInParent()
     return message
@@ -220,11 +220,11 @@ def _exact(number: Fraction | None) -> str:
     return "" if number is None else str(number)
 
 
-def _timestamp(moment: datetime.datetime | None) -> Timestamp | None:
-    if moment is None:
+def _timestamp(timestamp: datetime.datetime | None) -> Timestamp | None:
+    if timestamp is None:
         return None
     message = Timestamp()
-    message.FromDatetime(moment)
+    message.FromDatetime(timestamp)
     return message
 
 

@@ -1,6 +1,6 @@
-"""What the gateway counts beside its calls: its questions and calls to the engine, under the connector's own names.
+"""What the gateway counts besides its calls: questions and calls to the engine, under the connector's own names.
 
-Labels are words of the connector, never something that a caller or an engine sent.
+Labels are constants of the connector, never something that a caller or an engine sent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from gris_serving.metrics import SECONDS
 
 
 class QuestionMetrics:
-    """Counts what `telemetry` tells; the names are those that OpenTelemetry's exporter gives the same numbers."""
+    """Counts what `telemetry` reports, under the names that OpenTelemetry's exporter gives the same numbers."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._questions = Counter(

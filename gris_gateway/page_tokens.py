@@ -1,7 +1,7 @@
-"""Where the pages of a list begin, told to callers as words that only this process can read.
+"""Page tokens: where the next page of a list begins, encrypted so that only this process can read it.
 
-A place is the number of a row among those of all accounts: in the open it would tell every caller how much all others
-ask. The key is made anew at each start, and a list that was half read then is begun again.
+A position is the number of a row among those of all accounts: unencrypted it would reveal to every caller how much all
+others ask. The key is new at each start, so a list that was half read before has to be read again.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from gris_gateway.rpc_errors import RequestError
 
 
 class PageTokens:
-    """Seals places and reads them again."""
+    """Encrypts positions and decrypts them again."""
 
     def __init__(self) -> None:
         self._cipher = Fernet(Fernet.generate_key())
 
     def token(self, position: int | None) -> str:
-        """Return the token of a place, empty for none."""
+        """Return the token of a position, empty for none."""
         return "" if position is None else self._cipher.encrypt(str(position).encode()).decode()
 
     def position(self, token: str) -> int | None:
-        """Return the place of a token, None for an empty one.
+        """Return the position of a token, None for an empty one.
 
         Raises:
-            RequestError: it is no token of this process.
+            RequestError: It is not a token of this process.
         """
         if not token:
             return None

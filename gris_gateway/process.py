@@ -1,7 +1,8 @@
 """The process of the gateway.
 
 When it can serve it prints one line of JSON, `{"service": "gateway", "address": "127.0.0.1:PORT"}`, with the
-`metrics_address` if there is one; its log goes to stderr. It exits with 2 if it is told something it cannot do.
+`metrics_address` if there is one; its log goes to standard error. It exits with 2 if its options or configuration
+cannot be used.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ EXIT_MISCONFIGURED = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the gateway until it is told to stop; the result is the exit code."""
+    """Run the gateway until it receives SIGTERM or SIGINT, and return the exit code."""
     options = _parser().parse_args(arguments)
     operating = operating_of(options)
     logs.configure(operating.log_format, operating.log_level)
-    # It names each request to Pinot, several for a question; the metrics count them.
+    # It would log each request to Pinot, several for a question; the metrics count them.
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         gateway = Gateway(read_document(options.config, GatewayConfiguration))
         try:
             if not options.validate:
-                with start_telemetry("gateway", operating, trusted=False) as seen:
-                    asyncio.run(_run(gateway, seen, operating.drain_seconds))
+                with start_telemetry("gateway", operating, trusted=False) as process_telemetry:
+                    asyncio.run(_run(gateway, process_telemetry, operating.drain_seconds))
         finally:
             gateway.close()
     except (SecurityError, HistoryError, OperatingError, GrisError) as error:
@@ -48,22 +49,25 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-async def _run(gateway: Gateway, seen: Telemetry, drain_seconds: float) -> None:
+async def _run(gateway: Gateway, process_telemetry: Telemetry, drain_seconds: float) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with gateway.serving(seen, drain_seconds) as address:
-        # The promise to whoever started the process: this line, and only this, on stdout.
-        sys.stdout.write(json.dumps({"service": "gateway", "address": address, **seen.addresses}) + "\n")
+    async with gateway.serving(process_telemetry, drain_seconds) as address:
+        # Standard output has this line and nothing else, for the program that started the process.
+        sys.stdout.write(
+            json.dumps({"service": "gateway", "address": address, **process_telemetry.addresses}) + "\n"
+        )
         sys.stdout.flush()
         await stop.wait()
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m gris_gateway", description="Private questions for callers that see no counts."
+        "python -m gris_gateway",
+        description="Serve private questions to callers that must not see true counts.",
     )
-    parser.add_argument("--config", type=Path, required=True, help="gateway.yaml")
+    parser.add_argument("--config", type=Path, required=True, help="the configuration, gateway.yaml")
     parser.add_argument("--validate", action="store_true", help="only check the configuration and its files")
     add_operating_options(parser)
     return parser

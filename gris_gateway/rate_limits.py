@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-MAX_CALLERS = 10_000
-# Of all callers together: a question holds a true histogram, and those that wait for the engine longest.
-MAX_RUNNING = 256
-COME_BACK_SECONDS = 1.0
-# Beyond that nobody waits in line: most of those who were told a moment have gone.
-LONGEST_LINE_SECONDS = 5.0
+from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
+
+RETRY_SECONDS = 1.0
+# The queue of refused callers is no longer than that: most of those who were given a time have gone.
+LONGEST_QUEUE_SECONDS = 5.0
 
 
 class TooManyError(Exception):
-    """A caller asks too much; nothing was begun. `wait_milliseconds`: when it may be more successful."""
+    """A caller asks too much; nothing was begun. `wait_milliseconds` says when a retry may succeed."""
 
     def __init__(self, reason: str, message: str, wait_seconds: float) -> None:
         super().__init__(message)
@@ -27,11 +26,11 @@ class TooManyError(Exception):
 
 @dataclass
 class _Bucket:
-    """How many calls may begin now, as of a moment; when the next in line is told to come; how many are under way."""
+    """How many calls may begin at time `at`, when the next refused call may retry, and how many are under way."""
 
     tokens: float
     at: float
-    next_in_line: float = 0.0
+    next_retry_at: float = 0.0
     running: int = 0
 
 
@@ -41,11 +40,11 @@ class Limiter:
     Belongs to one event loop and never waits.
 
     Args:
-        per_second: calls that become possible each second.
-        burst: the most calls that are possible at once.
-        concurrent: the most calls that may be under way.
-        clock: seconds that never go back.
-        most: the most calls of all callers that may be under way.
+        per_second: How many calls become possible each second.
+        burst: The most calls that are possible at once.
+        concurrent: The most calls of one caller that may be under way.
+        clock: Returns seconds that never go back.
+        limits: How many calls of all callers may be under way, and for how many callers rates are remembered.
     """
 
     def __init__(
@@ -55,13 +54,13 @@ class Limiter:
         burst: int,
         concurrent: int,
         clock: Callable[[], float],
-        most: int = MAX_RUNNING,
+        limits: GatewayLimits = DEFAULT_LIMITS,
     ) -> None:
         self._per_second = per_second
         self._burst = burst
         self._concurrent = concurrent
         self._clock = clock
-        self._most = most
+        self._limits = limits
         self._running = 0
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
@@ -69,20 +68,22 @@ class Limiter:
     def entered(self, name: str) -> Iterator[Callable[[], None]]:
         """Count a call while the block runs.
 
-        What it gives counts the call no more among those of all callers, for one that only its own caller holds up.
+        Yields:
+            A function after which the call no longer counts among those of all callers: for one that only its own
+            caller holds up.
 
         Raises:
-            TooManyError: the caller has had enough for now, or the gateway has.
+            TooManyError: The caller is over its limits, or the gateway is.
         """
-        if self._running >= self._most:
-            raise TooManyError("OVERLOADED", "too many calls at once; nothing was begun", COME_BACK_SECONDS)
+        if self._running >= self._limits.running_calls:
+            raise TooManyError("OVERLOADED", "too many calls at once; nothing was begun", RETRY_SECONDS)
         bucket = self._refilled(name)
         if bucket.running >= self._concurrent:
             message = f"expected at most {self._concurrent} calls at a time"
-            raise TooManyError("TOO_MANY_AT_ONCE", message, COME_BACK_SECONDS)
+            raise TooManyError("TOO_MANY_AT_ONCE", message, RETRY_SECONDS)
         if bucket.tokens < 1:
             message = "too many calls in a short time; nothing was begun"
-            raise TooManyError("RATE_LIMITED", message, self._wait_in_line(bucket))
+            raise TooManyError("RATE_LIMITED", message, self._wait_seconds(bucket))
         bucket.tokens -= 1
         bucket.running += 1
         self._running += 1
@@ -96,12 +97,12 @@ class Limiter:
     def _leave(self) -> None:
         self._running -= 1
 
-    def _wait_in_line(self, bucket: _Bucket) -> float:
-        """Return in how many seconds a refused call may come again: each at a moment of its own."""
+    def _wait_seconds(self, bucket: _Bucket) -> float:
+        """Return in how many seconds a refused call may retry: each at a time of its own."""
         possible_at = bucket.at + (1 - bucket.tokens) / self._per_second
-        told = max(possible_at, min(bucket.next_in_line, bucket.at + LONGEST_LINE_SECONDS))
-        bucket.next_in_line = told + 1 / self._per_second
-        return told - bucket.at
+        retry_at = max(possible_at, min(bucket.next_retry_at, bucket.at + LONGEST_QUEUE_SECONDS))
+        bucket.next_retry_at = retry_at + 1 / self._per_second
+        return retry_at - bucket.at
 
     def _refilled(self, name: str) -> _Bucket:
         now = self._clock()
@@ -115,8 +116,8 @@ class Limiter:
         return bucket
 
     def _forget_idle(self) -> None:
-        """Make room for another caller: whoever called least lately, and is not being answered, is forgotten."""
-        if len(self._buckets) < MAX_CALLERS:
+        """Forget the caller who called longest ago and has no call under way, if there are too many."""
+        if len(self._buckets) < self._limits.remembered_callers:
             return
         idle = next((name for name, bucket in self._buckets.items() if not bucket.running), None)
         if idle is not None:

@@ -1,6 +1,6 @@
-"""How the gateway tells errors: google.rpc.Status with details, domain `gris.app`.
+"""How the gateway reports errors: google.rpc.Status with details, domain `gris.app`.
 
-Nothing of an engine is told, and of the services only what is meant for analysts; the log says which part failed.
+Callers see nothing of an engine's error, and of the services' only what is meant for analysts; the log has the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from gris_api.budget.v1 import budget_pb2
 
 from gris_gateway.rate_limits import TooManyError
 from gris_serving.admission import status_of
+from gris_serving.internal_errors import log_internal_error
 from pinot_connector import errors
 
 DOMAIN = "gris.app"
@@ -34,15 +35,15 @@ class RequestError(Exception):
 
 def status_of_error(error: Exception) -> grpc.Status:
     """Return the status that a caller sees for an error, and log what only the operator may know."""
-    for kind, tell in _TELLING:
+    for kind, report in _REPORTS:
         if isinstance(error, kind):
-            return tell(error)
-    log.error("unforeseen %s at %s", type(error).__name__, _place(error))
+            return report(error)
+    log_internal_error(log, "The gateway failed.", error)
     return _status(grpc.StatusCode.INTERNAL, "INTERNAL", "the gateway failed; its log says where")
 
 
 def invalid(field: str, problem: str) -> grpc.Status:
-    """Tell which field of a request is wrong."""
+    """Return the status that names the field of a request that is wrong."""
     violation = BadRequest.FieldViolation(field=field, description=problem)
     message = f"{field}: {problem}" if field else problem
     info = ErrorInfo(reason="INVALID_ARGUMENT", domain=DOMAIN, metadata={"field": field})
@@ -52,7 +53,7 @@ def invalid(field: str, problem: str) -> grpc.Status:
 
 
 def out_of_reach() -> grpc.Status:
-    """Tell that a caller may not name an account; whether it exists is not told."""
+    """Return the status for an account that a caller may not name, whether or not it exists."""
     message = (
         "account: expected the caller's own account, or one below it where the gateway's rules allow that"
     )
@@ -60,13 +61,13 @@ def out_of_reach() -> grpc.Status:
 
 
 def in_progress() -> grpc.Status:
-    """Tell that the first request of this id is still being answered."""
+    """Return the status for a retry whose first request is still being answered."""
     message = "request_id: a request of this id is being answered; repeat it later"
     return _status(grpc.StatusCode.ABORTED, "REQUEST_IN_PROGRESS", message)
 
 
 def too_many(error: TooManyError) -> grpc.Status:
-    """Tell that a caller asks too much, and when to come back."""
+    """Return the status for a caller over its limits, with the time of a retry."""
     wait = Duration()
     wait.FromMilliseconds(error.wait_milliseconds)
     info = ErrorInfo(reason=error.reason, domain=DOMAIN)
@@ -115,28 +116,22 @@ def _service_refused(error: errors.ServiceRefused) -> grpc.Status:
 
 
 def _not_recorded(error: errors.ReleaseNotRecorded) -> grpc.Status:
-    # What to do about it stands in the text, for whoever owns the table.
+    # The text says what the owner of the table can do.
     return _logged(grpc.StatusCode.INTERNAL, "INTEGRITY", str(error))(error)
 
 
 def _logged(code: grpc.StatusCode, reason: str, message: str) -> Callable[[Any], grpc.Status]:
-    def tell(error: Exception) -> grpc.Status:
-        # These texts are written to be shown, and name the part that failed: that is the operator's to know.
-        log.warning("%s: %s", type(error).__name__, error)
+    def report(error: Exception) -> grpc.Status:
+        # These texts contain no secrets, but name the upstream that failed, which only the operator may know.
+        fields = {"error": type(error).__name__, "problem": str(error)}
+        log.warning("A question failed.", extra={"event": "question.failed", "fields": fields})
         return _status(code, reason, message)
 
-    return tell
+    return report
 
 
 def _status(code: grpc.StatusCode, reason: str, message: str) -> grpc.Status:
     return status_of(code, message, ErrorInfo(reason=reason, domain=DOMAIN))
-
-
-def _place(error: Exception) -> str:
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    return "unknown" if frame is None else f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
 
 
 _UNAVAILABLE = _logged(
@@ -144,7 +139,7 @@ _UNAVAILABLE = _logged(
 )
 
 # The first kind that fits counts.
-_TELLING: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
+_REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
     (RequestError, lambda error: invalid(error.field, str(error))),
     (errors.InvalidQuestion, lambda error: invalid(error.field, error.problem)),
     (

@@ -1,4 +1,4 @@
-"""The RPCs of `gris.app.v1.PrivateQueryService`: translate messages, ask by the connector's client, tell errors."""
+"""The RPCs of `gris.app.v1.PrivateQueryService`: translate messages, ask with the connector's client, report errors."""
 # ruff: noqa: N802 - the names of the RPCs are the proto's
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from gris_gateway import messages, rpc_errors
 from gris_gateway.accounts import AccountError, OutOfReachError
 from gris_gateway.callers import current_caller
 from gris_gateway.history import MAX_ELEMENT_BYTES, History
+from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.page_tokens import PageTokens
 from gris_gateway.rpc_errors import RequestError
 from gris_serving import logs
@@ -27,8 +28,6 @@ from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.results import PrivateResult
 
 MAX_REQUEST_ID = 128
-DEFAULT_PAGE = 20
-MAX_PAGE = 100
 
 Account = tuple[str, ...]
 
@@ -40,11 +39,20 @@ class InProgressError(Exception):
 
 
 class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
-    """Asks for whoever calls; `callers.current_caller` says who that is."""
+    """Asks on behalf of the caller, `callers.current_caller`.
 
-    def __init__(self, client: AsyncPrivateClient, history: History) -> None:
+    Args:
+        client: Asks the questions.
+        history: Keeps the results.
+        limits: How long pages are.
+    """
+
+    def __init__(
+        self, client: AsyncPrivateClient, history: History, limits: GatewayLimits = DEFAULT_LIMITS
+    ) -> None:
         self._client = client
         self._history = history
+        self._limits = limits
         self._page_tokens = PageTokens()
         self._answering: set[tuple[Account, str]] = set()
         self._finishing: set[asyncio.Task[_Answer]] = set()
@@ -59,7 +67,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         yield app_pb2.AskResponse(end=answer.end)
 
     async def Explain(self, request: app_pb2.ExplainRequest, context: Context) -> app_pb2.ExplainResponse:
-        """Tell what a question would cost, and what part of a budget that is."""
+        """Return what a question would cost, and its share of each level's budget."""
         async with _reporting_errors(context):
             client = self._client.on_behalf_of(_account(request.account))
             return messages.explanation_message(await client.explain(_question(request.question)))
@@ -67,7 +75,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def GetRemaining(
         self, request: app_pb2.GetRemainingRequest, context: Context
     ) -> app_pb2.GetRemainingResponse:
-        """Tell what is left."""
+        """Return what is left."""
         async with _reporting_errors(context):
             account = _account(request.account)
             levels = await self._client.on_behalf_of(account).remaining()
@@ -78,7 +86,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def GetGuarantee(
         self, request: app_pb2.GetGuaranteeRequest, context: Context
     ) -> app_pb2.GetGuaranteeResponse:
-        """Tell how private all is that an account is shown."""
+        """Return the guarantee for everything that an account is shown."""
         async with _reporting_errors(context):
             client = self._client.on_behalf_of(_account(request.account))
             # dp_service reads the numbers, and refuses them by name.
@@ -88,7 +96,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     async def GetCatalog(
         self, request: app_pb2.GetCatalogRequest, context: Context
     ) -> app_pb2.GetCatalogResponse:
-        """Tell what may be asked."""
+        """Return a page of what may be asked."""
         async with _reporting_errors(context):
             page = dp_pb2.GetCatalogRequest(
                 table=request.table, page_size=request.page_size, page_token=request.page_token
@@ -100,7 +108,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     ) -> app_pb2.ListReleasesResponse:
         """List what an account has paid for."""
         async with _reporting_errors(context):
-            account, most = _account(request.account), _page_size(request.page_size)
+            account, most = _account(request.account), self._page_size(request.page_size)
             page = await self._history.page(account, most, self._page_tokens.position(request.page_token))
             after = self._page_tokens.token(page.after)
             return app_pb2.ListReleasesResponse(releases=page.releases, next_page_token=after)
@@ -128,9 +136,9 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     def _begin_to_finish(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult, alone: ExitStack
     ) -> asyncio.Task[_Answer]:
-        """Keep a result that is paid for: it must not be lost with a caller who has left.
+        """Begin to keep a result that is paid for: it must not be lost if the caller has left.
 
-        Another request of its id has to wait for it.
+        Another request of the same id has to wait for it.
         """
         finishing = asyncio.create_task(self._finished(account, request, result))
         self._finishing.add(finishing)
@@ -154,11 +162,25 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await self._history.add(account, past)
         except Exception as error:
             # The caller has paid and gets the result all the same.
-            log.error("a result could not be kept: %s", type(error).__name__)
+            fields = {"error": type(error).__name__}
+            log.error(
+                "A result could not be kept in the history.",
+                extra={"event": "history.not_written", "fields": fields},
+            )
         return answer
 
+    def _page_size(self, wanted: int) -> int:
+        largest, default = self._limits.page_size, self._limits.default_page_size
+        if not 0 <= wanted <= largest:
+            raise RequestError("page_size", f"expected 1 to {largest}, or 0 for {default}")
+        return wanted or default
+
     def _alone(self, account: Account, request_id: str) -> ExitStack:
-        """Let one request of an id be answered at a time, until what is returned is closed; raises InProgressError."""
+        """Let one request of an id be answered at a time, until the returned stack is closed.
+
+        Raises:
+            InProgressError: Another request of this id is being answered.
+        """
         stack = ExitStack()
         if request_id:
             key = (account, request_id)
@@ -206,15 +228,9 @@ def _request_id(text: str) -> str:
     return text
 
 
-def _page_size(wanted: int) -> int:
-    if not 0 <= wanted <= MAX_PAGE:
-        raise RequestError("page_size", f"expected 1 to {MAX_PAGE}, or 0 for {DEFAULT_PAGE}")
-    return wanted or DEFAULT_PAGE
-
-
 @contextmanager
 def _named() -> Iterator[None]:
-    """Hand the id that the caller gave its request on to whatever is asked for it."""
+    """Pass the caller's request id on to the calls that are made for it."""
     with ExitStack() as stack:
         if (given := logs.request_id()) is not None:
             stack.enter_context(telemetry.request_id(given))

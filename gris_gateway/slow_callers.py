@@ -1,8 +1,8 @@
 """How long, and for how many, the gateway waits for its callers: for the rest of a request, for an answer to be read.
 
-Left to itself gRPC reads a request whole before anybody is asked who sends it, and keeps an answer until it is read,
-however many of them there are. So the gateway takes every call for a stream, which on the line is the same: a message
-is read when something waits for it, and not before, and whatever is not waited for stays with its sender.
+By itself gRPC reads a whole request before anything asks who sends it, and keeps an answer until it is read, however
+many answers there are. So the gateway serves every call as a stream, which is the same on the wire: a message is read
+when something waits for it and not before, and whatever is not waited for stays with its sender.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ import grpc
 from gris_serving.admission import Handler, Surrounding
 from gris_serving.identity import Context
 
-CALLER_TIMEOUT_SECONDS = 60.0
-"""How long all of one call may wait for its caller."""
-
 _Waited = TypeVar("_Waited")
 
 
 def keepalive_options(seconds: float) -> tuple[tuple[str, int], ...]:
-    """Return the options of a server that closes connections which have calls and take nothing for so long.
+    """Return the options of a server that closes connections which have calls and accept nothing for `seconds`.
 
-    On such a connection neither the beginning of an answer nor a refusal can be sent, and `with_timeout` ends no call.
+    On such a connection neither the beginning of an answer nor a refusal can be sent, so `with_timeout` ends no call.
     """
-    # One half until the other side is asked whether it is there, one half for its answer.
+    # One half until the other side is pinged, one half for its answer.
     half = int(500 * seconds)
     return (("grpc.keepalive_time_ms", half), ("grpc.keepalive_timeout_ms", half))
 
@@ -42,9 +39,9 @@ class UnreadError(Exception):
 
 
 class SlowCallerLimit:
-    """Holds so many at a time: whoever comes when it is full takes the place of the one who came first.
+    """Holds at most so many callers at a time: when it is full, a new one replaces the one that came first.
 
-    Where nobody is known, the places of those who stay cannot be kept from those who only pass through.
+    These callers are not identified, so long calls cannot be told from short ones, and the oldest has to give way.
     """
 
     def __init__(self, most: int) -> None:
@@ -53,7 +50,7 @@ class SlowCallerLimit:
 
     @contextmanager
     def entered(self, stay: asyncio.Timeout) -> Iterator[None]:
-        """Be inside while the block runs, which is inside `stay`; that one ends when the place is taken."""
+        """Count a caller while the block runs, which is inside `stay`; `stay` ends when a newer caller replaces it."""
         while len(self._inside) >= self._most:
             first = next(iter(self._inside))
             del self._inside[first]
@@ -67,7 +64,7 @@ class SlowCallerLimit:
 
 
 class _CallTimeout:
-    """How long one call may still wait for its caller, in seconds; those who read share a room if there is one."""
+    """How long one call may still wait for its caller, in seconds; reading also counts in `readers` if given."""
 
     def __init__(self, seconds: float, readers: SlowCallerLimit | None) -> None:
         self._seconds = seconds
@@ -75,14 +72,23 @@ class _CallTimeout:
         self._has_begun = False
 
     async def reading(self, requests: AsyncIterator[Any]) -> Any:
-        """Return the next request; raises StopAsyncIteration, UnsentError."""
+        """Return the next request.
+
+        Raises:
+            StopAsyncIteration: There is none.
+            UnsentError: It did not arrive in time.
+        """
         try:
             return await self._waiting(anext(requests), self._readers)
         except TimeoutError:
             raise UnsentError from None
 
     async def writing(self, context: Context, response: Any) -> None:
-        """Send a message; raises UnreadError."""
+        """Send a message.
+
+        Raises:
+            UnreadError: It was not read in time.
+        """
         if not self._has_begun:
             # Sent with a message that is given up, the beginning would be sent again with the end.
             await context.send_initial_metadata(())
@@ -92,12 +98,12 @@ class _CallTimeout:
         except TimeoutError:
             raise UnreadError from None
 
-    async def _waiting(self, waited: Awaitable[_Waited], room: SlowCallerLimit | None = None) -> _Waited:
+    async def _waiting(self, waited: Awaitable[_Waited], limit: SlowCallerLimit | None = None) -> _Waited:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
             async with asyncio.timeout(self._seconds) as stay:
-                with nullcontext() if room is None else room.entered(stay):
+                with nullcontext() if limit is None else limit.entered(stay):
                     return await waited
         finally:
             self._seconds -= loop.time() - began
@@ -111,8 +117,14 @@ def with_timeout(
 ) -> Handler:
     """Return a handler that does the same inside `surrounding`, and reads nothing before that has been entered.
 
-    In it UnsentError or UnreadError is raised if the caller keeps it waiting for so many seconds in all; UnsentError
-    also if another one takes its place among the `readers` (if they are limited). Answers are sent inside it, too.
+    Inside `surrounding`, where answers are also sent, UnsentError or UnreadError is raised if the caller keeps the call
+    waiting too long.
+
+    Args:
+        handler: What is to be run.
+        surrounding: What surrounds each call.
+        seconds: How long all of one call may wait for its caller.
+        readers: Limits how many calls may be reading a request; a call that is replaced raises UnsentError.
     """
     behaviour: Any = (
         handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream

@@ -1,4 +1,4 @@
-"""What every server of Gris needs besides its own work: who may call and over what line, sight, health, a graceful end.
+"""What every server of Gris needs besides its own work: TLS, roles and tokens, telemetry, health, a graceful end.
 
-Services and the gateway may import this room; it knows nothing of them, and imports nothing of theirs.
+Services and the gateway may import this package; it imports nothing of theirs.
 """

@@ -1,4 +1,4 @@
-"""Letting calls in: an interceptor that asks, before a method runs, whether this caller may."""
+"""Admission of calls: an interceptor that decides, before a method runs, whether its caller may call it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from gris_serving.instrumentation import Instrumentation
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Surrounding: TypeAlias = Callable[[Context], AbstractAsyncContextManager[None]]
 
-# Whether a server lives, and what its interface is, may be asked by whoever reaches it.
+# Anyone who reaches a server may ask for its health and its interface.
 OPEN_SERVICES = ("grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection")
 
 
 class Admission(ABC, grpc.aio.ServerInterceptor):
-    """Runs every method but the open ones inside `admitted`; a sight looks at calls that are not let in.
+    """Runs every method but the open ones inside `admitted`.
 
-    `surrounded` and `opened` say how handlers are made of handlers, for a server that reads and writes in its own way.
+    A server that reads and writes in its own way overrides `surrounded` and `opened`, which make handlers of handlers.
+
+    Args:
+        instrumentation: Records calls that are not admitted.
     """
 
     def __init__(self, instrumentation: Instrumentation) -> None:
@@ -46,12 +49,12 @@ class Admission(ABC, grpc.aio.ServerInterceptor):
         """Return the method's handler, surrounded."""
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
-        # gRPC itself says of a method that nobody serves that there is none.
+        # gRPC itself refuses a method that does not exist.
         if handler is None:
             return None
         if method.split("/")[1] in OPEN_SERVICES:
             return self.opened(handler)
-        return self.surrounded(handler, lambda context: self._looked_at(method, context))
+        return self.surrounded(handler, lambda context: self._recorded(method, context))
 
     def surrounded(self, handler: Handler, admitted: Surrounding) -> Handler:
         """Return a handler that does the same inside `admitted`."""
@@ -62,7 +65,7 @@ class Admission(ABC, grpc.aio.ServerInterceptor):
         return handler
 
     @asynccontextmanager
-    async def _looked_at(self, method: str, context: Context) -> AsyncIterator[None]:
+    async def _recorded(self, method: str, context: Context) -> AsyncIterator[None]:
         began = perf_counter()
         async with AsyncExitStack() as surrounding:
             try:

@@ -1,4 +1,4 @@
-"""Which role a method asks for, and who has it.
+"""Which role each method requires, and who has it.
 
     certificates:                               # names in clients' certificates, each with its kind
       "uri:spiffe://example.org/gris/app": [spend, read]
@@ -10,8 +10,7 @@
       audience: gris-budget
       roles_claim: gris_roles
 
-A caller has every role that one of its names has, or that its token lists. A method that no role was chosen for is
-refused.
+A caller has every role that one of its names has, or that its token lists. A method without a role is refused.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ CertificateName = Annotated[str, Field(pattern="^(uri|dns|email):.")]
 
 
 class RoleTokens(JwtSettings):
-    """Tokens whose claim `roles_claim` lists roles; what else it lists is somebody else's."""
+    """Tokens whose claim `roles_claim` lists roles; anything else that it lists is ignored."""
 
     roles_claim: str = Field("gris_roles", min_length=1)
 
@@ -68,25 +67,33 @@ class Access(Strict):
 
 @dataclass(frozen=True)
 class Methods:
-    """The role that each method ("/package.Service/Method") asks for, and the domain of errors of who serves them."""
+    """The role that each method ("/package.Service/Method") requires, and the domain of their errors."""
 
     domain: str
     roles: Mapping[str, Role]
 
 
 class Callers:
-    """Who has which role, by an access file that is followed; raises SecurityError if it cannot be used."""
+    """Who has which role, by an access file that is reloaded when it changes.
+
+    Raises:
+        SecurityError: The file cannot be used.
+    """
 
     def __init__(self, path: Path) -> None:
         self._access = ReloadingFiles("access", [path], lambda: _Opened.read(path))
 
     @property
     def wants_certificates(self) -> bool:
-        """Whether names of certificates are given roles."""
+        """Whether names in certificates have roles."""
         return bool(self._access.value().access.certificates)
 
     def roles(self, context: Context) -> frozenset[str] | None:
-        """Return the roles of a caller, None if nothing says who it is; raises TokenError."""
+        """Return the roles of a caller, None if it has neither certificate nor token.
+
+        Raises:
+            TokenError: Its token is not accepted.
+        """
         opened = self._access.value()
         names = certificate_names(context)
         token = bearer_token(context) if opened.verifier is not None else None
@@ -118,7 +125,7 @@ class _Opened:
 
 
 class Authorisation(Admission):
-    """Lets a call in if its caller has the role that the method asks for."""
+    """Admits a call if its caller has the role that the method requires."""
 
     def __init__(self, methods: Methods, callers: Callers, instrumentation: Instrumentation) -> None:
         super().__init__(instrumentation)
@@ -127,7 +134,7 @@ class Authorisation(Admission):
 
     @asynccontextmanager
     async def admitted(self, method: str, context: Context) -> AsyncIterator[None]:
-        """Surround a call; it ends with UNAUTHENTICATED or PERMISSION_DENIED if it may not be."""
+        """Surround a call; end it with UNAUTHENTICATED or PERMISSION_DENIED if it is not admitted."""
         refused = partial(refuse, context, domain=self._methods.domain)
         try:
             roles = self._callers.roles(context)

@@ -15,7 +15,7 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 class Strict(BaseModel):
-    """A part of a document: unknown keys and values of another type are refused, and nothing is changed later."""
+    """A section of a document: unknown keys and values of another type are refused, and it is frozen."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -24,7 +24,7 @@ def read_document(path: Path, schema: type[Document]) -> Document:
     """Read and check a document.
 
     Raises:
-        SecurityError: one line that names the file and the field, and shows no value.
+        SecurityError: The document is not valid; its one line names the file and the field, and shows no value.
     """
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeyLoader)  # noqa: S506 - a SafeLoader
@@ -44,23 +44,35 @@ class UniqueKeyLoader(yaml.SafeLoader):
     """YAML lets the last of two equal keys win silently; here they are refused. Its other errors are YAMLError too."""
 
     def get_single_data(self) -> Any:
-        """Read the document; raises MarkedYAMLError where it is deeper than Python goes."""
+        """Read the document.
+
+        Raises:
+            MarkedYAMLError: It is nested deeper than Python can read.
+        """
         with suppress(RecursionError):
             return super().get_single_data()
         raise yaml.MarkedYAMLError(problem="expected less nesting", problem_mark=self.get_mark())
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Build a value as YAML does; raises MarkedYAMLError for a day or a number that Python cannot make."""
+        """Build a value as YAML does.
+
+        Raises:
+            MarkedYAMLError: It is a day or a number that Python cannot represent.
+        """
         try:
             return super().construct_object(node, deep)
         except ValueError:
             problem = "expected days that exist, and numbers of fewer digits"
             mark = node.start_mark
-        # Raised here: the foreign error can repeat what stands there.
+        # Raised here: the text of the other error can repeat the value.
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Build a mapping as YAML does; raises MarkedYAMLError for a key that stands there twice."""
+        """Build a mapping as YAML does.
+
+        Raises:
+            MarkedYAMLError: It has the same key twice.
+        """
         keys = [key.value for key, _ in node.value]
         if repeated := next((key for key in keys if keys.count(key) > 1), None):
             problem = f"the key {repeated!r} stands there twice"
@@ -76,5 +88,5 @@ def _yaml_problem(error: yaml.YAMLError) -> str:
 
 
 def _problem(location: tuple[int | str, ...], message: str) -> str:
-    field = ".".join(str(part) for part in location)
+    field = ".".join(str(key) for key in location)
     return " ".join((f"{field}: {message}" if field else message).split())

@@ -1,11 +1,11 @@
 """How a server ends without losing a call.
 
 `grpc.aio.Server.stop` cancels calls that have arrived and were not taken up yet, with CANCELLED, which clients do not
-repeat. So a server must have no connections left when it stops:
+retry. So a server must have no connections left when it stops:
 
-    1. it reports NOT_SERVING, and goes on serving; clients that watch its health go elsewhere at once
+    1. it reports NOT_SERVING, and goes on serving; clients that watch its health leave at once
     2. it waits longer than a connection lives; clients whose name service has forgotten it do not come back
-    3. it stops; what is still running gets a grace
+    3. it stops; calls that are still running get a grace period
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import grpc
 
 from gris_serving.health import Health
 
-# gRPC lets a connection live up to a tenth longer or shorter than it is told.
+# gRPC lets a connection live up to a tenth longer or shorter than this.
 PART_OF_A_CONNECTION = 0.5
 
 
 def connection_options(
     drain_seconds: float, *, grace_seconds: float | None = None
 ) -> tuple[tuple[str, int], ...]:
-    """Return the options of a server that is to be drained for so long; none if it is not drained.
+    """Return the options of a server that is to be drained for `drain_seconds`; none if it is not drained.
 
-    With `grace_seconds` a connection whose time is over is closed so much later, whatever calls it still has.
+    With `grace_seconds` a connection whose time is over is closed that much later, even if it still has calls.
     """
     if not drain_seconds:
         return ()

@@ -1,7 +1,7 @@
 """The standard health service, `grpc.health.v1.Health`.
 
-grpcio-health-checking has one, but there a watcher that leaves deafens all others of the same name, and clients that
-balance between replicas rely on hearing that one of them is about to end.
+grpcio-health-checking has one, but there a watcher that leaves silences all others of the same name, and clients that
+balance between replicas rely on the notice that one of them is about to end.
 """
 # ruff: noqa: N802 - the names of the RPCs are the proto's
 
@@ -23,7 +23,7 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class Health(health_pb2_grpc.HealthServicer):
-    """What each name's health is, for whoever asks or watches. A name that was never reported is unknown."""
+    """The health of each name, to be asked for or watched. A name that was never reported is unknown."""
 
     def __init__(self) -> None:
         self._serving: dict[str, bool] = {}
@@ -32,25 +32,25 @@ class Health(health_pb2_grpc.HealthServicer):
         self._ended = False
 
     def report(self, names: Iterable[str], *, serving: bool) -> None:
-        """Say of each name whether it can serve; of those that are withdrawn nothing is said any more."""
+        """Report whether each name can serve; names that were withdrawn are no longer reported."""
         self._serving |= dict.fromkeys(set(names) - self._withdrawn, serving)
-        self._tell()
+        self._notify()
 
     def withdraw(self, names: Iterable[str]) -> None:
-        """Say for good that each name does not serve, whatever is reported later."""
+        """Report for good that each name does not serve, whatever is reported later."""
         self._withdrawn |= frozenset(names)
         self._serving |= dict.fromkeys(self._withdrawn, False)
-        self._tell()
+        self._notify()
 
     def end(self) -> None:
-        """End what is being watched, so that nobody has to wait for the watchers."""
+        """End all watches, so that the server need not wait for the watchers."""
         self._ended = True
-        self._tell()
+        self._notify()
 
     async def Check(
         self, request: health_pb2.HealthCheckRequest, context: _Context
     ) -> health_pb2.HealthCheckResponse:
-        """Tell the health of a name now; NOT_FOUND if it is unknown."""
+        """Return the health of a name now; NOT_FOUND if it is unknown."""
         if request.service not in self._serving:
             await context.abort(grpc.StatusCode.NOT_FOUND, "service: expected one that is served here")
         return self._response(request.service)
@@ -58,20 +58,20 @@ class Health(health_pb2_grpc.HealthServicer):
     async def Watch(
         self, request: health_pb2.HealthCheckRequest, _: _Context
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
-        """Tell the health of a name now and whenever it changes."""
-        told: health_pb2.HealthCheckResponse | None = None
+        """Send the health of a name now and whenever it changes."""
+        sent: health_pb2.HealthCheckResponse | None = None
         while True:
             # Taken before the state is read, so that no change falls in between.
             changed = self._changed
             response = self._response(request.service)
-            if response != told:
+            if response != sent:
                 yield response
-                told = response
+                sent = response
             if self._ended:
                 return
             await changed.wait()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 

@@ -30,7 +30,7 @@ _KINDS: Mapping[str, type[UniformResourceIdentifier] | type[DNSName] | type[RFC8
     "email": RFC822Name,
 }
 _UNREADABLE = (ValueError, ExtensionNotFound, DuplicateExtension, InvalidVersion, UnsupportedGeneralNameType)
-# Beyond that, those that were used least lately are read anew.
+# Beyond that, the least recently used are parsed again.
 _KNOWN_CERTIFICATES = 4096
 _SCHEME = "bearer "
 
@@ -39,8 +39,8 @@ def certificate_names(context: Context) -> frozenset[str]:
     """Return the alternative names of the client's certificate, each with its kind: "uri:...", "dns:...", "email:...".
 
     gRPC has verified the certificate during the handshake. The names are read from the certificate itself: those that
-    gRPC tells end at the first zero byte, so that "uri:app\\0.evil.example" would pass for "uri:app". A certificate
-    whose names cannot be read has none. The kind is part of the name: an authority may let anybody choose an e-mail
+    gRPC passes on end at the first zero byte, so that "uri:app\\0.evil.example" would pass for "uri:app". A certificate
+    whose names cannot be read has none. The kind is part of the name: an authority may let anyone choose an e-mail
     address that reads like another's URI.
     """
     shown = context.auth_context().get(_CERTIFICATE, ())
@@ -63,7 +63,7 @@ def bearer_token(context: Context) -> str | None:
     """Return the token of the call, None if it has none.
 
     Raises:
-        TokenError: the header is not one bearer token.
+        TokenError: The header is not one bearer token.
     """
     values = [value for key, value in context.invocation_metadata() or () if key == "authorization"]
     if not values:

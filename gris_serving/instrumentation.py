@@ -1,7 +1,7 @@
-"""Every call of a server, looked at in one place: counted, traced and named in the log.
+"""The instrumentation of every call of a server: it is counted, traced and logged.
 
-What is looked at is which method it was, how it ended and how long it took. A request and its answer are seen only by
-the `CallRecorder` of a service, which knows what of them may be told.
+Recorded are the method, how the call ended and how long it took. A request and its answer are seen only by the
+`CallRecorder` of a service, which knows what of them may be counted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
-from gris_serving.logs import CALL, FIELDS
+from gris_serving.call_outcome import CallOutcome
+from gris_serving.logs import CALL
 
 if TYPE_CHECKING:
     from gris_serving.metrics import CallMetrics, Readiness
@@ -39,38 +40,29 @@ _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,62}")
 
 _VERSION_AND_NAME = re.compile(r"(\.v\d+)?\.\w+$")
 _NOT_A_MESSAGE = "the request cannot be decoded: expected a message of this method's type"
-# Stands for a request that is no message: gRPC takes an exception of the decoder for a fault of this program.
+# Stands for a request that cannot be decoded: gRPC takes an exception of the decoder for an error of this program.
 _UNDECODABLE = object()
 
 log = logging.getLogger(__name__)
 
 
 class _UndecodableError(BaseException):
-    """A message of a stream is none; not an Exception, lest a service takes it for a fault of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallOutcome:
-    """How a call ended: gRPC's name of the code, the service's own reason (or empty), and how long it took."""
-
-    code: str
-    reason: str
-    seconds: float
+    """A message of a stream cannot be decoded. Not an Exception, so that no service takes it for its own error."""
 
 
 class CallRecorder(Protocol):
     """Counts what the calls of one method did."""
 
     def answered(self, request: Any, response: Any) -> None:
-        """Look at a request that was answered."""
+        """Count a request that was answered."""
 
     def refused(self, request: Any, reason: str) -> None:
-        """Look at a request that was refused, or failed, for the service's own reason (or an empty one)."""
+        """Count a request that was refused, or failed, for the service's own reason (or an empty one)."""
 
 
 @dataclass(frozen=True)
 class Instrumentation:
-    """What looks at a process and its calls; nothing by default, but for the log."""
+    """What records a process and its calls; by default only the log."""
 
     metrics: CallMetrics | None = None
     readiness: Readiness | None = None
@@ -79,32 +71,36 @@ class Instrumentation:
     def before(
         self, server: grpc.aio.Server, recorders: Mapping[str, CallRecorder] = MappingProxyType({})
     ) -> Any:
-        """Return what a service is to be added to, instead of the server; `recorders` by the names of its methods.
+        """Return what a service is to be added to instead of the server.
 
-        Of a server it has the two methods that the generated code uses, which the types of that code do not say.
+        It has the two methods of a server that the generated code uses, which the types of that code do not say.
+
+        Args:
+            server: The server.
+            recorders: What counts the calls of a method, by the method's name.
         """
         return InstrumentedServer(server, self, recorders)
 
     def not_admitted(self, method: str, error: BaseException, context: _Context, seconds: float) -> None:
-        """Look at a call of a method that is served ("/package.Service/Method") and that was not let in to it."""
+        """Record a call of a method that is served ("/package.Service/Method") but was not admitted."""
         _, service, name = method.split("/")
         _Method(service, name, self, None).not_admitted(_outcome(error, context, seconds), context)
 
     def report(self, component: str, *, serving: bool) -> None:
-        """Say whether a component of the process can do its part."""
+        """Report whether a component of the process can serve."""
         if self.readiness is not None:
             self.readiness.report(component, serving=serving)
 
 
 NOTHING = Instrumentation()
-"""Sees nothing, but logs how calls end."""
+"""Only logs how calls end."""
 
 
 class InstrumentedServer:
-    """Stands before a server while a service is added to it, so that the calls of that service are looked at.
+    """Stands for a server while a service is added to it, so that the calls of that service are instrumented.
 
-    The generated `add_..._to_server` takes it for the server. Not an interceptor: those are asked anew at every call,
-    and see neither request nor answer without wrapping the method all the same.
+    The generated `add_..._to_server` takes it for the server. It is not an interceptor: those run at every call, and
+    see neither request nor answer without wrapping the method all the same.
     """
 
     def __init__(
@@ -115,7 +111,7 @@ class InstrumentedServer:
         self._recorders = recorders
 
     def add_generic_rpc_handlers(self, _: Sequence[grpc.GenericRpcHandler]) -> None:
-        """Nothing: what is added here is added by its names, too."""
+        """Do nothing: what is added here is added by its names, too."""
 
     def add_registered_method_handlers(
         self, service: str, handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]]
@@ -129,7 +125,7 @@ class InstrumentedServer:
         self, service: str, name: str, handler: grpc.RpcMethodHandler[Any, Any]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         method = _Method(service, name, self._instrumentation, self._recorders.get(name))
-        # What takes bytes as they are has nothing to decode.
+        # A method that takes bytes has nothing to decode.
         decoder, encoder = handler.request_deserializer or bytes, handler.response_serializer
         if handler.unary_unary is not None:
             return grpc.unary_unary_rpc_method_handler(
@@ -143,7 +139,7 @@ class InstrumentedServer:
             return grpc.stream_stream_rpc_method_handler(
                 method.stream(handler.stream_stream), _raising(decoder), encoder
             )
-        raise TypeError(f"{service}/{name} answers a stream with one message, which nobody has needed yet")
+        raise TypeError(f"{service}/{name} answers a stream with one message, which is not supported")
 
 
 class _Method:
@@ -152,12 +148,13 @@ class _Method:
     ) -> None:
         self._service = service
         self._name = name
+        self._rpc = f"{service}/{name}"
         self._counted = None if instrumentation.metrics is None else instrumentation.metrics.of(service, name)
         self._traces = instrumentation.traces
         self._recorder = recorder
 
     def unary(self, behaviour: _Behaviour) -> Callable[[Any, _Context], Awaitable[Any]]:
-        """Return what answers one message with one message, looked at."""
+        """Return the behaviour that answers one message with one message, instrumented."""
 
         async def observed(request: Any, context: _Context) -> Any:
             span = self._begin(context)
@@ -175,7 +172,7 @@ class _Method:
         return observed
 
     def stream(self, behaviour: _Behaviour) -> Callable[[Any, _Context], AsyncIterator[Any]]:
-        """Return what answers with a stream, looked at as a whole."""
+        """Return the behaviour that answers with a stream, instrumented as one call."""
 
         async def observed(requests: Any, context: _Context) -> AsyncIterator[Any]:
             span = self._begin(context)
@@ -197,7 +194,7 @@ class _Method:
         return observed
 
     def not_admitted(self, outcome: CallOutcome, context: _Context) -> None:
-        """Look at a call that does not come to either of these."""
+        """Record a call that was not admitted."""
         self._failed(None, outcome, self._begin(context))
 
     async def _refuse_undecodable(self, context: _Context) -> NoReturn:
@@ -210,7 +207,7 @@ class _Method:
         raise AssertionError("abort does not return")
 
     def _begin(self, context: _Context) -> Span | None:
-        # gRPC serves each call in a task of its own, so nobody has to take this back.
+        # gRPC serves each call in a task of its own, so this need not be reset.
         CALL.set(context)
         return None if self._traces is None else self._traces.begin(self._service, self._name, context)
 
@@ -225,8 +222,8 @@ class _Method:
             if log.isEnabledFor(logging.DEBUG):
                 self._log(logging.DEBUG, CallOutcome("OK", "", seconds))
         except Exception as error:
-            # Whatever is wrong with the sight, the call was answered.
-            log.error("a call could not be looked at: %s", type(error).__name__)
+            # Whatever is wrong with the instrumentation, the call was answered.
+            self._log_failure(error)
 
     def _failed(self, request: Any, outcome: CallOutcome, span: Span | None) -> None:
         try:
@@ -238,14 +235,20 @@ class _Method:
                 self._traces.end(span, outcome)
             self._log(logging.WARNING if outcome.code in _FAULTS else logging.INFO, outcome)
         except Exception as error:
-            log.error("a call could not be looked at: %s", type(error).__name__)
+            self._log_failure(error)
 
     def _log(self, level: int, outcome: CallOutcome) -> None:
-        told: dict[str, object] = {"rpc": f"{self._service}/{self._name}", "code": outcome.code}
+        fields: dict[str, object] = {"rpc": self._rpc, "code": outcome.code}
         if outcome.reason:
-            told["reason"] = outcome.reason
-        told["milliseconds"] = round(1000 * outcome.seconds, 3)
-        log.log(level, "a call ended", extra={FIELDS: told})
+            fields["reason"] = outcome.reason
+        fields["milliseconds"] = round(1000 * outcome.seconds, 3)
+        log.log(level, "A call ended.", extra={"event": "rpc.finished", "fields": fields})
+
+    def _log_failure(self, error: Exception) -> None:
+        fields = {"rpc": self._rpc, "error": type(error).__name__}
+        log.error(
+            "A call could not be recorded.", extra={"event": "instrumentation.failed", "fields": fields}
+        )
 
 
 def _marking(decoder: _Decoder) -> _Decoder:
@@ -261,7 +264,7 @@ def _marking(decoder: _Decoder) -> _Decoder:
 
 
 def _raising(decoder: _Decoder) -> _Decoder:
-    """Return a decoder that raises _UndecodableError, for what a service itself reads."""
+    """Return a decoder that raises _UndecodableError, for streams that a service itself reads."""
 
     def decoded(message: bytes) -> Any:
         try:
@@ -276,7 +279,7 @@ def _outcome(error: BaseException, context: _Context, seconds: float) -> CallOut
     if isinstance(error, grpc.aio.AbortError):
         return CallOutcome(_NAMES.get(_number(context.code()), "UNKNOWN"), _reason(context), seconds)
     if isinstance(error, asyncio.CancelledError | GeneratorExit):
-        # The client has left or its deadline has passed: gRPC tells a server no difference.
+        # The client has left or its deadline has passed: a server cannot tell the two apart.
         return CallOutcome("CANCELLED", "", seconds)
     return CallOutcome("UNKNOWN", "", seconds)
 
@@ -286,7 +289,7 @@ def _number(code: Any) -> int:
 
 
 def _reason(context: _Context) -> str:
-    """Return the reason in the status that a call was ended with; one of the words in the service's own code."""
+    """Return the reason in the status that a call ended with: one of the constants in the service's own code."""
     for key, value in context.trailing_metadata() or ():
         if key == _DETAILS_KEY and isinstance(value, bytes):
             info = ErrorInfo()

@@ -1,7 +1,13 @@
 """The log of a process: lines of text or JSON on standard error, with the request id of the call that they belong to.
 
-Nothing that an exception says is ever written, for its text may hold an account, an element or a count: only what kind
-of exception it was, and where it came from.
+A log call names its event, `noun.verb`, and passes what varies as fields:
+
+    log.info("The store's health changed.", extra={"event": "store.health_changed", "fields": {"answers": True}})
+
+The names and fields are stable; docs/operating.md lists them. The sentences are for people, and may change.
+
+The text of an exception is never written, for it may hold an account, an element or a count: only what type of
+exception it was, and where it was raised.
 """
 
 from __future__ import annotations
@@ -17,24 +23,25 @@ from typing import Any
 
 import grpc
 
+from gris_serving.internal_errors import location_of
 from gris_serving.options import LogFormat, LogLevel
 
 REQUEST_ID_KEY = "x-request-id"
 """The metadata under which a client names its request."""
 
 OWN_LOGGERS = ("dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_serving")
-FIELDS = "fields"
-"""What a line is about besides its message: `extra={FIELDS: {...}}`."""
 
 CALL: ContextVar[grpc.aio.ServicerContext[Any, Any] | None] = ContextVar("call", default=None)
-"""The call that is being served. Its metadata is read only where something is logged."""
+"""The call that is being served. Its metadata is read only when something is logged."""
 
 # Without blanks and quotation marks, so that an id cannot pretend to be more than one field of a line.
 _REQUEST_ID = re.compile(r"[!#-~]{1,128}")
+# What a field of a text line may hold without quotation marks.
+_PLAIN_VALUE = re.compile(r"[!#-~]+")
 
 
 def configure(log_format: LogFormat, level: LogLevel) -> None:
-    """Write the log of this process to standard error; only the project's own lines go below INFO."""
+    """Write the log of this process to standard error; only the project's own loggers may log below INFO."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if log_format is LogFormat.JSON else _Text())
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
@@ -43,7 +50,12 @@ def configure(log_format: LogFormat, level: LogLevel) -> None:
 
 
 def request_id() -> str | None:
-    """Return the id of the request that is being served, if its client gave one that is 1 to 128 printable letters."""
+    """Return the id of the request that is being served.
+
+    Returns:
+        The id, or None if the client gave none that is 1 to 128 printable ASCII characters without blanks and
+        quotation marks.
+    """
     call = CALL.get()
     if call is None:
         return None
@@ -55,32 +67,41 @@ def request_id() -> str | None:
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line."""
-        said = _said(record)
-        head = " ".join(said.pop(name) for name in ("time", "level", "logger"))
-        message = said.pop("message").replace("\n", "\\n")
-        return " ".join((head, message, *(f"{name}={value}" for name, value in said.items())))
+        """Return one line: time, level, logger and message, then `name=value` for each field."""
+        values = _values(record)
+        head = " ".join(values.pop(name) for name in ("time", "level", "logger"))
+        message = values.pop("message").replace("\n", "\\n")
+        return " ".join((head, message, *(f"{name}={_field_text(value)}" for name, value in values.items())))
 
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return one line with one object."""
-        return json.dumps(_said(record))
+        return json.dumps(_values(record))
 
 
-def _said(record: logging.LogRecord) -> dict[str, Any]:
-    said: dict[str, Any] = {
+def _field_text(value: object) -> str:
+    """Return a value so that it cannot pretend to be more than one field, or more than one line."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if _PLAIN_VALUE.fullmatch(text) else json.dumps(text)
+
+
+def _values(record: logging.LogRecord) -> dict[str, Any]:
+    values: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname,
         "logger": record.name,
         "message": _message(record),
-        **getattr(record, FIELDS, {}),
     }
+    # Lines of other libraries have no event.
+    if (event := getattr(record, "event", None)) is not None:
+        values["event"] = event
+    values |= getattr(record, "fields", {})
     if (named := request_id()) is not None:
-        said["request_id"] = named
+        values["request_id"] = named
     if record.exc_info:
-        said["exception"] = _exception(*record.exc_info)
-    return said
+        values["exception"] = _exception(*record.exc_info)
+    return values
 
 
 def _message(record: logging.LogRecord) -> str:
@@ -94,6 +115,4 @@ def _exception(
 ) -> str:
     if kind is None or traceback is None:
         return "unknown"
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return f"{kind.__name__} at {traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+    return f"{kind.__name__} at {location_of(traceback)}"

@@ -1,7 +1,7 @@
-"""Prometheus metrics: how calls are counted, and where a process shows what was counted.
+"""Prometheus metrics: how calls are counted, and where a process exposes them.
 
-No label ever holds something that a client sent. One process shows its own numbers; of several workers behind one port,
-each writes them into a file of one folder (PROMETHEUS_MULTIPROC_DIR), and their supervisor shows the sums.
+No label ever holds something that a client sent. A single process exposes its own numbers. Of several workers behind
+one port, each writes them into a file of one folder (PROMETHEUS_MULTIPROC_DIR), and their supervisor exposes the sums.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from gris_serving.instrumentation import CallOutcome
+from gris_serving.call_outcome import CallOutcome
 from gris_serving.options import OperatingError
 
 # From the fastest charge to the longest that a client waits.
@@ -76,7 +76,7 @@ class MethodMetrics:
 
 
 class Readiness:
-    """What the health checks of a process say, by component."""
+    """The health of a process, by component."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._serving = Gauge(
@@ -84,18 +84,22 @@ class Readiness:
             "1 where a component can do its part, 0 where it cannot.",
             ("component",),
             registry=registry,
-            # Of several workers the one that is worst off counts.
+            # Of several workers the least healthy counts.
             multiprocess_mode="livemin",
         )
 
     def report(self, component: str, *, serving: bool) -> None:
-        """Say whether a component can do its part."""
+        """Report whether a component can serve."""
         self._serving.labels(component).set(serving)
 
 
 @contextmanager
 def exposed(registry: CollectorRegistry, listen: str) -> Iterator[str]:
-    """Show the metrics of a registry on HOST:PORT and give the address; raises OperatingError."""
+    """Expose the metrics of a registry on HOST:PORT and yield the address.
+
+    Raises:
+        OperatingError: The address cannot be listened on.
+    """
     host, _, port = listen.rpartition(":")
     try:
         server, thread = start_http_server(int(port), host.strip("[]"), registry)
@@ -110,7 +114,7 @@ def exposed(registry: CollectorRegistry, listen: str) -> Iterator[str]:
 
 
 def registry_of_workers(folder: str) -> CollectorRegistry:
-    """Return a registry that adds up what workers write into a folder."""
+    """Return a registry that adds up the files of workers in a folder."""
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=folder)  # type: ignore[no-untyped-call]
     return registry

@@ -12,22 +12,22 @@ LARGEST_PORT = 65535
 MAX_DRAIN_SECONDS = 600.0
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Where workers write what they count; the library of the metrics reads it when it is imported."""
+"""Where workers write their metrics; prometheus_client reads it when it is imported."""
 
 
 class OperatingError(Exception):
-    """What was asked for beside the service's own work cannot be done."""
+    """Metrics or another operating option cannot be provided."""
 
 
 class LogFormat(StrEnum):
-    """How a line of the log is written."""
+    """The format of log lines."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class LogLevel(StrEnum):
-    """The least important lines that the services' own log has."""
+    """The lowest level that is logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -36,10 +36,13 @@ class LogLevel(StrEnum):
 
 @dataclass(frozen=True)
 class OperatingOptions:
-    """How a process is to be watched and ended.
+    """How a process is monitored and ended.
 
-    `metrics_listen` is HOST:PORT of the metrics, None for none. The process goes on serving for `drain_seconds` after
-    it was told to end.
+    Attributes:
+        metrics_listen: HOST:PORT of the metrics, None for none.
+        log_format: The format of log lines.
+        log_level: The lowest level that is logged.
+        drain_seconds: How long the process goes on serving after it was asked to end.
     """
 
     metrics_listen: str | None = None
@@ -48,13 +51,13 @@ class OperatingOptions:
     drain_seconds: float = 0.0
 
     def arguments(self) -> list[str]:
-        """Return the command line that says the same, but for the address: only one process can listen on it."""
-        told = {
+        """Return the same options as command-line arguments, without the address: only one process can listen on it."""
+        options = {
             "log-format": self.log_format,
             "log-level": self.log_level,
             "drain-seconds": self.drain_seconds,
         }
-        return [word for name, value in told.items() for word in (f"--{name}", str(value))]
+        return [word for name, value in options.items() for word in (f"--{name}", str(value))]
 
 
 def is_port(text: str) -> bool:
@@ -63,7 +66,11 @@ def is_port(text: str) -> bool:
 
 
 def checked_address(text: str) -> str:
-    """Return an address to listen on, HOST:PORT, as it is; raises ValueError if it is none."""
+    """Return an address to listen on, HOST:PORT, unchanged.
+
+    Raises:
+        ValueError: It is not such an address.
+    """
     host, _, port = text.rpartition(":")
     if not (host and is_port(port)):
         raise ValueError(f"expected HOST:PORT with a port from 0 to {LARGEST_PORT}")
@@ -71,7 +78,11 @@ def checked_address(text: str) -> str:
 
 
 def address_option(text: str) -> str:
-    """Return an address to listen on that stands on the command line; raises ArgumentTypeError if it is none."""
+    """Return an address to listen on from the command line.
+
+    Raises:
+        ArgumentTypeError: It is not such an address.
+    """
     try:
         return checked_address(text)
     except ValueError as error:
@@ -79,11 +90,11 @@ def address_option(text: str) -> str:
 
 
 def add_operating_options(parser: argparse.ArgumentParser) -> None:
-    """Let a parser take them; `operating_of` reads them from what it returns."""
+    """Add the options that `operating_of` reads."""
     parser.add_argument(
         "--metrics-listen",
         type=address_option,
-        help="HOST:PORT for Prometheus, port 0 takes a free one; without it nothing is counted",
+        help="HOST:PORT for Prometheus, port 0 for any free port; without it nothing is counted",
     )
     parser.add_argument("--log-format", type=LogFormat, choices=tuple(LogFormat), default=LogFormat.TEXT)
     parser.add_argument(
@@ -97,13 +108,13 @@ def add_operating_options(parser: argparse.ArgumentParser) -> None:
         "--drain-seconds",
         type=_seconds,
         default=0.0,
-        help="how long to go on serving, as NOT_SERVING, when told to end; "
-        "connections live half as long, so that all have gone elsewhere by then",
+        help="how long to go on serving, as NOT_SERVING, before the server ends; "
+        "connections live half as long, so that all clients have left by then",
     )
 
 
 def operating_of(parsed: argparse.Namespace) -> OperatingOptions:
-    """Return what a parser with these options has read."""
+    """Return the options of a parsed command line."""
     return OperatingOptions(parsed.metrics_listen, parsed.log_format, parsed.log_level, parsed.drain_seconds)
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
-_Stamp = tuple[int, int, int] | None
+FileStamp = tuple[int, int, int]
+"""When a file was modified (nanoseconds), its size and its inode."""
 
 log = logging.getLogger(__name__)
 
@@ -19,15 +20,15 @@ class SecurityError(Exception):
 
 
 class ReloadingFiles(Generic[Value]):
-    """What some files say. They are read again once one of them has changed; thread-safe.
+    """The content of some files, which are read again once one of them has changed. Thread-safe.
 
-    Files that cannot be used change nothing: what they said before stays, and the log says why. So a certificate and
-    its key may be replaced one after the other.
+    Files that cannot be used change nothing: their previous content stays in force, and the log says why. So a
+    certificate and its key may be replaced one after the other.
 
     Args:
-        what: what the files hold, for the log.
-        paths: the files.
-        load: reads all of them.
+        what: What the files hold, for the log.
+        paths: The files.
+        load: Reads all of them.
 
     Raises:
         SecurityError: `load` raised it the first time.
@@ -42,7 +43,7 @@ class ReloadingFiles(Generic[Value]):
         self._value = load()
 
     def value(self) -> Value:
-        """Return what the files say."""
+        """Return the content in force."""
         with self._lock:
             found = self._stamps()
             if found != self._seen:
@@ -55,23 +56,32 @@ class ReloadingFiles(Generic[Value]):
         try:
             self._value = self._load()
         except SecurityError as error:
-            log.error("%s: what was read before stays in force: %s", self._what, error)
+            fields = {"files": self._what, "problem": str(error)}
+            log.error(
+                "Files cannot be used; their previous content stays in force.",
+                extra={"event": "files.kept", "fields": fields},
+            )
             return
-        log.info("%s: read anew", self._what)
+        log.info("Files were read again.", extra={"event": "files.reloaded", "fields": {"files": self._what}})
 
-    def _stamps(self) -> list[_Stamp]:
-        return [_stamp(path) for path in self._paths]
+    def _stamps(self) -> list[FileStamp | None]:
+        return [file_stamp(path) for path in self._paths]
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's content; raises SecurityError that names the file."""
+    """Return a file's content.
+
+    Raises:
+        SecurityError: It cannot be read; the message names the file.
+    """
     try:
         return path.read_bytes()
     except OSError as error:
         raise SecurityError(f"{path}: {error.strerror or 'cannot be read'}") from None
 
 
-def _stamp(path: Path) -> _Stamp:
+def file_stamp(path: Path) -> FileStamp | None:
+    """Return what changes when a file is replaced or written to, None if there is no file."""
     try:
         found = path.stat()
     except OSError:

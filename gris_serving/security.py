@@ -1,7 +1,6 @@
-"""The options of a server about who may reach it, and what becomes of them.
+"""The options of a server about TLS and access, and what they result in.
 
-A server that others than this machine's programs can reach has TLS and an access file, or `--insecure` says that the
-network takes care of both.
+A server that other machines can reach has TLS and an access file, or `--insecure` states that the network protects it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from gris_serving.tls import TlsFiles, is_loopback, server_credentials
 
 @dataclass(frozen=True)
 class SecurityOptions:
-    """What the command line says; PEM files and an access file (`authorisation`)."""
+    """The options of the command line: PEM files and an access file (`authorisation`)."""
 
     tls_certificate: Path | None = None
     tls_key: Path | None = None
@@ -34,8 +33,8 @@ class SecurityOptions:
         """Return the options of a parsed command line."""
         return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
 
-    def words(self) -> list[str]:
-        """Return the command line that says the same."""
+    def arguments(self) -> list[str]:
+        """Return the same options as command-line arguments."""
         paths = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "insecure"}
         flags = [(f"--{name.replace('_', '-')}", str(path)) for name, path in paths.items() if path]
         return [word for flag in flags for word in flag] + ["--insecure"] * self.insecure
@@ -46,25 +45,27 @@ def add_security_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-certificate", type=Path, help="the server's certificate chain (PEM)")
     parser.add_argument("--tls-key", type=Path, help="its private key (PEM)")
     parser.add_argument(
-        "--tls-client-ca", type=Path, help="who signs clients' certificates (PEM); each must show one"
+        "--tls-client-ca",
+        type=Path,
+        help="the authority that signs clients' certificates (PEM); every client must have one",
     )
     parser.add_argument("--access", type=Path, help="who has which role (YAML)")
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="listen beyond this machine without TLS, or let anybody call who reaches the address",
+        help="listen beyond this machine without TLS, or admit anyone who reaches the address",
     )
 
 
 class Security:
-    """What a server listens with, and what stands before its methods.
+    """The credentials that a server listens with, and the interceptors before its methods.
 
     Args:
-        options: what the command line says.
-        methods: the role that each method asks for.
+        options: The options of the command line.
+        methods: The role that each method requires.
 
     Raises:
-        SecurityError: options do not belong together, or a file cannot be used.
+        SecurityError: Options do not belong together, or a file cannot be used.
     """
 
     def __init__(self, options: SecurityOptions, methods: Methods) -> None:
@@ -77,7 +78,7 @@ class Security:
             raise SecurityError("--access: roles of certificates need --tls-client-ca")
 
     def interceptors(self, instrumentation: Instrumentation) -> Sequence[grpc.aio.ServerInterceptor]:
-        """Return what a server is to be made with; calls that are refused there are looked at by `instrumentation`."""
+        """Return the interceptors of the server; calls that they refuse are recorded by `instrumentation`."""
         return (
             () if self._callers is None else (Authorisation(self._methods, self._callers, instrumentation),)
         )
@@ -86,8 +87,8 @@ class Security:
         """Let a server listen on HOST:PORT and return the port.
 
         Raises:
-            SecurityError: others than this machine's programs could call, and nothing says that they may.
-            RuntimeError: gRPC cannot listen there.
+            SecurityError: Other machines could call, and no option permits that.
+            RuntimeError: GRPC cannot listen there.
         """
         self.demand_safe(listen)
         if self._credentials is None:
@@ -95,10 +96,10 @@ class Security:
         return server.add_secure_port(listen, self._credentials)
 
     def demand_safe(self, listen: str) -> None:
-        """Return if HOST:PORT may be listened on.
+        """Check that the server may listen on HOST:PORT.
 
         Raises:
-            SecurityError: others than this machine's programs could call, and nothing says that they may.
+            SecurityError: Other machines could call, and no option permits that.
         """
         protected = self._credentials is not None and self._callers is not None
         if not (protected or self._options.insecure or is_loopback(listen)):

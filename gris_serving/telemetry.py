@@ -1,4 +1,4 @@
-"""Puts a process's sight together: its metrics and its traces."""
+"""Composes the telemetry of a process: its metrics and its traces."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 
 
 METRICS_ADDRESS = "metrics_address"
-"""What a process that is ready calls the address of its metrics."""
+"""The key of the metrics' address in the line that a process prints when it is ready."""
 
 
 @dataclass(frozen=True)
 class Telemetry:
-    """A process that is watched.
+    """The telemetry of a process.
 
-    `registry` is where a service adds metrics of its own, None where nothing is counted; `addresses` is what the
-    process says of its metrics when it is ready.
+    Attributes:
+        instrumentation: Records the calls and the health of the process.
+        registry: Where a service adds metrics of its own, None where nothing is counted.
+        addresses: What the process prints about its metrics when it is ready.
     """
 
     instrumentation: Instrumentation = field(default_factory=Instrumentation)
@@ -40,9 +42,15 @@ class Telemetry:
 def start_telemetry(
     service: str, operating: OperatingOptions, *, trusted: bool = True
 ) -> Iterator[Telemetry]:
-    """Watch this process as `operating` says while the block runs; raises OperatingError.
+    """Collect metrics and traces of this process while the block runs.
 
-    `trusted` says whether the traces of its callers go on in it.
+    Args:
+        service: The name of the service in its traces.
+        operating: Whether and where metrics are exposed.
+        trusted: Whether the traces of callers continue in this process.
+
+    Raises:
+        OperatingError: Metrics cannot be exposed.
     """
     with ExitStack() as stack:
         traces = stack.enter_context(tracing.exported(service, trusted=trusted))
@@ -50,7 +58,7 @@ def start_telemetry(
             yield Telemetry(Instrumentation(traces=traces))
             return
         metrics = _metrics()
-        # When each series began is known to whoever has its history, and doubles what is shown.
+        # Prometheus knows from the history when each series began; these would double the number of series.
         metrics.disable_created_metrics()
         registry = metrics.CollectorRegistry()
         addresses = {}
@@ -64,9 +72,13 @@ def start_telemetry(
 
 @contextmanager
 def start_worker_telemetry(operating: OperatingOptions) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """Show the sums of what workers count; gives the environment that they need, and what is said when all are ready.
+    """Expose the sums of the workers' metrics while the block runs.
 
-    Raises OperatingError.
+    Yields:
+        The environment variables that the workers need, and what to print about the metrics when all are ready.
+
+    Raises:
+        OperatingError: Metrics cannot be exposed.
     """
     if operating.metrics_listen is None:
         yield {}, {}

@@ -1,6 +1,6 @@
-"""TLS of a server: its certificate, whom it trusts, and new files without a restart.
+"""TLS of a server: its certificate, the authority it trusts, and new files without a restart.
 
-Files are looked at on each handshake. Connections that are open keep what they began with.
+Files are checked for changes on each handshake. Open connections are not affected.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from gris_serving.reloading_files import ReloadingFiles, SecurityError, read_byt
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """PEM files: the server's certificate chain, its key, and who signs clients' certificates.
+    """PEM files: the server's certificate chain, its key, and the authority that signs clients' certificates.
 
-    With `client_ca` a client without a certificate of that authority does not come to speak; without it clients show
-    none.
+    With `client_ca` a client without a certificate of that authority cannot connect; without it clients send none.
     """
 
     certificate: Path
@@ -35,24 +34,24 @@ class TlsFiles:
 
 
 def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """Return credentials that follow the files.
+    """Return credentials that are reloaded when the files change.
 
     Raises:
-        SecurityError: a file cannot be used; the message names it.
+        SecurityError: A file cannot be used; the message names it.
     """
     paths = [files.certificate, files.key, *([files.client_ca] if files.client_ca else [])]
-    followed = ReloadingFiles("TLS", paths, lambda: _configuration(files))
+    reloading = ReloadingFiles("TLS", paths, lambda: _configuration(files))
     credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
-        followed.value(), followed.value, require_client_authentication=files.client_ca is not None
+        reloading.value(), reloading.value, require_client_authentication=files.client_ca is not None
     )
     return credentials
 
 
 def require_usable(authority: Path | None, certificate: Path | None, key: Path | None) -> None:
-    """Return if these are what a client's credentials are made of: gRPC itself takes anything, and fails later.
+    """Check the files of a client's credentials: gRPC itself accepts anything, and fails later.
 
     Raises:
-        SecurityError: a file cannot be used; the message names it.
+        SecurityError: A file cannot be used; the message names it.
     """
     if authority is not None:
         _certificates(authority, read_bytes(authority))
@@ -61,7 +60,7 @@ def require_usable(authority: Path | None, certificate: Path | None, key: Path |
 
 
 def is_loopback(listen: str) -> bool:
-    """Tell whether only programs on this machine can reach an address, HOST:PORT."""
+    """Return whether only programs on this machine can reach an address, HOST:PORT."""
     host = listen.rpartition(":")[0].removeprefix("[").removesuffix("]")
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -80,7 +79,7 @@ def _configuration(files: TlsFiles) -> grpc.ServerCertificateConfiguration:
 
 
 def _require_pair(files: TlsFiles, chain: bytes, key: bytes) -> None:
-    """Refuse a key of another certificate: gRPC would only find out on each handshake, and say nothing."""
+    """Refuse a key of another certificate: with gRPC every handshake would fail without a message."""
     certified = _certificates(files.certificate, chain)
     try:
         private = load_pem_private_key(key, password=None)

@@ -1,4 +1,4 @@
-"""JSON Web Tokens: which ones are believed.
+"""JSON Web Tokens: which ones are accepted.
 
 A token counts only if it is signed by a key of the configured file under an algorithm that the configuration names, is
 meant for this audience, comes from this issuer and has not expired. Only asymmetric algorithms can be named, so
@@ -36,7 +36,7 @@ _CURVES = {"secp256r1": ("ES256",), "secp384r1": ("ES384",), "secp521r1": ("ES51
 
 
 class JwtSettings(Strict):
-    """Whose tokens are believed: `key_file` holds one PEM public key or certificate, or a JWKS."""
+    """Whose tokens are accepted: `key_file` holds one PEM public key or certificate, or a JWKS."""
 
     key_file: str
     algorithms: list[Algorithm] = Field(min_length=1)
@@ -46,7 +46,7 @@ class JwtSettings(Strict):
 
 
 class TokenError(Exception):
-    """A token that is not believed; the message says why without a piece of it."""
+    """A token that is not accepted; the message says why and shows nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,11 @@ class _Key:
 
 
 class TokenVerifier:
-    """Believes tokens as the settings say. The key file is followed; raises SecurityError if it cannot be used."""
+    """Verifies tokens as the settings say. The key file is reloaded when it changes.
+
+    Raises:
+        SecurityError: The key file cannot be used.
+    """
 
     def __init__(self, settings: JwtSettings) -> None:
         path = Path(settings.key_file)
@@ -67,10 +71,10 @@ class TokenVerifier:
         self._keys = ReloadingFiles("keys of tokens", [path], lambda: _read_keys(path))
 
     def claims(self, token: str) -> Mapping[str, Any]:
-        """Return what a token claims.
+        """Return the claims of a token.
 
         Raises:
-            TokenError: it is not believed.
+            TokenError: It is not accepted.
         """
         if len(token) > MAX_TOKEN_CHARACTERS:
             raise TokenError(f"expected a token of at most {MAX_TOKEN_CHARACTERS} characters")
@@ -82,7 +86,7 @@ class TokenVerifier:
             raise TokenError("the token is for another audience") from None
         except jwt.InvalidIssuerError:
             raise TokenError("the token is from another issuer") from None
-        # Older PyJWT lets the errors of deep nesting and of endless numbers through.
+        # Older versions of PyJWT do not catch the errors of deep nesting and of endless numbers.
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError, UnsupportedAlgorithm):
             raise TokenError("the token is not valid") from None
 
@@ -116,7 +120,7 @@ def _read_keys(path: Path) -> tuple[_Key, ...]:
         if content.lstrip().startswith(b"{"):
             return _set_of_keys(path, content)
         return (_key(None, _pem_key(content)),)
-    # What is no mapping has no `get`, and JSON may be deeper than Python goes.
+    # An entry that is not a mapping has no `get`, and JSON may be nested deeper than Python can read.
     except (
         jwt.PyJWTError,
         ValueError,
@@ -141,11 +145,11 @@ def _pem_key(content: bytes) -> object:
 def _set_of_keys(path: Path, content: bytes) -> tuple[_Key, ...]:
     entries = [entry for entry in json.loads(content)["keys"] if entry.get("use", "sig") == "sig"]
     if not entries:
-        # What a deployment begins with: nobody is believed before it is said who.
+        # What a new deployment begins with: no token is accepted before the issuer's keys are there.
         raise SecurityError(
             f"{path}: a JWKS without a key for signatures: replace it by your issuer's public keys"
         )
-    # A shared secret could be guessed, and whoever has a private key signs for everybody: neither belongs here.
+    # A shared secret could be guessed, and anyone who holds a private key can sign for everyone.
     if any(entry.get("kty") == "oct" or "d" in entry for entry in entries):
         raise ValueError
     keys = tuple(_key(entry.get("kid"), jwt.PyJWK(entry).key, entry.get("alg")) for entry in entries)

@@ -1,9 +1,9 @@
 """OpenTelemetry traces of a server, by the standard environment variables; nothing is imported without them.
 
-A span tells service, method, code and reason, and whose span it belongs to by W3C's `traceparent`. The instrumentation
-that OpenTelemetry publishes for gRPC is not used: it exports the text of every refusal, which names accounts and
-amounts, every exception with its text, and the peer. Of what a caller sends along nothing but `traceparent` is taken:
-`tracestate` and `baggage` may hold anything.
+A span has service, method, code and reason, and its parent by W3C's `traceparent`. The instrumentation that
+OpenTelemetry publishes for gRPC is not used: it exports the text of every refusal, which names accounts and amounts,
+every exception with its text, and the peer. Of a caller's metadata only `traceparent` is read: `tracestate` and
+`baggage` may hold anything.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import grpc
 
-from gris_serving.instrumentation import CallOutcome
+from gris_serving.call_outcome import CallOutcome
 
 if TYPE_CHECKING:
     from opentelemetry import trace
@@ -36,9 +36,9 @@ class ServerTraces:
     """Makes the spans of a server.
 
     Args:
-        provider: where spans go.
-        trusted: whether a span belongs to its caller's trace. Of callers that are not trusted a span begins a trace of
-            its own, so that they choose neither its id nor whether it is recorded, and has a link to theirs.
+        provider: Where spans are sent.
+        trusted: Whether a span belongs to its caller's trace. For callers that are not trusted a span begins a trace of
+            its own, with a link to theirs, so that they choose neither its id nor whether it is recorded.
     """
 
     def __init__(self, provider: trace.TracerProvider, *, trusted: bool = True) -> None:
@@ -54,25 +54,25 @@ class ServerTraces:
         self._trusted = trusted
 
     def begin(self, service: str, method: str, context: _Context) -> Span:
-        """Begin the span of a call; what is asked of other servers in the same task belongs to it."""
+        """Begin the span of a call; calls to other servers in the same task belong to it."""
         carrier = {
             key: value
             for key, value in context.invocation_metadata() or ()
             if key == TRACEPARENT and isinstance(value, str)
         }
-        nobody = self._context.Context()
-        caller = self._propagator.extract(carrier, nobody) if carrier else nobody
-        told = self._trace.get_current_span(caller).get_span_context()
-        links = (self._trace.Link(told),) if told.is_valid and not self._trusted else ()
+        empty = self._context.Context()
+        caller = self._propagator.extract(carrier, empty) if carrier else empty
+        linked = self._trace.get_current_span(caller).get_span_context()
+        links = (self._trace.Link(linked),) if linked.is_valid and not self._trusted else ()
         span = self._tracer.start_span(
             f"{service}/{method}",
-            caller if self._trusted else nobody,
+            caller if self._trusted else empty,
             self._trace.SpanKind.SERVER,
             {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
             links,
         )
-        # gRPC serves each call in a task of its own, so nobody has to take this back.
-        self._context.attach(self._trace.set_span_in_context(span, nobody))
+        # gRPC serves each call in a task of its own, so this need not be detached.
+        self._context.attach(self._trace.set_span_in_context(span, empty))
         return span
 
     def end(self, span: Span, outcome: CallOutcome) -> None:
@@ -85,7 +85,7 @@ class ServerTraces:
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:
-    """Whether the environment names a place to send traces to, and does not forbid it."""
+    """Return whether the environment names an endpoint for traces, and does not disable them."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return False
     if environment.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp":
@@ -96,9 +96,14 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
 
 @contextmanager
 def exported(service: str, *, trusted: bool = True) -> Iterator[ServerTraces | None]:
-    """Send the traces of a service where the environment says; None if it says nothing, or the extra is missing.
+    """Send the traces of a service to where the environment says, while the block runs.
 
-    `trusted` says whether a caller's trace goes on (`ServerTraces`).
+    Args:
+        service: The name of the service, unless the environment has another.
+        trusted: Whether a caller's trace continues (`ServerTraces`).
+
+    Yields:
+        What makes the spans; None if the environment names no endpoint, or the extra is not installed.
     """
     if not is_wanted(os.environ):
         yield None
@@ -106,7 +111,10 @@ def exported(service: str, *, trusted: bool = True) -> Iterator[ServerTraces | N
     try:
         provider = _provider(service)
     except ModuleNotFoundError:
-        log.warning("no traces are sent: they need `pip install gris-dp[telemetry]`")
+        log.warning(
+            "No traces are sent: they need `pip install gris-dp[telemetry]`.",
+            extra={"event": "traces.not_sent"},
+        )
         yield None
         return
     try:

@@ -23,11 +23,8 @@ async def watch(detector: FailureDetector, report: Callable[[bool, bool], None])
         if found != reported:
             reported = found
             answers, is_serving = found
-            log.info("the store %s", _words(answers=answers, is_serving=is_serving))
+            fields = {"answers": answers, "is_serving": is_serving}
+            log.info(
+                "The health of the store changed.", extra={"event": "store.health_changed", "fields": fields}
+            )
             report(answers, is_serving)
-
-
-def _words(*, answers: bool, is_serving: bool) -> str:
-    if answers:
-        return "can serve"
-    return "is silent" if is_serving else "cannot serve"

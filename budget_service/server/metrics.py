@@ -74,7 +74,10 @@ class LedgerMetrics:
             try:
                 self._open.set(await store.open_reservations(list(self._roots)))
             except StoreError as error:
-                log.info("open reservations are not known: %s", type(error).__name__)
+                log.info(
+                    "The number of open reservations is not known.",
+                    extra={"event": "reservations.not_counted", "fields": {"error": type(error).__name__}},
+                )
             await asyncio.sleep(INTERVAL_SECONDS)
 
 

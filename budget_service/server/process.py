@@ -205,7 +205,7 @@ async def _supervise(
     # A worker reads the file itself: what stands in it must not come into any command line.
     named = ["--store", store] if options.store_file is None else ["--store-file", str(options.store_file)]
     arguments = ["--config", str(options.config), *named]
-    arguments += [*options.operating.arguments(), *SecurityOptions.of(options).words()]
+    arguments += [*options.operating.arguments(), *SecurityOptions.of(options).arguments()]
     if options.reflection:
         arguments.append("--reflection")
     if options.mark is not None:

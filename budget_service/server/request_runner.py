@@ -110,10 +110,15 @@ def _status_of(error: Exception) -> Status:
         case AccountUnknownError():
             return rpc_errors.account_unknown()
         case OutcomeUnknownError():
-            log.error("the store gave no outcome: %s", error)
+            fields = {"problem": str(error)}
+            log.error(
+                "The store did not say what became of a request.",
+                extra={"event": "store.outcome_unknown", "fields": fields},
+            )
             return rpc_errors.outcome_unknown()
         case StoreError():
-            log.error("the store is unavailable: %s", error)
+            fields = {"problem": str(error)}
+            log.error("The store is unavailable.", extra={"event": "store.unavailable", "fields": fields})
             return rpc_errors.store_unavailable()
     log_internal_error(error)
     return rpc_errors.internal()

@@ -209,5 +209,8 @@ def success(answer: Answer, kind: type[Success], request: Request) -> Success:
     if not isinstance(outcome, Refused):
         raise TypeError("the store answered another request")
     if outcome.reason is Reason.RELEASE_MISMATCH:
-        log.error("integrity alarm: a question that was paid for came back with another release")
+        log.error(
+            "Integrity alarm: a question that was paid for came back with another release.",
+            extra={"event": "release.mismatched"},
+        )
     raise rpc_errors.RefusalError(rpc_errors.refused(outcome))

@@ -15,6 +15,7 @@ from pathlib import Path
 from budget_service.configuration.budget_file import Configuration, ConfigurationError, load_configuration
 from budget_service.configuration.errors import Fault
 from budget_service.server.tickets import TicketKeyError, TicketVerifier
+from gris_serving.reloading_files import FileStamp, file_stamp
 
 INTERVAL_SECONDS = 1.0
 
@@ -66,12 +67,15 @@ class LiveSettings:
         try:
             self.current = load_settings(path)
         except (ConfigurationError, TicketKeyError) as error:
-            log.error("the new configuration is not used, the old one stays in force: %s", error)
+            log.error(
+                "The new configuration cannot be used; the old one stays in force.",
+                extra={"event": "settings.refused", "fields": {"problem": str(error)}},
+            )
             faults = error.faults if isinstance(error, ConfigurationError) else (UNUSABLE_KEYS,)
             self.refusal = Refusal(self.refusal.since if self.refusal else datetime.now(UTC), faults)
             return
         self.in_force_since, self.refusal = datetime.now(UTC), None
-        log.info("a new configuration is in force")
+        log.info("A new configuration is in force.", extra={"event": "settings.reloaded"})
 
 
 def load_settings(path: Path) -> Settings:
@@ -84,15 +88,7 @@ def load_settings(path: Path) -> Settings:
     return Settings(configuration, TicketVerifier.from_files(Path(wanted.key_file), previous))
 
 
-def _stamps(path: Path, settings: Settings) -> list[tuple[int, int, int] | None]:
+def _stamps(path: Path, settings: Settings) -> list[FileStamp | None]:
     wanted = settings.configuration.charge_tickets
     keys = [] if wanted is None else [wanted.key_file, *wanted.previous_key_files]
-    return [_stamp(each) for each in (path, *map(Path, keys))]
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return [file_stamp(each) for each in (path, *map(Path, keys))]

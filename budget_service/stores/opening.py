@@ -45,7 +45,10 @@ async def open_store(
         return SqliteStore.open(path, allow_volatile=allow_volatile, committed=committed)
     store = await _open_remote(address, allow_volatile=allow_volatile, mark=mark, committed=committed)
     if mark is None:
-        log.warning("without --mark, a backup of the store that was restored is not noticed")
+        log.warning(
+            "Without --mark, a backup of the store that was restored is not noticed.",
+            extra={"event": "rollback_guard.missing"},
+        )
     return store
 
 

@@ -303,7 +303,10 @@ class RedisStore:
         if not (await self._info("persistence"))["aof_enabled"]:
             loss = "it forgets every charge since its last snapshot, if it takes any, when it dies"
         if loss:
-            log.warning("this Redis can lose charges that were acknowledged: %s", loss)
+            log.warning(
+                "This Redis can lose charges that were acknowledged.",
+                extra={"event": "store.can_lose_charges", "fields": {"problem": loss}},
+            )
 
     async def _info(self, section: str) -> dict[str, Any]:
         try:

@@ -1,1 +1,1 @@
-"""What `docker compose up` needs beside compose.yaml."""
+"""What `docker compose up` needs besides compose.yaml."""

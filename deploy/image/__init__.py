@@ -1,1 +1,1 @@
-"""What images are made with, and how a container asks itself whether it serves."""
+"""How images are built, and how a container checks its own health."""

@@ -1,10 +1,10 @@
-"""Collects what Python needs to run into a folder that becomes an image of its own, beside what is there already.
+"""Collects everything that Python needs to run into a folder, which with its present content becomes an image.
 
     python3 collect.py /image
 
 Takes the interpreter that runs it, its standard library, the shared libraries that these and the packages in the
-folder ask for, the certificates of public authorities, and a user without rights. Whatever an image could be changed
-with from inside stays behind: shells, package managers, compilers. Works where glibc does.
+folder need, the certificates of public authorities, and a user without rights. Left out is everything with which an
+image could be changed from inside: shells, package managers, compilers. Works on systems with glibc.
 """
 
 import compileall
@@ -48,14 +48,14 @@ def collect(root: Path) -> None:
     """Make `root` a whole file system for the interpreter that runs this."""
     for link in map(Path, _USR_MERGED):
         if link.is_symlink():
-            _place(root, link).symlink_to(link.readlink())
+            _target(root, link).symlink_to(link.readlink())
     interpreter = Path(sys.executable).resolve()
     _copy(root, interpreter)
     link = root / "opt" / "gris" / "bin" / "python"
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(interpreter)
     library = Path(sysconfig.get_path("stdlib"))
-    shutil.copytree(library, _place(root, library), ignore=_LEFT_OUT, ignore_dangling_symlinks=True)
+    shutil.copytree(library, _target(root, library), ignore=_LEFT_OUT, ignore_dangling_symlinks=True)
     _prune(root / "opt" / "gris" / "lib")
     _copy_shared_libraries(root, interpreter)
     _copy_settings(root)
@@ -74,30 +74,30 @@ def _copy_shared_libraries(root: Path, interpreter: Path) -> None:
     known = _known_libraries()
     wanted = {known[name] for name in _LOADED_BY_NAME if name in known}
     for file in (root / interpreter.relative_to("/"), *root.rglob("*.so"), *root.rglob("*.so.*")):
-        wanted |= {path for path in _asked_for(file) if not path.is_relative_to(root)}
+        wanted |= {path for path in _linked_libraries(file) if not path.is_relative_to(root)}
     for path in sorted(wanted):
         _copy(root, path)
     _copy(root, Path("/etc/ld.so.cache"))
 
 
-def _asked_for(file: Path) -> Iterator[Path]:
+def _linked_libraries(file: Path) -> Iterator[Path]:
     """Yield the shared libraries that a program or library is linked with, directly or not."""
-    told = subprocess.run(["ldd", str(file)], capture_output=True, text=True, check=False)
-    for line in told.stdout.splitlines():
+    done = subprocess.run(["ldd", str(file)], capture_output=True, text=True, check=False)
+    for line in done.stdout.splitlines():
         if "not found" in line:
             raise CollectError(f"{file}: {line.strip()}")
         yield from (Path(word) for word in line.split() if word.startswith("/"))
 
 
 def _known_libraries() -> dict[str, Path]:
-    told = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True)
-    lines = (line.split() for line in told.stdout.splitlines() if "=>" in line)
+    done = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True)
+    lines = (line.split() for line in done.stdout.splitlines() if "=>" in line)
     return {words[0]: Path(words[-1]) for words in lines}
 
 
 def _copy_settings(root: Path) -> None:
     authorities = ssl.get_default_verify_paths().openssl_cafile
-    shutil.copyfile(CERTIFICATES, _place(root, Path(authorities)))
+    shutil.copyfile(CERTIFICATES, _target(root, Path(authorities)))
     _write(root / "etc" / "passwd", [f"gris:x:{USER}:{USER}::/nonexistent:/nonexistent"])
     _write(root / "etc" / "group", [f"gris:x:{USER}:"])
     temporary = root / "tmp"
@@ -117,14 +117,14 @@ def _compile(root: Path) -> None:
 
 
 def _copy(root: Path, path: Path) -> None:
-    shutil.copy2(path, _place(root, path))
+    shutil.copy2(path, _target(root, path))
 
 
-def _place(root: Path, path: Path) -> Path:
+def _target(root: Path, path: Path) -> Path:
     """Return where a file of this machine belongs below `root`; links in its folder's name are followed first."""
-    place = root / path.parent.resolve().relative_to("/") / path.name
-    place.parent.mkdir(parents=True, exist_ok=True)
-    return place
+    target = root / path.parent.resolve().relative_to("/") / path.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Asks a gRPC server on this machine whether it serves; the exit code is the answer, 0 for yes.
+"""Checks the health of a gRPC server on this machine; the exit code is the answer, 0 for serving.
 
     python /opt/gris/image/probe.py localhost:50051
 
-For Docker and compose, which can only run a command. Kubernetes asks by itself. If the answer is not yes, one line on
-standard error says what is wrong.
+For Docker and compose, which can only run a command; Kubernetes sends health checks itself. If the server does not
+serve, one line on standard error says why.
 """
 
 import sys

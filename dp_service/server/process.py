@@ -30,6 +30,7 @@ from gris_serving import health, logs
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.instrumentation import Instrumentation
+from gris_serving.internal_errors import log_internal_error
 from gris_serving.options import (
     OperatingError,
     OperatingOptions,
@@ -202,8 +203,8 @@ async def _watch(
         try:
             decided = await asyncio.to_thread(watch.look)
         except Exception as error:
-            # Nothing that a file can hold may end the watch; what it was is told by its kind alone.
-            _log.error("unforeseen %s while the policy file was looked at", type(error).__name__)
+            # Nothing that a file can hold may end the watch.
+            log_internal_error(_log, "The policy file could not be checked.", error)
             decided = True
         if decided:
             health_servicer.report([policy_service(before)], serving=False)

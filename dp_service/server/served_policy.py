@@ -103,7 +103,7 @@ class PolicyFileWatch:
         self._decided, self._is_served = content, False
         self._is_served = problem is None and content is not None and self._is_taken(content)
         if problem is not None:
-            _log.error("the policy stays as it was: %s: %s", self._path, problem)
+            self._log_refusal(problem)
         return True
 
     def _read(self) -> tuple[bytes | None, str | None]:
@@ -118,17 +118,21 @@ class PolicyFileWatch:
             found = usable_policy(content, str(self._path), self._key)
         except PolicyError as error:
             for problem in error.problems:
-                _log.error("the policy stays as it was: %s", problem)
+                self._log_refusal(str(problem))
             return False
         except UnusableParametersError as error:
-            _log.error("the policy stays as it was: %s: %s", self._path, error)
+            self._log_refusal(str(error))
             return False
         if found.policy.currency != self._served.content.policy.currency:
-            _log.error(
-                "the policy stays as it was: %s: another epsilon_per, delta or count_noise needs a restart",
-                self._path,
-            )
+            self._log_refusal("another epsilon_per, delta or count_noise needs a restart")
             return False
         self._served.replace(found)
-        _log.info("policy %s is served", found.policy_id)
+        fields = {"policy_id": found.policy_id}
+        _log.info("A new policy is served.", extra={"event": "policy.served", "fields": fields})
         return True
+
+    def _log_refusal(self, problem: str) -> None:
+        _log.error(
+            "The policy file cannot be used; the policy stays as it was.",
+            extra={"event": "policy.refused", "fields": {"path": str(self._path), "problem": problem}},
+        )

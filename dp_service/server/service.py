@@ -38,6 +38,7 @@ from dp_service.server.messages import (
 )
 from dp_service.server.served_policy import ServedPolicy
 from dp_service.server.stream_assembler import StreamAssembler, begin, drain, receive_stream
+from gris_serving.internal_errors import log_internal_error
 
 DATA_VERSION_CHARACTERS = 256
 SHORT_ROWS = 2000
@@ -272,14 +273,6 @@ def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:
 
 async def _abort(context: Context, error: Exception) -> NoReturn:
     if not is_foreseen(error):
-        # The text and the frames of an unforeseen error may hold counts: only its kind and place are logged.
-        _log.error("unforeseen %s at %s", type(error).__name__, _place(error))
+        log_internal_error(_log, "The service failed.", error)
     await context.abort_with_status(status_of(error))
     raise AssertionError("abort_with_status always raises")
-
-
-def _place(error: Exception) -> str:
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    return "unknown" if frame is None else f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"

@@ -13,7 +13,9 @@ app = typer.Typer(
     help="What accounts have left, their limits, and whether the ledger is right.", no_args_is_help=True
 )
 
-BudgetFlag = Annotated[str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="budget_service.")]
+BudgetFlag = Annotated[
+    str, typer.Option(envvar="GRIS_BUDGET", metavar="ADDRESS", help="The address of budget_service.")
+]
 AdminFlag = Annotated[
     str,
     typer.Option(
@@ -24,7 +26,7 @@ AccountFlag = Annotated[str, typer.Option(metavar="A/B", help="The account.")]
 
 RootFlag = Annotated[str, typer.Option(metavar="NAME", help="The root account.")]
 RequestFlag = Annotated[
-    str, typer.Option(metavar="ID", help="That of an earlier try, to repeat it; without it, a new one.")
+    str, typer.Option(metavar="ID", help="The id of an earlier attempt, to retry it; by default a new one.")
 ]
 
 BUDGET_ADDRESS = "localhost:50052"
@@ -38,7 +40,10 @@ def show(
     *,
     account: Annotated[str, typer.Option(envvar="GRIS_ACCOUNT", metavar="A/B", help="The account.")],
     history: Annotated[
-        bool, typer.Option("--history", help="Say how many more questions like its past ones it lasts for.")
+        bool,
+        typer.Option(
+            "--history", help="Show for how many more questions like the past ones the budget lasts."
+        ),
     ] = False,
     budget: BudgetFlag = BUDGET_ADDRESS,
     admin: AdminFlag = ADMIN_ADDRESS,
@@ -73,15 +78,15 @@ def set_limit(
         str, typer.Option(metavar="WINDOW", help="day, week, month, never or sliding:DAYS.")
     ] = "month",
     zone: Annotated[
-        str, typer.Option(metavar="ZONE", help="Whose midnights count, as in Europe/Berlin.")
+        str, typer.Option(metavar="ZONE", help="The time zone whose midnights count, such as Europe/Berlin.")
     ] = "UTC",
     remove: Annotated[
-        bool, typer.Option("--remove", help="Remove the limit; what the configuration says counts again.")
+        bool, typer.Option("--remove", help="Remove the limit; the configuration applies again.")
     ] = False,
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Set the limit of one level in the ledger; it comes before the configuration's and holds at once."""
+    """Set the limit of one level in the ledger. It overrides the configuration and holds at once."""
     from gris_api.budget.v1 import admin_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415
@@ -111,13 +116,13 @@ def new_currency(
         str, typer.Option("--unit", metavar="ID", help="The unit_id of dp_service's new policy.")
     ] = "",
     withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Take the plan back, before the new currency begins.")
+        bool, typer.Option("--withdraw", help="Withdraw the plan, before the new currency begins.")
     ] = False,
     request_id: RequestFlag = "",
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Let a root account count in another currency from its next window on; nothing is carried over."""
+    """Let a root account count in another currency from its next window on. Nothing is carried over."""
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_json  # noqa: PLC0415
 
@@ -140,7 +145,7 @@ def resume_clock(
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Let the time of a root account go on after its store's clock had jumped ahead; this machine's must be right."""
+    """Let the time of a root account go on after its store's clock jumped ahead. This machine's clock must be right."""
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_json  # noqa: PLC0415
 
@@ -161,7 +166,7 @@ def refund(
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give back what an account was charged for a release; to ask for it again charges it again."""
+    """Refund what an account was charged for a release. Asking the question again charges it again."""
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.requests import path_of  # noqa: PLC0415
     from gris_cli.printing import print_json  # noqa: PLC0415
@@ -179,49 +184,58 @@ def seal(
     *,
     root: RootFlag,
     archive: Annotated[
-        bool, typer.Option("--archive", help="Move the sealed entries to a file in the service's archive.")
+        bool,
+        typer.Option(
+            "--archive", help="Move the entries before the checkpoint to a file in the service's archive."
+        ),
     ] = False,
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Verify a root account and seal its journal, so that later verifications begin there."""
+    """Verify a root account and write a checkpoint of its journal, from which later verifications begin."""
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.printing import print_json  # noqa: PLC0415
 
-    sealed = on_ledger(admin, lambda ledger: ledger.sealed(root, archive=archive))
+    checkpoint = on_ledger(admin, lambda ledger: ledger.checkpoint(root, archive=archive))
     if as_json:
-        found = {"entries": sealed.entries, "digest": sealed.digest, "archive": sealed.archive}
+        found = {"entries": checkpoint.entries, "digest": checkpoint.digest, "archive": checkpoint.archive}
         print_json({"root": root, **found})
     else:
-        moved = f", moved to {sealed.archive}" if sealed.archive else ""
-        typer.echo(f"{sealed.entries} entries of {root} are sealed{moved}; their digest is {sealed.digest}")
+        moved = f", moved to {checkpoint.archive}" if checkpoint.archive else ""
+        typer.echo(
+            f"checkpoint of {root}: {checkpoint.entries} entries{moved}; their digest is {checkpoint.digest}"
+        )
 
 
 @app.command()
 def charges(
     *,
     account: AccountFlag,
-    since: Annotated[str, typer.Option("--from", metavar="DAY", help="The first day or moment.")] = "",
-    until: Annotated[str, typer.Option("--to", metavar="DAY", help="The first day or moment after.")] = "",
-    most: Annotated[int, typer.Option(min=1, max=1_000_000, help="At most so many.")] = 100,
+    since: Annotated[
+        str, typer.Option("--from", metavar="DAY", help="The first day or time of the period.")
+    ] = "",
+    until: Annotated[
+        str, typer.Option("--to", metavar="DAY", help="The first day or time after the period.")
+    ] = "",
+    most: Annotated[int, typer.Option(min=1, max=1_000_000, help="The most charges to list.")] = 100,
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """List what an account, and every one below it, was charged."""
+    """List the charges of an account and of every account below it."""
     from gris_api.budget.v1 import admin_pb2, budget_pb2  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415
     from gris_cli.budget.reports import charges_sheet  # noqa: PLC0415
-    from gris_cli.budget.requests import moment, path_of  # noqa: PLC0415
+    from gris_cli.budget.requests import path_of, timestamp_of  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     request = admin_pb2.ListChargesRequest(
         account=budget_pb2.Account(path=path_of(account)),
-        start_time=moment("--from", since),
-        end_time=moment("--to", until),
+        start_time=timestamp_of("--from", since),
+        end_time=timestamp_of("--to", until),
     )
 
-    # One more than is shown tells whether there are more.
+    # One more than is shown, to know whether there are more.
     found = on_ledger(admin, lambda ledger: ledger.listed(request, most + 1))
     sheet = charges_sheet(found[:most], is_whole=len(found) <= most)
     print_sheets({"charges": sheet}, as_json=as_json)
@@ -232,15 +246,15 @@ def usage(
     *,
     account: AccountFlag,
     since: Annotated[str, typer.Option(metavar="DAY", help="When the budget was refreshed.")],
-    depth: Annotated[int, typer.Option(help="Count accounts with so many segments.")] = 2,
-    days: Annotated[int, typer.Option(help="How many days from then on.")] = 31,
+    depth: Annotated[int, typer.Option(help="Count accounts with this many segments.")] = 2,
+    days: Annotated[int, typer.Option(help="How many days after that.")] = 31,
     information: Annotated[list[int], typer.Option(help="A limit in information units, repeatable.")] = [],  # noqa: B006 - typer copies it
     calls: Annotated[list[int], typer.Option(help="A limit in calls, repeatable.")] = [],  # noqa: B006
     out: OutFlag = None,
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell how many accounts would have exhausted a limit by each day (Rogers et al. 2020, figure 5)."""
+    """Show how many accounts would have exhausted a limit by each day (Rogers et al. 2020, figure 5)."""
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import draw_report, usage_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import usage_request  # noqa: PLC0415
@@ -262,7 +276,7 @@ def verify(
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add up the journal anew and compare every balance with it; exit code 1 if any differs."""
+    """Add up the journal again and compare every balance with it. Exit code 1 if any differs."""
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import verification_sheet  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
@@ -279,7 +293,7 @@ def status(
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell whether the configuration in the file is in force, and if not since when and why; exit code 1 then."""
+    """Show whether the configuration in the file is in force, and if not, since when and why (exit code 1)."""
     from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import status_sheet  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Calls to budget_service, for people who run it."""
+"""Calls to budget_service, for its administrators."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Ledger:
         self._admin: Any = admin_pb2_grpc.BudgetAdminServiceStub(self._channel)
 
     async def budget(self, account: Sequence[str]) -> Budget:
-        """Returns every level of an account that has a limit, from the widest, and the currency of its root."""
+        """Return every level of an account that has a limit, from the widest, and the currency of its root."""
         request = budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=account))
         response = await _called(self._budget.GetBudget, request, CALL_SECONDS)
         return Budget(
@@ -62,13 +62,13 @@ class Ledger:
         )
 
     async def set_limit(self, change: admin_pb2.LimitChange) -> int:
-        """Sets or removes a limit; returns how often the limits of this root account were changed."""
+        """Set or remove a limit; return how often the limits of this root account were changed."""
         request = admin_pb2.SetLimitsRequest(changes=[change], request_id=uuid.uuid4().hex)
         response = await _called(self._admin.SetLimits, request, CALL_SECONDS)
         return int(response.version)
 
     async def change_currency(self, root: str, unit_id: str, request_id: str) -> str:
-        """Plans a currency and returns when it begins, or withdraws the plan if `unit_id` is empty."""
+        """Plan a currency and return when it begins, or withdraw the plan if `unit_id` is empty."""
         account = budget_pb2.Account(path=[root])
         request_id = request_id or uuid.uuid4().hex
         if not unit_id:
@@ -80,7 +80,7 @@ class Ledger:
         return format_timestamp(response.begins_at)
 
     async def resume_clock(self, root: str, request_id: str) -> float:
-        """Lets the time of a root go on, by this machine's clock; returns how far ahead it is, in seconds."""
+        """Let the time of a root go on, by this machine's clock; return how far ahead it is, in seconds."""
         request = admin_pb2.ResumeClockRequest(
             account=budget_pb2.Account(path=[root]), request_id=request_id or uuid.uuid4().hex
         )
@@ -91,7 +91,7 @@ class Ledger:
     async def refund(
         self, account: list[str], release_id: str, reason: str, request_id: str
     ) -> admin_pb2.RefundChargeResponse:
-        """Gives back what an account was charged for a release."""
+        """Refund what an account was charged for a release."""
         request = admin_pb2.RefundChargeRequest(
             account=budget_pb2.Account(path=account),
             release_id=release_id,
@@ -100,14 +100,14 @@ class Ledger:
         )
         return await _called(self._admin.RefundCharge, request, CALL_SECONDS)
 
-    async def sealed(self, root: str, *, archive: bool) -> admin_pb2.SealJournalResponse:
-        """Seals the journal of a root account; returns how many entries it has, their digest and their file."""
+    async def checkpoint(self, root: str, *, archive: bool) -> admin_pb2.SealJournalResponse:
+        """Write a checkpoint of a root account's journal; return how many entries it covers, their digest and file."""
         account = budget_pb2.Account(path=[root])
         request = admin_pb2.SealJournalRequest(account=account, archive=archive)
         return await _called(self._admin.SealJournal, request, READ_SECONDS)
 
     async def listed(self, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
-        """Returns charges, oldest first, at most so many."""
+        """Return charges, oldest first, at most so many."""
         found: list[admin_pb2.ChargeEntry] = []
         while len(found) < most:
             request.page_size = min(most - len(found), PAGE)
@@ -119,35 +119,35 @@ class Ledger:
         return found
 
     async def usage(self, request: admin_pb2.GetUsageReportRequest) -> admin_pb2.GetUsageReportResponse:
-        """Returns how soon limits would have been exhausted."""
+        """Return how soon limits would have been exhausted."""
         return await _called(self._admin.GetUsageReport, request, READ_SECONDS)
 
     async def status(self) -> admin_pb2.GetStatusResponse:
-        """Returns which configuration is in force, and why a newer one is not."""
+        """Return which configuration is in force, and why a newer one is not."""
         return await _called(self._admin.GetStatus, admin_pb2.GetStatusRequest(), CALL_SECONDS)
 
     async def verification(self, root: str) -> admin_pb2.VerifyLedgerResponse:
-        """Returns what adding up the journal anew found, for one root account or, unnamed, for all."""
+        """Return what adding up the journal again found, for one root account or, if empty, for all."""
         account = budget_pb2.Account(path=[root]) if root else None
         request = admin_pb2.VerifyLedgerRequest(account=account)
         return await _called(self._admin.VerifyLedger, request, READ_SECONDS)
 
     async def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         await self._channel.close()
 
 
 def format_timestamp(stamp: timestamp_pb2.Timestamp) -> str:
-    """Returns a moment for people, in UTC."""
+    """Return a timestamp for people, in UTC."""
     return stamp.ToDatetime().isoformat(sep=" ", timespec="seconds")
 
 
 def on_ledger(address: str, work: Callable[[Ledger], Coroutine[Any, Any, _Response]]) -> _Response:
-    """Does something on a connection to `address` and returns its result.
+    """Run a function on a connection to `address` and return its result.
 
     Raises:
-        GrisError: the service cannot be reached or refuses.
-        typer.BadParameter: it says which part of the request is wrong.
+        GrisError: The service cannot be reached or refuses.
+        typer.BadParameter: It says which part of the request is wrong.
     """
 
     async def connected() -> _Response:
@@ -169,7 +169,7 @@ async def _called(call: Callable[..., Awaitable[_Response]], request: object, se
                 "this address does not serve the administrator: see --admin-listen"
             ) from None
         if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
-            # The ledger says in words what stands in the way.
+            # The text of the ledger says what is wrong.
             raise typer.BadParameter(error.details() or "the ledger refuses") from None
         if problem := _violation(error):
             raise typer.BadParameter(problem) from None
@@ -177,7 +177,7 @@ async def _called(call: Callable[..., Awaitable[_Response]], request: object, se
 
 
 def _violation(error: grpc.aio.AioRpcError) -> str:
-    """Returns which field budget_service finds wrong and why, or nothing."""
+    """Return which field budget_service finds wrong and why, or nothing."""
     status = rpc_status.from_call(error)  # type: ignore[arg-type]  # it needs what both kinds of call have
     for detail in () if status is None else status.details:
         bad = error_details_pb2.BadRequest()

@@ -1,4 +1,4 @@
-"""What the ledger says, as tables."""
+"""Answers of the ledger, as tables."""
 
 from __future__ import annotations
 

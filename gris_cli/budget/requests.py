@@ -1,4 +1,4 @@
-"""From flags to what the administrator's service is asked."""
+"""From flags to requests to the administrator's service."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def limit_of(*, information: int, calls: int, mode: str, window: str, zone: str)
     )
 
 
-def moment(flag: str, text: str) -> timestamp_pb2.Timestamp | None:
-    """Return the moment that a flag names, a day meaning its first moment in UTC; None where it is empty."""
+def timestamp_of(flag: str, text: str) -> timestamp_pb2.Timestamp | None:
+    """Return the timestamp that a flag names, a day meaning its start in UTC; None where it is empty."""
     if not text:
         return None
     try:
         found = datetime.datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{flag} expects a day such as 2026-01-31 or a moment") from None
+        raise typer.BadParameter(f"{flag} expects a day such as 2026-01-31 or a time") from None
     stamp = timestamp_pb2.Timestamp()
     stamp.FromDatetime(found if found.tzinfo else found.replace(tzinfo=datetime.UTC))
     return stamp
@@ -83,7 +83,7 @@ def usage_request(
     return admin_pb2.GetUsageReportRequest(
         account=budget_pb2.Account(path=path_of(account)),
         depth=depth,
-        start_time=moment("--since", since),
+        start_time=timestamp_of("--since", since),
         days=days,
         information_limits=information,
         call_limits=calls,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from gris_cli.domain.publishing import Found, Publication
 
 app = typer.Typer(
-    help="Publish which elements of a column are safe to name, and look at what was published.",
+    help="Publish which elements of a column are safe to name, and inspect what was published.",
     no_args_is_help=True,
 )
 
 
 class PublishingEngine(StrEnum):
-    """Where the work is done: on this machine, or on Spark."""
+    """Where the computation runs: on this machine, or on Spark."""
 
     DUCKDB = "duckdb"
     SPARK = "spark"
@@ -37,67 +37,99 @@ RHO = Fraction(1, 10)
 DELTA = Fraction(1, 10**9)
 DELTA_0 = 100
 ITERATIONS = 3
-# What is compared is compared with the paper's numbers.
+# The delta of the paper's own comparison.
 COMPARED_DELTA = Fraction(1, 10**5)
 METHODS = ["gaussian", "sips", "dpsu", "gw", "mad", "mad2r"]
 RHOS = [Fraction(1, 10)]
 ROUNDS = [1, 2, 3, 4, 5]
 MOST_SYNTHETIC = 10**7
 
+
+def _delta_flag(default: str) -> Any:
+    """Return the flag of a delta; `default` is what its help shows."""
+    return typer.Option(
+        parser=exact,
+        metavar="NUMBER",
+        show_default=default,
+        help="The probability that the guarantee fails for a member.",
+    )
+
+
+DataFlag = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE", help="Parquet, CSV, or a DuckDB database; on Spark Parquet or catalog:NAME."
+    ),
+]
+TableFlag = Annotated[str, typer.Option(help="The table's name in the policy.")]
+NamedColumnFlag = Annotated[str, typer.Option(help="The column whose elements are to be named.")]
+ColumnFlag = Annotated[str, typer.Option(help="The column of elements.")]
+MemberFlag = Annotated[str, typer.Option(help="The column of members.")]
+DataVersionFlag = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT", help="The version of the data that the file states: a name, not a hash of them."
+    ),
+]
+CurrencyPolicyFlag = Annotated[Path, typer.Option(metavar="FILE", help="The policy, for its currency.")]
+DomainFileFlag = Annotated[
+    Path, typer.Option(metavar="FILE", dir_okay=False, help="The domain file to write.")
+]
+PayerFlag = Annotated[str, typer.Option(metavar="A/B", help="The account that records the price.")]
+TicketKeyFlag = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The noise key of dp_service, if the ledger demands tickets."),
+]
+UnrecordedFlag = Annotated[
+    bool, typer.Option("--unrecorded", help="Record no price: for trials whose result nobody sees.")
+]
+EngineFlag = Annotated[PublishingEngine, typer.Option(help="Where the computation runs.")]
+SourceTableFlag = Annotated[str, typer.Option(help="The table of a DuckDB database.")]
+DropNullsFlag = Annotated[
+    bool, typer.Option("--drop-nulls", help="Leave out rows without member or element.")
+]
+MethodFlag = Annotated[str, typer.Option(help="gaussian, sips, dpsu, gw, mad or mad2r.")]
 RhoFlag = Annotated[
-    Fraction, typer.Option(parser=exact, metavar="NUMBER", show_default="0.1", help="Its zCDP.")
+    Fraction, typer.Option(parser=exact, metavar="NUMBER", show_default="0.1", help="The price in zCDP.")
 ]
-DomainDeltaFlag = Annotated[
-    Fraction,
-    typer.Option(parser=exact, metavar="NUMBER", show_default="1e-9", help="Its chance to fail a member."),
-]
+PublishedDeltaFlag = Annotated[Fraction, _delta_flag("1e-9")]
+ComparedDeltaFlag = Annotated[Fraction, _delta_flag("1e-5")]
 Delta0Flag = Annotated[
-    int, typer.Option("--delta-0", metavar="NUMBER", help="How many elements of a member count in a round.")
+    int,
+    typer.Option("--delta-0", metavar="NUMBER", help="How many elements of a member count in each round."),
+]
+IterationsFlag = Annotated[int, typer.Option(help="The number of rounds of sips.")]
+PricePolicyFlag = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A policy, to state the price in its currency.")
 ]
 
 
 @app.command()
 def publish(
     *,
-    data: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="Parquet, CSV, or a DuckDB database; on Spark Parquet or catalog:NAME.",
-        ),
-    ],
-    table: Annotated[str, typer.Option(help="The table's name in the policy.")],
-    column: Annotated[str, typer.Option(help="The column whose elements are to be named.")],
-    member: Annotated[str, typer.Option(help="The column of members.")],
-    data_version: Annotated[
-        str, typer.Option(metavar="TEXT", help="What the file says of the data: a name, and no hash of them.")
-    ],
-    policy: Annotated[Path, typer.Option(metavar="FILE", help="The policy, for its currency.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="The domain file to write.")],
-    account: Annotated[str, typer.Option(metavar="A/B", help="The account that records the price.")] = "",
+    data: DataFlag,
+    table: TableFlag,
+    column: NamedColumnFlag,
+    member: MemberFlag,
+    data_version: DataVersionFlag,
+    policy: CurrencyPolicyFlag,
+    out: DomainFileFlag,
+    account: PayerFlag = "",
     budget: BudgetFlag = BUDGET_ADDRESS,
-    key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="dp_service's key, if the ledger demands tickets.")
-    ] = None,
-    unrecorded: Annotated[
-        bool, typer.Option("--unrecorded", help="Record no price: for trials whose result nobody sees.")
-    ] = False,
-    engine: Annotated[
-        PublishingEngine, typer.Option(help="Where the work is done.")
-    ] = PublishingEngine.DUCKDB,
+    key_file: TicketKeyFlag = None,
+    unrecorded: UnrecordedFlag = False,
+    engine: EngineFlag = PublishingEngine.DUCKDB,
     spark: SparkFlag = DEFAULT_SPARK,
-    source_table: Annotated[str, typer.Option(help="The table of a DuckDB database.")] = "",
-    method: Annotated[str, typer.Option(help="gaussian, sips, dpsu, gw, mad or mad2r.")] = "sips",
+    source_table: SourceTableFlag = "",
+    method: MethodFlag = "sips",
     rho: RhoFlag = RHO,
-    delta: DomainDeltaFlag = DELTA,
+    delta: PublishedDeltaFlag = DELTA,
     delta_0: Delta0Flag = DELTA_0,
-    iterations: Annotated[int, typer.Option(help="The rounds of sips.")] = ITERATIONS,
-    drop_nulls: Annotated[
-        bool, typer.Option("--drop-nulls", help="Leave out rows without member or element.")
-    ] = False,
+    iterations: IterationsFlag = ITERATIONS,
+    drop_nulls: DropNullsFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Publish the elements of a column that are safe to name, and record what that costs everyone who sees them."""
+    """Publish the elements of a column that are safe to name, and record the price for everyone who sees them."""
     _require_duckdb()
     from gris_cli.domain.member_data import Source  # noqa: PLC0415
     from gris_cli.domain.publishing import Publication  # noqa: PLC0415
@@ -105,25 +137,20 @@ def publish(
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
 
     if bool(account) == unrecorded:
-        raise typer.BadParameter("--account says where the price is recorded; --unrecorded that it is not")
+        raise typer.BadParameter("give either --account, which records the price, or --unrecorded")
     on_spark = engine is PublishingEngine.SPARK
+    path = data if on_spark else Path(data)
+    source = Source(path, member, column, table=source_table, drops_nulls=drop_nulls)
     with named_errors():
-        publication = Publication(
-            table=table,
-            column=column,
-            data_version=data_version,
-            source=Source(
-                data if on_spark else Path(data), member, column, table=source_table, drops_nulls=drop_nulls
-            ),
-            parameters=_parameters(method, rho, delta, delta_0, iterations),
-        )
+        parameters = _parameters(method, rho, delta, delta_0, iterations)
+        publication = Publication(table, column, data_version, source, parameters)
     discover = _discovery(spark if on_spark else None)
     made = published(Request(publication, discover, policy, out, account, budget, key_file))
     print_domain(made.domain, made.price, made.integrity, as_json=as_json)
 
 
 def _discovery(spark: str | None) -> Callable[[Publication], Found]:
-    """Return what finds elements: Spark at a URL, or, without one, this machine."""
+    """Return the function that finds elements: on Spark at a URL, or on this machine if there is none."""
     from gris_cli.domain.publishing import found_on_this_machine  # noqa: PLC0415
 
     if spark is None:
@@ -139,13 +166,11 @@ def _discovery(spark: str | None) -> Callable[[Publication], Found]:
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A domain file.")],
     *,
-    policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A policy, for the price in its currency.")
-    ] = None,
+    policy: PricePolicyFlag = None,
     elements: Annotated[bool, typer.Option("--elements", help="List the elements too.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell what a domain file holds, what it cost, and whether it is whole."""
+    """Show what a domain file holds and what it cost, and check that it is intact."""
     _require_duckdb()
     from gris_cli.domain.publishing_flow import inspected  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.domain.reports import print_domain  # noqa: PLC0415
@@ -173,33 +198,27 @@ def compare(
     data: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Parquet, CSV, or a DuckDB database.")
     ] = None,
-    column: Annotated[str, typer.Option(help="The column of elements.")] = "",
-    member: Annotated[str, typer.Option(help="The column of members.")] = "",
-    source_table: Annotated[str, typer.Option(help="The table of a DuckDB database.")] = "",
-    drop_nulls: Annotated[
-        bool, typer.Option("--drop-nulls", help="Leave out rows without member or element.")
-    ] = False,
+    column: ColumnFlag = "",
+    member: MemberFlag = "",
+    source_table: SourceTableFlag = "",
+    drop_nulls: DropNullsFlag = False,
     synthetic: Annotated[
-        int, typer.Option(metavar="MEMBERS", help="Instead of --data: made-up data of so many members.")
+        int, typer.Option(metavar="MEMBERS", help="Instead of --data: synthetic data of this many members.")
     ] = 0,
-    methods: Annotated[
-        list[str], typer.Option("--method", help="A method; repeat it for several.")
-    ] = METHODS,
+    methods: Annotated[list[str], typer.Option("--method", help="A method; repeatable.")] = METHODS,
     rhos: Annotated[
         list[Fraction],
-        typer.Option("--rho", parser=exact, metavar="NUMBER", help="A zCDP; repeat it for several."),
+        typer.Option("--rho", parser=exact, metavar="NUMBER", help="A price in zCDP; repeatable."),
     ] = RHOS,
-    iterations: Annotated[
-        list[int], typer.Option(help="A number of rounds of sips; repeat it for several.")
-    ] = ROUNDS,
-    delta: DomainDeltaFlag = COMPARED_DELTA,
+    iterations: Annotated[list[int], typer.Option(help="A number of rounds of sips; repeatable.")] = ROUNDS,
+    delta: ComparedDeltaFlag = COMPARED_DELTA,
     delta_0: Delta0Flag = DELTA_0,
-    runs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each method.")] = 3,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="How often each method runs.")] = 3,
     seed: SeedFlag = None,
     out: OutFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell how many elements each method would release; for the owner of the data, never for analysts."""
+    """Show how many elements each method would release. For the owner of the data, never for analysts."""
     _require_duckdb()
     from gris_cli.domain.comparison import compared, grid_of, iterations_sheet, methods_sheet  # noqa: PLC0415
     from gris_cli.domain.member_data import SourceError  # noqa: PLC0415

@@ -66,9 +66,10 @@ def grid_of(
 def compared(
     source: Source, asked: Sequence[Parameters], *, runs: int, seed: int | None, advance: Callable[[], None]
 ) -> Compared:
-    """Run everything `runs` times; `advance` is called after each run. With `seed` the numbers can be had again.
+    """Run everything `runs` times; `advance` is called after each run. With `seed` the numbers are repeatable.
 
-    Raises SourceError as `read_pairs` does.
+    Raises:
+        SourceError: As `read_pairs` does.
     """
     found: dict[Parameters, Run] = {}
     shape = Shape(0, 0, 0)

@@ -42,17 +42,17 @@ def record(account: LedgerAccount, price: Cost) -> Charge:
     """Charge a price. Where the outcome is unknown it is charged again under the same release, which counts once.
 
     Raises:
-        BudgetExhausted: it does not fit into the account's budget.
-        OutcomeUnknown: no answer came; the price may have been recorded.
-        GrisError: the ledger is not available, or refuses.
-        typer.BadParameter: the key file cannot be used.
+        BudgetExhausted: It does not fit into the account's budget.
+        OutcomeUnknown: No answer came; the price may have been recorded.
+        GrisError: The ledger is not available, or refuses.
+        typer.BadParameter: The key file cannot be used.
     """
     release = _release(account, price)
     return asyncio.run(_recorded(account, release))
 
 
 def _release(account: LedgerAccount, price: Cost) -> dp_pb2.Release:
-    """Return what the ledger is told: random names, for they must not depend on data, and the price."""
+    """Return what the ledger records: random names, because they must not depend on data, and the price."""
     release_id, query_id = secrets.token_hex(ID_BYTES), secrets.token_hex(ID_BYTES)
     return dp_pb2.Release(
         release_id=release_id,

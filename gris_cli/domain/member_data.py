@@ -245,11 +245,11 @@ def _order_hash(salt: bytes) -> str:
 
 def _keys(connection: duckdb.DuckDBPyConnection) -> Keys:
     """Return SHA-256 of every element, shape (elements, 32), by DuckDB."""
-    words = ", ".join(
+    expressions = ", ".join(
         f"('0x' || substr(hash, {1 + 16 * i}, 16))::UBIGINT AS word{i}" for i in range(_KEY_WORDS)
     )
     found = connection.execute(
-        f"SELECT {words} FROM (SELECT code, sha256(element) AS hash FROM elements) ORDER BY code"  # noqa: S608
+        f"SELECT {expressions} FROM (SELECT code, sha256(element) AS hash FROM elements) ORDER BY code"  # noqa: S608
     ).fetchnumpy()
     columns = [np.asarray(found[f"word{i}"], dtype=np.uint64) for i in range(_KEY_WORDS)]
     return np.stack(columns, axis=1).astype(">u8").view(np.uint8)

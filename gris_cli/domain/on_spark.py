@@ -35,16 +35,14 @@ def found_on_spark(publication: Publication, url: str) -> Found:
     """Discover on a Spark at a URL, which ends with it. The seed is drawn here and forgotten here.
 
     Raises:
-        SourceError: the data cannot be read as pairs.
-        typer.BadParameter: the method is for one machine only, or the URL is of Spark Connect.
-        TooManyError: there are more members or pairs than fit.
-        EngineUnavailable: there is no Java, or Spark cannot be reached or did not complete the work.
+        SourceError: The data cannot be read as pairs.
+        typer.BadParameter: The method is for one machine only, or the URL is of Spark Connect.
+        TooManyError: There are more members or pairs than fit.
+        EngineUnavailable: There is no Java, or Spark cannot be reached or did not complete the work.
     """
     if url.startswith("sc://"):
         # Its server records what it is asked, functions and what they hold included.
-        raise typer.BadParameter(
-            "--spark: Spark Connect would be told the seed; use local[*], spark:// or yarn"
-        )
+        raise typer.BadParameter("--spark: Spark Connect would see the seed; use local[*], spark:// or yarn")
     session = started(url)
     try:
         with own_session(session) as own:
@@ -90,20 +88,20 @@ def _found(session: SparkSession, publication: Publication) -> Found:
     return Found([text for texts in released for text in texts], kind)
 
 
-def _read(session: SparkSession, place: str) -> DataFrame:
-    """Return the rows at a place.
+def _read(session: SparkSession, source: str) -> DataFrame:
+    """Return the rows at a path, or of a table of the catalogue.
 
     CSV is refused: Spark reads on where a quote is broken and replaces bytes that are no UTF-8, so that one member's
     row could change what the rows of others mean.
     """
-    if place.lower().endswith((".csv", ".tsv")):
+    if source.lower().endswith((".csv", ".tsv")):
         raise SourceError("expected Parquet or catalog:NAME on Spark; CSV is read on one machine only")
     try:
-        return source_of(place).open(session)
+        return source_of(source).open(session)
     except EngineRefused as error:
         raise SourceError(str(error)) from None
     except AnalysisException:
-        missing = SourceError(f"there is nothing to read at {place}, or it is not what its name says")
+        missing = SourceError(f"there is nothing to read at {source}, or it is not what its name says")
     raise missing
 
 

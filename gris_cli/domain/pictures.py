@@ -11,7 +11,7 @@ from gris_cli.plan.pictures import drawn, styles
 
 
 def draw_compared(result: Compared, path: Path, *, iterations: int, title: str) -> None:
-    """Draws released elements against rho, a line for each method, and against the rounds of SIPS, one for each rho.
+    """Draw released elements against rho, a line for each method, and against the rounds of SIPS, one for each rho.
 
     Source: figures 6 and 7 of Swanberg et al. 2023.
     """

@@ -93,16 +93,16 @@ def domain_of(publication: Publication, found: Found, now: datetime.datetime) ->
 def write_recorded(domain: DomainFile, out: Path, pay: Callable[[], object]) -> None:
     """Write the file whole, and only once `pay` has returned.
 
-    Room for the content is taken in a file beside it before anything is paid, so that a full disk costs nothing. Until
-    then it holds zeros: a process that is killed can remove nothing. If `pay` raises, or the process is interrupted or
-    terminated, neither file is left, and one that was there before stays.
+    Space for the content is reserved in a temporary file next to it before anything is paid, so that a full disk costs
+    nothing. Until `pay` has returned it holds zeros, because a process that is killed can remove nothing. If `pay`
+    raises, or the process is interrupted or terminated, neither file is left, and one that was there before stays.
     """
     content = written(domain)
-    with _beside(out) as path:
+    with _temporary_file_for(out) as path:
         _store(path, bytes(len(content)))
         pay()
         _store(path, content)
-        # A temporary file is its owner's alone; dp_service may run as somebody else.
+        # Only its owner can read a temporary file; dp_service may run as another user.
         path.chmod(READABLE)
         path.replace(out)
 
@@ -116,7 +116,7 @@ def _store(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _beside(out: Path) -> Iterator[Path]:
+def _temporary_file_for(out: Path) -> Iterator[Path]:
     """Give a new file in the same directory, which is removed if it is still there at the end."""
     handle, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
     os.close(handle)

@@ -1,4 +1,4 @@
-"""What the commands do, from flags to a file."""
+"""The steps of publishing and inspecting a domain."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import typer
 
 from dp_service.partitions.weighting import TooManyError
-from dp_service.queries.errors import PolicyError, RefusedByPolicyError
-from dp_service.queries.policy import Policy, read_policy
+from dp_service.queries.errors import RefusedByPolicyError
+from dp_service.queries.policy import Policy
 from dp_service.queries.published import (
     LARGEST_FILE_BYTES,
     DomainFile,
@@ -26,14 +26,22 @@ from gris_cli.domain.ledger_entry import LedgerAccount, record
 from gris_cli.domain.member_data import SourceError
 from gris_cli.domain.price import price_of
 from gris_cli.domain.publishing import Found, Publication, domain_of, write_recorded
+from gris_cli.plan.flags import policy_of
 from pinot_connector.budgets import Cost
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be published and what finds it, the policy whose currency it costs, and where the price goes.
+    """What is to be published, and where its price is recorded.
 
-    `account` empty: the price goes nowhere. `discover` raises SourceError or TooManyError.
+    Attributes:
+        publication: What is published.
+        discover: Finds the elements; raises SourceError or TooManyError.
+        policy: The policy, for its currency.
+        out: The domain file to write.
+        account: The account that records the price; empty to record none.
+        budget: The address of budget_service.
+        key_file: The noise key of dp_service, if the ledger demands tickets.
     """
 
     publication: Publication
@@ -58,14 +66,14 @@ def published(request: Request) -> Made:
     """Discover, record the price, write the file.
 
     Raises:
-        typer.BadParameter: the data, the policy or the place of the file are not as expected.
-        BudgetExhausted, GrisError: the ledger did not take the price; there is no file.
+        typer.BadParameter: The data, the policy or the path of the file are not as expected.
+        BudgetExhausted, GrisError: The ledger did not record the price; there is no file.
     """
     if not request.out.parent.is_dir():
         raise typer.BadParameter(f"--out: there is no directory {request.out.parent}")
     publication = request.publication
     _check_fields(publication)
-    policy = _policy(request.policy)
+    policy = policy_of(request.policy)
     price = price_of(publication.parameters.rho, publication.parameters.delta, policy.currency)
     try:
         found = request.discover(publication)
@@ -78,7 +86,11 @@ def published(request: Request) -> Made:
 
 
 def inspected(file: Path, policy: Path | None) -> Made:
-    """Read a domain file. Raises typer.BadParameter if it is none, or not whole."""
+    """Read a domain file.
+
+    Raises:
+        typer.BadParameter: It is not a domain file, or not intact.
+    """
     try:
         with file.open("rb") as stream:
             content = stream.read(LARGEST_FILE_BYTES + 1)
@@ -87,21 +99,12 @@ def inspected(file: Path, policy: Path | None) -> Made:
         raise typer.BadParameter(f"{file}: {error.strerror}") from None
     except DomainFileError as error:
         raise typer.BadParameter(f"{file}: {error}") from None
-    price = None if policy is None else price_of(domain.rho, domain.delta, _policy(policy).currency)
+    price = None if policy is None else price_of(domain.rho, domain.delta, policy_of(policy).currency)
     return Made(domain, price, integrity_of(content))
 
 
-def _policy(path: Path) -> Policy:
-    try:
-        return read_policy(path.read_bytes(), str(path)).policy
-    except OSError as error:
-        raise typer.BadParameter(f"--policy: {path}: {error.strerror}") from None
-    except PolicyError as error:
-        raise typer.BadParameter(f"--policy: {error}") from None
-
-
 def _check_fields(publication: Publication) -> None:
-    """Refuse, before anything is done, what a file would be paid for with and could not be read with."""
+    """Refuse, before anything is paid, fields with which the file could not be read."""
     empty = domain_of(publication, Found([], ColumnType.STRING), datetime.datetime.now(datetime.UTC))
     try:
         read_published(written(empty))

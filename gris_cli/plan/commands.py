@@ -59,18 +59,19 @@ def guarantee(
     domains: DomainsFlag = NO_DOMAINS,
     policy: PolicyFlag = None,
     once: Annotated[
-        bool, typer.Option("--delta-once", help="Each call adds delta once, by Gris's own proof, not twice.")
+        bool,
+        typer.Option("--delta-once", help="Count delta once for each call, by Gris's own proof, not twice."),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell what a budget is worth, by each composition bound."""
+    """Show what a budget is worth, by each composition bound."""
     from dp_service.accounting.calls import CallRule  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.budgets import Budget, guarantee_sheet  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     named = None if policy is None else policy_of(policy)
     if named is not None and (epsilon_per is not None or delta is not None):
-        raise typer.BadParameter("--policy says --epsilon-per and --delta; they cannot be given beside it")
+        raise typer.BadParameter("--policy says --epsilon-per and --delta; they cannot be given with it")
     e, d = (EPSILON_PER, DELTA) if named is None else (named.currency.epsilon_per, named.currency.delta)
     budget = Budget(
         e if epsilon_per is None else epsilon_per,
@@ -98,16 +99,17 @@ def solve(
     ],
     epsilon_per: Annotated[
         Fraction | None,
-        typer.Option(parser=exact, metavar="NUMBER", help="Fixes it, and solves for the units instead."),
+        typer.Option(parser=exact, metavar="NUMBER", help="Fix it, and solve for the units instead."),
     ] = None,
     information: InformationFlag = INFORMATION,
     calls: CallsFlag = CALLS,
     call_delta: Annotated[
         Fraction | None,
-        typer.Option(parser=exact, metavar="NUMBER", help="Fixes delta of a call, with --epsilon-per."),
+        typer.Option(parser=exact, metavar="NUMBER", help="Fix the delta of a call, with --epsilon-per."),
     ] = None,
     slack: Annotated[
-        Fraction | None, typer.Option(parser=exact, metavar="NUMBER", help="Fixes slack, with --call-delta.")
+        Fraction | None,
+        typer.Option(parser=exact, metavar="NUMBER", help="Fix the slack, with --call-delta."),
     ] = None,
     d_bar: DBarFlag = 1000,
     gaussian: GaussianFlag = False,
@@ -121,7 +123,7 @@ def solve(
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     if (call_delta is None) != (slack is None) or (call_delta and not epsilon_per):
-        raise typer.BadParameter("--call-delta and --slack are given together, and beside --epsilon-per")
+        raise typer.BadParameter("--call-delta and --slack are given together, and with --epsilon-per")
     named = None if policy is None else policy_of(policy)
     with named_errors():
         target = Target(epsilon, delta, gaussian or is_gaussian(named), domains_of(named, domains))
@@ -143,7 +145,7 @@ def attacks(
     d_bar: DBarFlag = 1000,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell an attacker's chances: averaging, differencing, and finding a single member's element."""
+    """Show an attacker's chances: averaging, differencing, and finding a single member's element."""
     from gris_cli.plan.budgets import attack_sheets  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
@@ -177,20 +179,24 @@ def compose(
     epsilons: Annotated[
         list[Fraction],
         typer.Option(
-            "--epsilon-per", parser=exact, metavar="NUMBER", help="Of one mechanism; repeat it for several."
+            "--epsilon-per",
+            parser=exact,
+            metavar="NUMBER",
+            help="The epsilon_per of one mechanism; repeatable.",
         ),
     ] = COMPOSED_EPSILONS,
     counts: Annotated[
         list[int],
-        typer.Option("--count", min=1, max=10**4, help="How many mechanisms; repeat it for several."),
+        typer.Option("--count", min=1, max=10**4, help="How many mechanisms; repeatable."),
     ] = COMPOSED_COUNTS,
     delta: Annotated[
-        Fraction, typer.Option(parser=exact, metavar="NUMBER", show_default="1e-6", help="Of all together.")
+        Fraction,
+        typer.Option(parser=exact, metavar="NUMBER", show_default="1e-6", help="The delta of all together."),
     ] = Fraction("1e-6"),
     out: OutFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare composition bounds; the picture is figure 1 of Durfee and Rogers 2019: what bounded range gains."""
+    """Compare composition bounds. The figure is figure 1 of Durfee and Rogers 2019: what bounded range gains."""
     from dp_service.accounting.bounds import Portion  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.composition import compose_sheet, ratios  # noqa: PLC0415
     from gris_cli.plan.pictures import check_picture, draw_ratios  # noqa: PLC0415
@@ -203,7 +209,7 @@ def compose(
         with progress("composing", len(portions)) as advance:
             sheet = compose_sheet(portions, delta, advance)
         if out:
-            steps = sorted({1 + place * (max(counts) - 1) // 199 for place in range(200)})
+            steps = sorted({1 + step * (max(counts) - 1) // 199 for step in range(200)})
             with progress("drawing", len(epsilons) * len(steps)) as advance:
                 found = list(ratios(epsilons, steps, delta, advance))
             draw_ratios(found, out, title=f"What bounded range gains, delta at most {float(delta):g}")

@@ -41,7 +41,13 @@ _ByFlag = Annotated[str, typer.Option(help="With --data: the column of elements.
 _MemberFlag = Annotated[str, typer.Option(help="With --data: the column of members.")]
 _EpsilonsFlag = Annotated[
     list[Fraction],
-    typer.Option("--epsilon-per", parser=exact, metavar="NUMBER", help="Repeat it for several."),
+    typer.Option("--epsilon-per", parser=exact, metavar="NUMBER", help="An epsilon_per; repeatable."),
+]
+_DeltaL0Flag = Annotated[
+    int | None,
+    typer.Option(
+        "--delta-l0", help="How many elements a member can have (Delta), for UnkLap; by default UnkGumb."
+    ),
 ]
 
 
@@ -54,7 +60,7 @@ def curve(
     k: Annotated[int, typer.Option(help="How many elements are asked for.")] = 50,
     epsilons: _EpsilonsFlag = CURVE_EPSILONS,
     d_bars: Annotated[
-        list[int], typer.Option("--d-bar", help="How many elements are fetched; repeat it for several.")
+        list[int], typer.Option("--d-bar", help="How many elements are fetched; repeatable.")
     ] = CURVE_D_BARS,
     delta: DeltaFlag = DELTA,
     tau: TauFlag = 1,
@@ -95,12 +101,7 @@ def found(
     member: _MemberFlag = "",
     k: Annotated[int, typer.Option(help="How many elements are asked for, and shown here.")] = 100,
     epsilons: _EpsilonsFlag = FOUND_EPSILONS,
-    delta_l0: Annotated[
-        int | None,
-        typer.Option(
-            "--delta-l0", help="How many elements a member can have (Delta): UnkLap; without it, UnkGumb."
-        ),
-    ] = None,
+    delta_l0: _DeltaL0Flag = None,
     d_bar: DBarFlag = 1000,
     delta: DeltaFlag = DELTA,
     tau: TauFlag = 1,
@@ -109,7 +110,7 @@ def found(
     out: OutFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell which counts are found; with a histogram, simulate how often (Rogers et al. 2020, figure 4)."""
+    """Show which counts are found. With a histogram, simulate how often (Rogers et al. 2020, figure 4)."""
     from gris_cli.plan.expectations import found_sheet, mechanism_of, needed_sheet  # noqa: PLC0415
     from gris_cli.plan.histograms import CountsFlags, histogram_of  # noqa: PLC0415
     from gris_cli.plan.pictures import check_picture, draw_found  # noqa: PLC0415
@@ -151,16 +152,14 @@ def usage(
     ],
     *,
     information: Annotated[
-        list[int], typer.Option(min=0, help="A limit of information units; repeat it for several.")
+        list[int], typer.Option(min=0, help="A limit of information units; repeatable.")
     ] = INFORMATION_LIMITS,
-    calls: Annotated[
-        list[int], typer.Option(min=0, help="A limit of calls; repeat it for several.")
-    ] = CALL_LIMITS,
+    calls: Annotated[list[int], typer.Option(min=0, help="A limit of calls; repeatable.")] = CALL_LIMITS,
     title: Annotated[str, typer.Option(help="The picture's title: whose charges these are.")] = "",
     out: OutFlag = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell how many accounts would use up a budget, by day since refresh (Rogers et al. 2020, figure 5)."""
+    """Show how many accounts would use up a budget, by day since refresh (Rogers et al. 2020, figure 5)."""
     from gris_cli.plan.pictures import check_picture, draw_usage  # noqa: PLC0415 - `gris --help` should be quick
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
     from gris_cli.plan.usage import exhausted, read_charges, usage_sheet  # noqa: PLC0415

@@ -16,7 +16,7 @@ from gris_cli.plan.simulation import CurvePoint, FoundElement
 def mechanism_of(
     epsilon_per: Fraction, delta: Fraction, *, k: int, d_bar: int, tau: int, delta_l0: int | None
 ) -> UnkLap | UnkGumb:
-    """Return UnkLap if it is said how many elements a member can have, else UnkGumb, as a policy does."""
+    """Return UnkLap if it is known how many elements a member can have, else UnkGumb, as a policy does."""
     currency = Currency(epsilon_per, delta)
     if delta_l0 is None:
         return UnkGumb(currency, k, d_bar, tau)

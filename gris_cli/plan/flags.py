@@ -65,13 +65,13 @@ def domains_of(policy: Policy | None, texts: Iterable[str]) -> tuple[PublishedDo
 
 
 def is_gaussian(policy: Policy | None) -> bool:
-    """Tell whether a policy permits Gaussian noise somewhere."""
+    """Return whether a policy permits Gaussian noise somewhere."""
     return policy is not None and policy.count_noise == "gaussian"
 
 
 @contextmanager
 def named_errors() -> Iterator[None]:
-    """Turns errors of arguments, which name them, into errors of flags."""
+    """Turn errors of arguments, which name them, into errors of flags."""
     try:
         yield
     except ValueError as error:
@@ -105,7 +105,7 @@ DomainsFlag = Annotated[
     typer.Option(
         "--domain",
         metavar="RHO:DELTA",
-        help="A published domain that the account can see; repeat it for several.",
+        help="A published domain that the account can see; repeatable.",
     ),
 ]
 PolicyFlag = Annotated[
@@ -119,9 +119,12 @@ PolicyFlag = Annotated[
 DBarFlag = Annotated[int, typer.Option("--d-bar", help="How many elements are fetched.")]
 TauFlag = Annotated[int, typer.Option(help="By how much a member changes a count.")]
 SeedFlag = Annotated[
-    int | None, typer.Option(help="Makes a simulation repeatable; without it, every run draws afresh.")
+    int | None,
+    typer.Option(help="A seed that makes the simulation repeatable; by default every run is different."),
 ]
-TrialsFlag = Annotated[int, typer.Option(min=2, max=10**6, help="Runs of the mechanism for each point.")]
+TrialsFlag = Annotated[
+    int, typer.Option(min=2, max=10**6, help="How often the mechanism runs for each point.")
+]
 OutFlag = Annotated[
-    Path | None, typer.Option(help="Draws a picture into this file; .png or .svg.", dir_okay=False)
+    Path | None, typer.Option(help="Draw a figure into this file, .png or .svg.", dir_okay=False)
 ]

@@ -33,7 +33,7 @@ class NamedHistogram:
         kept = np.sort(self.histogram.canonical_order[:rows])
         counts = self.histogram.counts_by_element[kept]
         return NamedHistogram(
-            tuple(self.elements[place] for place in kept), Histogram.from_element_order(counts)
+            tuple(self.elements[index] for index in kept), Histogram.from_element_order(counts)
         )
 
 
@@ -41,7 +41,7 @@ def histogram_of(flags: CountsFlags) -> NamedHistogram | None:
     """Return the histogram that the flags name, or None if they name none.
 
     Raises:
-        typer.BadParameter: flags that do not belong together, or a file without counts.
+        typer.BadParameter: Flags that do not belong together, or a file without counts.
     """
     if flags.counts and flags.data:
         raise typer.BadParameter("--counts and --data both name a histogram; one is enough")
@@ -61,8 +61,8 @@ def _counts_file(path: Path) -> NamedHistogram:
         histogram = Histogram.from_element_order(np.array(counts, dtype=np.int64))
     except (ValueError, OverflowError):
         raise typer.BadParameter(f"--counts: {path} must hold one whole count from 0 on each line") from None
-    # Elements without names are told apart by their places.
-    return NamedHistogram(tuple(f"line {place}" for place in range(1, len(counts) + 1)), histogram)
+    # Elements without names are distinguished by their lines.
+    return NamedHistogram(tuple(f"line {number}" for number in range(1, len(counts) + 1)), histogram)
 
 
 def _distinct_members(path: Path, by: str, member: str) -> NamedHistogram:

@@ -22,7 +22,11 @@ _SUFFIXES = (".png", ".svg")
 
 
 def check_picture(path: Path | None, *, curves: int = 1) -> None:
-    """Raises typer.BadParameter if a picture is wanted that cannot be drawn; before anything slow is begun."""
+    """Check that a figure can be drawn if one is wanted, before anything slow begins.
+
+    Raises:
+        typer.BadParameter: It cannot be drawn.
+    """
     if path is None:
         return
     if curves > len(_COLOURS):
@@ -36,7 +40,7 @@ def check_picture(path: Path | None, *, curves: int = 1) -> None:
 
 
 def draw_curve(points: Sequence[CurvePoint], path: Path, *, k: int, title: str) -> None:
-    """Draws how many elements a top-k returns against epsilon_per, a line and a band for each d_bar."""
+    """Draw how many elements a top-k returns against epsilon_per, a line and a band for each d_bar."""
     with _axes(path, width=7.0, height=4.5) as axes:
         for style, (d_bar, group) in zip(styles(), groupby(points, lambda each: each.d_bar), strict=False):
             line = list(group)
@@ -56,7 +60,7 @@ def draw_curve(points: Sequence[CurvePoint], path: Path, *, k: int, title: str) 
 def draw_found(
     epsilons: Sequence[Fraction], runs: Sequence[Sequence[FoundElement]], path: Path, *, title: str
 ) -> None:
-    """Draws true and noisy counts, and how often each element is found, one panel for each epsilon_per."""
+    """Draw true and noisy counts, and how often each element is found, one panel for each epsilon_per."""
     with drawn(path, width=7.0, height=3.4 * len(runs)) as figure:
         figure.suptitle(title)
         panels = figure.subplots(len(runs), squeeze=False)[:, 0]
@@ -84,7 +88,7 @@ def _draw_panel(axes: Any, name: str, elements: Sequence[FoundElement]) -> None:
 
 
 def draw_ratios(found: Sequence[Ratio], path: Path, *, title: str) -> None:
-    """Draws the ratio of optimal general composition to that of bounded range against the number of mechanisms."""
+    """Draw the ratio of optimal general composition to that of bounded range against the number of mechanisms."""
     with _axes(path, width=8.5, height=4.5) as axes:
         groups = groupby(found, lambda each: each.epsilon_per)
         for colour, (epsilon_per, group) in zip(_COLOURS, groups, strict=False):
@@ -106,7 +110,7 @@ def draw_ratios(found: Sequence[Ratio], path: Path, *, title: str) -> None:
 def draw_usage(
     found: Sequence[Exhausted], path: Path, *, title: str, share: str = "accounts above the limit"
 ) -> None:
-    """Draws the share of accounts against days since refresh, a line for each limit, one panel for each unit."""
+    """Draw the share of accounts against days since refresh, a line for each limit, one panel for each unit."""
     with drawn(path, width=8.5, height=4.0) as figure:
         figure.suptitle(title)
         units = [(unit, list(group)) for unit, group in groupby(found, lambda each: each.unit)]
@@ -121,12 +125,12 @@ def draw_usage(
 
 
 def styles() -> Iterator[dict[str, Any]]:
-    """Give a colour and a marker for each line, as many as can be told apart."""
-    return (_style(place, line="-") for place in range(len(_COLOURS)))
+    """Return a colour and a marker for each line, as many as can be distinguished."""
+    return (_style(index, line="-") for index in range(len(_COLOURS)))
 
 
-def _style(place: int, *, line: str) -> dict[str, Any]:
-    return {"color": _COLOURS[place], "marker": _MARKERS[place], "markersize": 4, "linestyle": line}
+def _style(index: int, *, line: str) -> dict[str, Any]:
+    return {"color": _COLOURS[index], "marker": _MARKERS[index], "markersize": 4, "linestyle": line}
 
 
 @contextmanager
@@ -139,7 +143,7 @@ def _axes(path: Path, *, width: float, height: float) -> Iterator[Any]:
 
 @contextmanager
 def drawn(path: Path, *, width: float, height: float) -> Iterator[Any]:
-    """Gives a figure of so many inches, and writes it to the file when all is drawn."""
+    """Yield a figure of this size in inches, and write it to the file when all is drawn."""
     import matplotlib  # noqa: PLC0415 - an extra of its own
     from matplotlib.figure import Figure  # noqa: PLC0415
 

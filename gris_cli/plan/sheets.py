@@ -45,7 +45,7 @@ class Column:
 
     key: str
     heading: str
-    words: Callable[[Cell], str] = plainly
+    format_cell: Callable[[Cell], str] = plainly
     is_text: bool = False
 
 
@@ -59,7 +59,7 @@ class Sheet:
 
 
 def print_sheets(sheets: dict[str, Sheet], *, as_json: bool) -> None:
-    """Prints tables one after the other, or one JSON object with a list of rows for each, by its name."""
+    """Print tables one after the other, or one JSON object with a list of rows for each, by its name."""
     if as_json:
         print_json({name: _rows(sheet) for name, sheet in sheets.items()})
         return
@@ -86,5 +86,5 @@ def _table(sheet: Sheet) -> Table:
         table.add_column(column.heading, justify="left" if column.is_text else "right")
     for row in sheet.rows:
         cells = zip(sheet.columns, row, strict=True)
-        table.add_row(*(Text(column.words(cell)) for column, cell in cells))
+        table.add_row(*(Text(column.format_cell(cell)) for column, cell in cells))
     return table

@@ -76,7 +76,7 @@ def curve(
 
 @dataclass(frozen=True)
 class FoundElement:
-    """How often an element was found, and what the first run said of its count if it found it.
+    """How often an element was found, and its noisy count in the first run if that found it.
 
     `share` is of the runs; `expected` is the closed form where there is one.
     """
@@ -116,13 +116,13 @@ def found(
     return [
         FoundElement(
             rank=rank + 1,
-            element=fetched.elements[place],
-            count=int(fetched.histogram.counts_by_element[place]),
-            noisy_count=noisy.get(place),
-            share=int(times[place]) / trials,
+            element=fetched.elements[index],
+            count=int(fetched.histogram.counts_by_element[index]),
+            noisy_count=noisy.get(index),
+            share=int(times[index]) / trials,
             expected=None if expected is None else expected(rank),
         )
-        for rank, place in enumerate(ranked)
+        for rank, index in enumerate(ranked)
     ]
 
 

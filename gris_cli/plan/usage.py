@@ -40,7 +40,7 @@ def read_charges(path: Path) -> list[Charge]:
     """Return the charges of a CSV file with the columns account, day, information and calls.
 
     Raises:
-        typer.BadParameter: a column is missing, or a number is none from 0 on, with its line.
+        typer.BadParameter: A column is missing, or a number is none from 0 on, with its line.
     """
     with path.open(newline="", encoding="utf-8") as stream:
         lines = csv.DictReader(stream)

@@ -364,7 +364,7 @@ async def test_a_changed_configuration_comes_into_force_and_a_broken_one_does_no
             await limit_becomes(stub, 5)
             assert (await failure(stub.UpdateBudget(charging(cost(1, 1))))).info.reason == "BUDGET_EXHAUSTED"
             replace_file(config, "accounts: 7")
-            await log_becomes(tmp_path, "the old one stays in force")
+            await log_becomes(tmp_path, "event=settings.refused")
             await limit_becomes(stub, 5)
             replace_file(config, CONFIGURATION.replace("information: 1000000", "information: 6"))
             await limit_becomes(stub, 6)

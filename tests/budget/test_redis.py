@@ -45,6 +45,7 @@ from tests.support.budget_samples import (
     release,
     reserve,
 )
+from tests.support.log_events import logged_events
 from tests.support.redis_server import DURABLE, RedisServer, redis_server
 
 ACCOUNT = Account(("only-redis", "ann"))
@@ -186,7 +187,9 @@ async def test_what_a_redis_can_lose_is_said_at_start(
     """In one warning; nothing is said of one that loses nothing."""
     with redis_server(tmp_path, options) as server:
         await (await RedisStore.open(server.address, allow_volatile=options == SNAPSHOTS_ONLY)).close()
-    assert (said in caplog.text, len(caplog.messages)) == (True, 1 if said else 0)
+    events = logged_events(caplog)
+    assert [event for event, _ in events] == (["store.can_lose_charges"] if said else [])
+    assert all(said in fields["problem"] for _, fields in events)
 
 
 @pytest.mark.usefixtures("starts_redis")

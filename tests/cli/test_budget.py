@@ -276,7 +276,7 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
         assert main(["budget", "seal", "--root", "acme", "--archive", "--admin", running.admin_address]) == 0
         (path,) = folder.iterdir()
         said = capsys.readouterr().out
-        assert f"3 entries of acme are sealed, moved to {path.name}" in said
+        assert f"checkpoint of acme: 3 entries, moved to {path.name}" in said
         assert sealed["digest"] in said
         assert [] == told(capsys, "verify", "--admin", running.admin_address)["differences"]
 

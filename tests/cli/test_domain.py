@@ -206,8 +206,8 @@ def test_a_file_is_inspected_and_a_broken_one_is_not(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ((), "--account says where"),
-        (("--unrecorded", "--account", "a/b"), "--account says where"),
+        ((), "give either --account"),
+        (("--unrecorded", "--account", "a/b"), "give either --account"),
         (("--unrecorded", "--method", "best"), "--method expects one of gaussian, sips"),
         (("--unrecorded", "--rho", "nan"), "nan is no number"),
         (("--unrecorded", "--rho=-1"), "rho must be"),

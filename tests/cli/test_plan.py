@@ -310,7 +310,7 @@ def test_pictures_are_drawn_and_can_be_repeated(
         (("guarantee", "--policy", __file__), "--policy"),
         (
             ("guarantee", "--policy", str(ROOT / "examples/policy.yaml"), "--delta", "1e-9"),
-            "cannot be given beside it",
+            "cannot be given with it",
         ),
         (("guarantee", "--domain", "1:2"), "delta"),
         (("solve", "--epsilon", "1", "--delta", "2"), "delta"),

@@ -13,7 +13,7 @@ from budget_service.server.hosting import GRACE_SECONDS as BUDGET_GRACE
 from deploy.kubernetes import validate
 from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer, written
 from dp_service.server.process import GRACE_SECONDS as DP_GRACE
-from gris_gateway.hosting import GRACE_SECONDS as GATEWAY_GRACE
+from gris_gateway.limits import DEFAULT_LIMITS
 from gris_serving.draining import connection_options
 
 WORKLOAD = """
@@ -112,7 +112,7 @@ def test_secrets_are_read_from_files_that_nobody_else_can_read() -> None:
 
 @pytest.mark.parametrize(
     ("name", "grace"),
-    [("dp-service", DP_GRACE), ("budget-service", BUDGET_GRACE), ("gateway", GATEWAY_GRACE)],
+    [("dp-service", DP_GRACE), ("budget-service", BUDGET_GRACE), ("gateway", DEFAULT_LIMITS.grace_seconds)],
 )
 def test_a_service_is_drained_before_it_is_killed(name: str, grace: float) -> None:
     """A pod is given longer than it drains and its last calls may run, and its successor is found before it leaves."""

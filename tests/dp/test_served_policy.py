@@ -34,6 +34,7 @@ from tests.support.dp_questions import (
     translated,
 )
 from tests.support.dp_server import serving
+from tests.support.log_events import logged_events
 from tests.support.rings import needs
 
 WITHOUT_ARTICLE = POLICY.replace("article: {type: string, group_by: true, filter: [in, not_in]}", "")
@@ -111,6 +112,13 @@ def test_a_swapped_link_is_seen(tmp_path: Path) -> None:
     assert served.content.policy_id == content_of(OTHER_TAU).policy_id
 
 
+def problem_of(caplog: pytest.LogCaptureFixture) -> str:
+    """Return why a policy is not served; nothing else was logged."""
+    events = logged_events(caplog)
+    assert {"policy.refused"} == {event for event, _ in events}
+    return "\n".join(fields["problem"] for _, fields in events)
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
@@ -133,7 +141,7 @@ def test_what_cannot_be_served_leaves_the_policy_before_it(
     watched.path.write_text(content)
     with caplog.at_level(logging.ERROR):
         assert watched.looks(5) == [False, True, False, False, False]
-    assert complaint in caplog.text
+    assert complaint in problem_of(caplog)
     assert not watched.watch.is_served
     assert watched.served.content is before
     watched.path.write_text(POLICY)
@@ -156,7 +164,7 @@ def test_a_policy_without_drawable_noise_leaves_the_policy_before_it(
     assert [watch.look(), watch.look()] == [False, True]
     assert not watch.is_served
     assert served.content == content_of(sound)
-    assert "no noise that can be drawn" in caplog.text
+    assert "no noise that can be drawn" in problem_of(caplog)
 
 
 def test_a_file_that_is_gone_leaves_the_policy_before_it(
@@ -168,7 +176,7 @@ def test_a_file_that_is_gone_leaves_the_policy_before_it(
     assert watched.watch.is_served
     assert watched.looks(2) == [True, False]
     assert not watched.watch.is_served
-    assert "No such file" in caplog.text
+    assert "No such file" in problem_of(caplog)
     watched.path.write_text(POLICY)
     assert watched.looks() == [False, True]
     assert watched.watch.is_served
@@ -289,7 +297,7 @@ def test_a_running_service_takes_a_new_policy_and_keeps_the_last_sound_one(
     assert running.serves()
     assert running.serves(service)
     log = (tmp_path / "log").read_text()
-    assert "the policy stays as it was" in log
+    assert "event=policy.refused" in log
     assert "CANARY" not in log
     running.policy.write_text(POLICY)
     running.wait_until(True, f"{service}/policy-file")
@@ -321,7 +329,7 @@ def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(
     watched.path.write_text(POLICY.replace(article, named))
     with caplog.at_level(logging.ERROR):
         watched.looks()
-    assert "d.json: No such file" in caplog.text
+    assert "d.json: No such file" in problem_of(caplog)
     assert not watched.watch.is_served
     (watched.path.parent / "d.json").write_bytes(written(domain))
     watched.path.write_text(f"{POLICY.replace(article, named)}\n# the file is there now\n")

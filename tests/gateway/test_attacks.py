@@ -16,7 +16,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import question_pb2
 
-from gris_gateway.hosting import MAX_CALLS_OF_A_CONNECTION
+from gris_gateway.limits import DEFAULT_LIMITS
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, gateway_address
 from pinot_connector.dbapi import connect_gateway
 from pinot_connector.dbapi.errors import ProgrammingError
@@ -308,7 +308,7 @@ async def test_a_flood_of_strangers_cancels_nobodys_call(gateway: GatewayWorld) 
             *(stub.GetRemaining(REMAINING, timeout=60) for _ in range(5000)), return_exceptions=True
         )
     codes = Counter(each.code() for each in outcomes if isinstance(each, grpc.aio.AioRpcError))
-    assert codes[grpc.StatusCode.PERMISSION_DENIED] >= MAX_CALLS_OF_A_CONNECTION
+    assert codes[grpc.StatusCode.PERMISSION_DENIED] >= DEFAULT_LIMITS.connection_calls
     assert codes[grpc.StatusCode.PERMISSION_DENIED] + codes[grpc.StatusCode.UNAVAILABLE] == 5000
 
 

@@ -151,7 +151,7 @@ async def test_a_callers_request_id_goes_through_to_the_services(
         await refusal(seen.caller("poor"))
 
         def ended_calls() -> list[Any]:
-            return [line for line in seen.lines() if line["message"] == "a call ended"]
+            return [line for line in seen.lines() if line.get("event") == "rpc.finished"]
 
         # The caller has its answer before the gateway has written its line.
         async with asyncio.timeout(10):

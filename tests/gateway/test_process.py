@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +36,14 @@ def configuration(tmp_path: Path, authority: Authority) -> Path:
     write_small(tmp_path / "wide.parquet", 10)
     nowhere = f"127.0.0.1:{free_port()}"
     return write_configuration(tmp_path, authority, Issuer(tmp_path), nowhere, nowhere)
+
+
+def test_the_former_module_names_the_new_one() -> None:
+    """In one line, with the exit code of a wrong configuration."""
+    command = [sys.executable, "-m", "pinot_connector.gateway", "--config", "gateway.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (2, 1) == (done.returncode, done.stderr.count("\n"))
+    assert "python -m gris_gateway" in done.stderr
 
 
 def test_validation_reads_every_file_and_serves_nothing(

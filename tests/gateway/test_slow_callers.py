@@ -20,10 +20,10 @@ from google.protobuf.wrappers_pb2 import StringValue
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
-from gris_gateway.admission import MAX_OPEN_CALLS, GatewayAdmission
+from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers
 from gris_gateway.configuration import IdentityRules
-from gris_gateway.hosting import MAX_CALLS_OF_A_CONNECTION, MAX_REQUEST_BYTES
+from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.rate_limits import Limiter
 from gris_gateway.slow_callers import keepalive_options
 from gris_serving.instrumentation import NOTHING, Instrumentation
@@ -78,8 +78,9 @@ async def impatient(
 ) -> AsyncIterator[Impatient]:
     """Serve an echo to callers with tokens, one call at a time for each and so many for all."""
     issuer = Issuer(folder)
-    limiter = Limiter(per_second=100, burst=100, concurrent=1, clock=time.monotonic, most=most)
-    admission = GatewayAdmission(known_by_tokens(issuer), limiter, instrumentation, caller_timeout_seconds)
+    limits = GatewayLimits(running_calls=most, caller_timeout_seconds=caller_timeout_seconds)
+    limiter = Limiter(per_second=100, burst=100, concurrent=1, clock=time.monotonic, limits=limits)
+    admission = GatewayAdmission(known_by_tokens(issuer), limiter, instrumentation, limits)
     server = grpc.aio.server(interceptors=(admission,), options=options)
     add_echo(instrumentation.before(server))
     port = server.add_insecure_port("127.0.0.1:0")
@@ -267,7 +268,9 @@ async def test_half_sent_calls_of_strangers_are_hardly_held(
                 streams = [line.begin(method) for _ in range(60)]
                 if first is not None:
                     line.send(streams, first)
-                line.send(streams, b"\n" + b"x" * (MAX_REQUEST_BYTES - 10), withheld=1, quiet_seconds=0.5)
+                line.send(
+                    streams, b"\n" + b"x" * (DEFAULT_LIMITS.request_bytes - 10), withheld=1, quiet_seconds=0.5
+                )
 
         await asyncio.to_thread(attack)
         held = running.mebibytes() - before
@@ -290,9 +293,9 @@ async def test_whoever_watches_the_health_makes_room_for_newcomers(tmp_path: Pat
         def watched() -> tuple[int, str, int]:
             first = line()
             (stream,) = watching(first, 1)
-            left = MAX_OPEN_CALLS - 1
+            left = DEFAULT_LIMITS.open_calls - 1
             while left:
-                left -= len(watching(line(), min(left, MAX_CALLS_OF_A_CONNECTION)))
+                left -= len(watching(line(), min(left, DEFAULT_LIMITS.connection_calls)))
             first.listen(0.5)
             ended = len(first.ended)
             watching(line(), 1)
@@ -321,4 +324,4 @@ async def test_one_connection_is_told_how_many_calls_it_may_have(tmp_path: Path)
             with raw_line(running.address) as line:
                 return line.http.remote_settings.max_concurrent_streams
 
-        assert MAX_CALLS_OF_A_CONNECTION == await asyncio.to_thread(told)
+        assert DEFAULT_LIMITS.connection_calls == await asyncio.to_thread(told)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from gris_gateway.accounts import AccountError, Caller, OutOfReachError
 from gris_gateway.history import DAY_MICROSECONDS, History, HistoryError, Keeping
-from gris_gateway.rate_limits import MAX_CALLERS, Limiter, TooManyError
+from gris_gateway.limits import GatewayLimits
+from gris_gateway.rate_limits import Limiter, TooManyError
 
 ANA = ("app", "acme", "ana")
 KEEPING = Keeping(days=10, per_account=3, megabytes=16)
@@ -49,7 +50,9 @@ def entered(limits: Limiter, name: str = "ana") -> str:
 
 def test_beyond_what_the_gateway_can_hold_everybody_is_told_to_come_back() -> None:
     """Whoever it is, and nothing is taken from those who are refused."""
-    limits = Limiter(per_second=2, burst=3, concurrent=3, clock=Clock(), most=2)
+    limits = Limiter(
+        per_second=2, burst=3, concurrent=3, clock=Clock(), limits=GatewayLimits(running_calls=2)
+    )
     with limits.entered("ana"), limits.entered("bob"):
         assert "OVERLOADED 1000" == entered(limits, "ana")
         assert ["OVERLOADED 1000"] * 4 == [entered(limits, "cleo") for _ in range(4)]
@@ -93,10 +96,11 @@ def test_calls_under_way_are_counted_until_they_end() -> None:
 
 def test_many_callers_take_no_more_memory_and_none_under_way_is_forgotten() -> None:
     """Beyond so many the one who called least lately is forgotten."""
-    limits = limiter(Clock(), concurrent=1)
+    few = GatewayLimits(remembered_callers=100)
+    limits = Limiter(per_second=2, burst=3, concurrent=1, clock=Clock(), limits=few)
     with ExitStack() as stack:
         stack.enter_context(limits.entered("busy"))
-        for number in range(MAX_CALLERS + 10):
+        for number in range(few.remembered_callers + 10):
             assert "in" == entered(limits, str(number))
         assert "TOO_MANY_AT_ONCE 1000" == entered(limits, "busy")
 

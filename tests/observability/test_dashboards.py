@@ -16,7 +16,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from budget_service.server.metrics import LedgerMetrics
-from gris_serving.instrumentation import CallOutcome
+from gris_serving.call_outcome import CallOutcome
 from gris_serving.metrics import CallMetrics, Readiness
 from pinot_connector.telemetry import Meters
 

@@ -40,7 +40,20 @@ ATTRIBUTES = {
     "gris.outcome",
     "gris.engine",
 }
-LOG_FIELDS = {"time", "level", "logger", "message", "rpc", "code", "reason", "milliseconds", "request_id"}
+LOG_FIELDS = {
+    "time",
+    "level",
+    "logger",
+    "message",
+    "event",
+    "rpc",
+    "code",
+    "reason",
+    "milliseconds",
+    "request_id",
+    "answers",
+    "is_serving",
+}
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +110,7 @@ def test_a_question_is_one_trace_through_all_processes(seen: Seen) -> None:
 def test_a_question_has_one_id_in_both_logs(seen: Seen) -> None:
     """The application's own, where it gives one; else one that the connector makes."""
     lines = [json.loads(line) for line in seen.log.splitlines() if line.startswith("{")]
-    ended = [line for line in lines if line["message"] == "a call ended"]
+    ended = [line for line in lines if line.get("event") == "rpc.finished"]
     assert all(set(line) <= LOG_FIELDS for line in lines)
     named = {line["rpc"].partition("/")[0] for line in ended if line["request_id"] == REQUEST_ID}
     assert named == {"gris.dp.v1.DpService", "gris.budget.v1.BudgetService"}

@@ -12,11 +12,13 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from prometheus_client import CollectorRegistry
 
-from gris_serving.instrumentation import CallOutcome, Instrumentation, InstrumentedServer
+from gris_serving.call_outcome import CallOutcome
+from gris_serving.instrumentation import Instrumentation, InstrumentedServer
 from gris_serving.logs import configure
 from gris_serving.metrics import CallMetrics
 from gris_serving.options import LogFormat, LogLevel
 from tests.support.echo import SECRET, SERVICE, EchoStub, add_echo, observed_echo
+from tests.support.log_events import everything_logged, logged_events
 
 # Says that a field of 127 bytes follows, and ends.
 UNDECODABLE = b"\x0a\x7f"
@@ -146,8 +148,11 @@ async def test_a_fault_of_the_sight_changes_no_call(caplog: pytest.LogCaptureFix
         assert await echo.one("a") == "a"
         assert await code_of(echo.one("refuse")) is grpc.StatusCode.FAILED_PRECONDITION
     await server.stop(None)
-    assert caplog.text.count("a call could not be looked at: RuntimeError") == 2
-    assert SECRET not in caplog.text
+    fields = {"rpc": f"{SERVICE}/One", "error": "RuntimeError"}
+    assert [("instrumentation.failed", fields)] * 2 == [
+        each for each in logged_events(caplog) if each[0] != "rpc.finished"
+    ]
+    assert SECRET not in everything_logged(caplog)
 
 
 @pytest.mark.parametrize(
@@ -228,6 +233,19 @@ def test_a_line_of_text_is_one_line(capfd: pytest.CaptureFixture[str], plain_log
     said = capfd.readouterr().err
     assert said.endswith(" INFO gris_serving one\\ntwo\n")
     assert said.count("\n") == 1
+
+
+def test_a_field_of_a_text_line_cannot_pretend_to_be_another(
+    capfd: pytest.CaptureFixture[str], plain_logs: None
+) -> None:
+    """What has blanks, quotation marks or line breaks stands in quotation marks, escaped."""
+    configure(LogFormat.TEXT, LogLevel.INFO)
+    fields = {"problem": 'no "key"\nevent=x', "answers": True, "empty": "", "path": "a.yaml:3"}
+    logging.getLogger("gris_serving").info("A test.", extra={"event": "test.ran", "fields": fields})
+    line = capfd.readouterr().err
+    assert line.endswith(
+        r' A test. event=test.ran problem="no \"key\"\nevent=x" answers=true empty="" path=a.yaml:3' + "\n"
+    )
 
 
 def test_an_ending_without_its_reason_is_counted(registry: CollectorRegistry) -> None:

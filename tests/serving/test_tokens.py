@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tokens import JwtSettings, TokenError, TokenVerifier
+from tests.support.log_events import logged_events
 from tests.support.pki import ISSUER, Issuer
 
 AUDIENCE = "gris"
@@ -212,7 +213,9 @@ def test_a_spoilt_key_file_changes_nothing(issuer: Issuer, caplog: pytest.LogCap
     issuer.key_file.write_text("half a ke")
     with caplog.at_level(logging.ERROR):
         assert checking.claims(issuer.token(AUDIENCE))
-    assert str(issuer.key_file) in caplog.text
+    ((event, fields),) = logged_events(caplog)
+    assert (event, fields["files"]) == ("files.kept", "keys of tokens")
+    assert str(issuer.key_file) in fields["problem"]
 
 
 def unusable(tmp_path: Path) -> dict[str, bytes]:

@@ -239,7 +239,11 @@ class Settling:
             raise
         with self._lock:
             if finding.problem and finding != watch.finding:
-                log.warning("table %s: %s %s", table, finding.problem, ", ".join(finding.servers))
+                fields = {"table": table, "problem": finding.problem, "servers": ", ".join(finding.servers)}
+                log.warning(
+                    "A table is not loaded as it should be.",
+                    extra={"event": "segments.not_loaded", "fields": fields},
+                )
             watch.finding, watch.looked_at, watch.looking = finding, time.monotonic(), None
             if finding.evidence is Evidence.NONE:
                 watch.missing_at = watch.looked_at

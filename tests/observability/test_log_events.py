@@ -1,0 +1,100 @@
+"""Log events have stable names and fields, and the table in docs/operating.md lists all of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_serving", "gris_cli")
+LEVELS = {"debug", "info", "warning", "error", "critical", "exception", "log"}
+EVENT_NAME = re.compile(r"internal_error|[a-z_]+\.[a-z_]+")
+ROW = re.compile(r"\| `(?P<event>[a-z_.]+)` \| [A-Z, ]+ \|(?P<fields>[^|]*)\|")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def log_calls() -> Iterator[tuple[str, Function, ast.Call]]:
+    """Yield each log call of the rooms: where it stands, the function around it and the call."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for function in ast.walk(ast.parse(path.read_text())):
+                if isinstance(function, Function):
+                    for node in ast.walk(function):
+                        if is_log_call(node):
+                            assert isinstance(node, ast.Call)
+                            yield f"{path.relative_to(ROOT)}:{node.lineno}", function, node
+
+
+def is_log_call(node: ast.AST) -> bool:
+    """Whether a node is a call of a method of the module's logger."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in LEVELS
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id in ("log", "_log", "logger", "logging")
+    )
+
+
+def event_of(call: ast.Call) -> tuple[str, ast.expr | None]:
+    """Return the event's name and the expression of its fields; fails if the call does not name its event."""
+    (extra,) = [each.value for each in call.keywords if each.arg == "extra"]
+    assert isinstance(extra, ast.Dict)
+    values = {
+        ast.literal_eval(key): value for key, value in zip(extra.keys, extra.values, strict=True) if key
+    }
+    assert set(values) <= {"event", "fields"}
+    return str(ast.literal_eval(values["event"])), values.get("fields")
+
+
+def field_names(function: Function, fields: ast.expr | None) -> set[str]:
+    """Return the names of the fields: of a dictionary in the call, or of the variable `fields` of its function."""
+    if fields is None:
+        return set()
+    if isinstance(fields, ast.Dict):
+        return {str(ast.literal_eval(key)) for key in fields.keys if key is not None}
+    names: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name) and target.id == "fields":
+                    names |= field_names(function, node.value)
+                if isinstance(target, ast.Subscript) and ast.unparse(target.value) == "fields":
+                    names.add(str(ast.literal_eval(target.slice)))
+    return names
+
+
+def events_in_code() -> dict[str, set[str]]:
+    """Return the fields of each event that some code logs."""
+    found: dict[str, set[str]] = {}
+    for _, function, call in log_calls():
+        event, fields = event_of(call)
+        found.setdefault(event, set()).update(field_names(function, fields))
+    return found
+
+
+def events_in_table() -> dict[str, set[str]]:
+    """Return the fields of each event in the table of docs/operating.md."""
+    text = (ROOT / "docs/operating.md").read_text()
+    rows = ROW.finditer(text[text.index("### Logs") : text.index("### Health")])
+    return {row["event"]: set(re.findall(r"`(\w+)`", row["fields"])) for row in rows}
+
+
+def test_every_event_is_in_the_table_with_its_fields() -> None:
+    """And the table has no event that no code logs."""
+    assert events_in_code() == events_in_table()
+
+
+@pytest.mark.parametrize(("location", "call"), [(location, call) for location, _, call in log_calls()])
+def test_a_message_is_a_constant_sentence(location: str, call: ast.Call) -> None:
+    """What varies is a field: a message has no arguments, and the event's name is `noun.verb`."""
+    event, _ = event_of(call)
+    assert EVENT_NAME.fullmatch(event), location
+    message = call.args[1 if isinstance(call.func, ast.Attribute) and call.func.attr == "log" else 0]
+    assert isinstance(message, ast.Constant | ast.Name), location
+    assert len(call.args) <= 2, location
