@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from budget_service.ledger.limits import MAX_STORED_LIMITS
+from budget_service.ledger.currency import window_before
+from budget_service.ledger.limits import MAX_STORED_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import (
     Answer,
     ClockResumed,
@@ -46,10 +47,12 @@ def set_limits(snapshot: Snapshot, request: SetLimits, now: Microseconds) -> Dec
     return _decision(root, request, outcome, limits=request.changes)
 
 
-def change_currency(snapshot: Snapshot, request: ChangeCurrency, now: Microseconds) -> Decision:
+def change_currency(
+    snapshot: Snapshot, request: ChangeCurrency, limits: AppliedLimits, now: Microseconds
+) -> Decision:
     """Plan the next currency, or withdraw the plan; once its moment has come there is nothing to withdraw."""
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
-    outcome = _currency_outcome(root, request, now)
+    outcome = _currency_outcome(root, request, limits, now)
     if isinstance(outcome, Refused):
         return _decision(root, request, outcome)
     root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
@@ -79,7 +82,7 @@ def _limits_outcome(snapshot: Snapshot, request: SetLimits) -> LimitsSet | Refus
 
 
 def _currency_outcome(
-    root: RootRecord, request: ChangeCurrency, now: Microseconds
+    root: RootRecord, request: ChangeCurrency, limits: AppliedLimits, now: Microseconds
 ) -> CurrencyChanged | Refused:
     is_planned = root.currency.next_unit_id != ""
     if not request.unit_id:
@@ -88,7 +91,7 @@ def _currency_outcome(
         return Refused(Reason.CURRENCY_PLANNED)
     if request.unit_id == root.currency.unit_id:
         return Refused(Reason.UNIT_UNCHANGED)
-    begins_at = request.window(now).end
+    begins_at = window_before(limits.rules, now).end
     return (
         Refused(Reason.WINDOW_NEVER_ENDS)
         if begins_at is None

@@ -1,7 +1,7 @@
 """What a client may ask the ledger to change.
 
-A request carries the limits that apply to its account now, with the version of the root's stored limits that they were
-found with, so that the rules need nothing else. Its `request_id` belongs to the root account: two roots may use the
+A request is complete when it is made, and stays the same when it is sent again. The limits that it is decided by are a
+value of their own (`ledger.limits.AppliedLimits`). The `request_id` belongs to the root account: two roots may use the
 same one.
 """
 
@@ -12,18 +12,16 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from budget_service.ledger.currency import window_before
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import limit_text
-from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, LevelLimit, Limit
-from budget_service.ledger.windows import Microseconds, Window, WindowRule
+from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
+from budget_service.ledger.windows import Microseconds
 
 
 class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     """Hold a worst case for `ttl`. The service draws `reservation_id`, which is no part of the content."""
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
     max_cost: Cost
     unit_id: str
@@ -31,7 +29,6 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     ttl: Microseconds
     reservation_id: str
     forfeits: bool
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client said."""
@@ -47,7 +44,6 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     """
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
     cost: Cost
     unit_id: str
@@ -57,7 +53,6 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     charge_ticket: bytes = b""
     policy_statement: str = ""
     worst_case_above: bool = False
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client said."""
@@ -71,10 +66,8 @@ class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
     """Give a reservation back."""
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
     reservation_id: str
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client said."""
@@ -85,9 +78,7 @@ class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
     """Spend what is left of one level, the `account`, because charges were lost and nobody knows them."""
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of what is asked."""
@@ -102,7 +93,6 @@ class Refund(Struct, frozen=True, gc=False, kw_only=True):
     """
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
     release_id: str
     reason: str
@@ -111,7 +101,6 @@ class Refund(Struct, frozen=True, gc=False, kw_only=True):
     shared_cost: Cost | None
     unit_id: str
     holds: tuple[Hold, ...]
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator said."""
@@ -132,20 +121,11 @@ class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
-    """Plan the currency that follows in a root, the `account`, or plan none any more if `unit_id` is empty.
-
-    `rules` are the windows of all limits that the root has.
-    """
+    """Plan the currency that follows in a root, the `account`, or plan none any more if `unit_id` is empty."""
 
     account: Account
     request_id: str
     unit_id: str
-    rules: tuple[WindowRule, ...]
-    limits_version: int = 0
-
-    def window(self, now: Microseconds) -> Window:
-        """Return the span around `now` at whose end the new currency begins; no end: never."""
-        return window_before(self.rules, now)
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the administrator said."""
@@ -171,16 +151,6 @@ BudgetRequest: TypeAlias = Reserve | Charge | CancelReservation | WriteOff | Ref
 # What an administrator asks of a root account.
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
 Request: TypeAlias = BudgetRequest | RootRequest
-
-
-def payer_of(request: BudgetRequest) -> str:
-    """Return whose payments count for a request: those of its account, made in windows of the last level with a limit.
-
-    One level's windows follow each other, so that what a payer has paid for belongs to one window at a time. The last
-    level is the account itself as long as every account has a limit of its own; no path has two slashes in a row.
-    """
-    account, last = request.account, request.levels[-1].level
-    return account.text if last == account else f"{account.text}//{last.depth}"
 
 
 def _cost_parts(cost: Cost, unit_id: str) -> tuple[str, str, str]:

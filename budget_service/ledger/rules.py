@@ -16,7 +16,7 @@ from budget_service.ledger.administration import (
     set_limits,
 )
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.limits import LimitsChangedError
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -56,11 +56,22 @@ from budget_service.ledger.values import NOTHING, Cost, Hold, Mode
 from budget_service.ledger.windows import Microseconds
 
 
-def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
-    """Answer a request at the ledger's time `now`, which is `snapshot.root.now(clock)`.
+def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Microseconds) -> Decision:
+    """Answer a request by the limits that apply to it.
 
     The change must be written while all that the snapshot read is unchanged; only then may the answer be given.
-    Raises LimitsChangedError if the request was made with other stored limits than the root has now.
+
+    Args:
+        snapshot: The state of the root account, as far as the request needs it.
+        request: What is asked.
+        limits: The limits of the request's account and the version of the root's stored limits they were found with.
+        now: The ledger's time, `snapshot.root.now(clock)`.
+
+    Returns:
+        The answer, and what has to be written before it is given.
+
+    Raises:
+        LimitsChangedError: The root's stored limits have changed since the limits were found.
     """
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
@@ -69,12 +80,12 @@ def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
         return set_limits(snapshot, request, now)
     if isinstance(request, ResumeClock):
         return resume_clock(snapshot, request, now)
-    if request.limits_version != snapshot.root.limits_version:
+    if limits.version != snapshot.root.limits_version:
         raise LimitsChangedError
     if isinstance(request, ChangeCurrency):
-        return change_currency(snapshot, request, now)
-    draft = Draft(snapshot, request.levels, now)
-    outcome = _outcome(snapshot, draft, request)
+        return change_currency(snapshot, request, limits, now)
+    draft = Draft(snapshot, limits.levels, now)
+    outcome = _outcome(snapshot, draft, request, limits)
     return Decision(Answer(outcome, replayed=False), _change(snapshot.root, draft, request, outcome))
 
 
@@ -84,11 +95,11 @@ def _recall(remembered: Remembered, request: Request) -> Answer:
     return Answer(remembered.outcome, replayed=True)
 
 
-def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest) -> Outcome:
+def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest, limits: AppliedLimits) -> Outcome:
     if isinstance(request, CancelReservation):
         return _cancel(snapshot, draft, request)
     if isinstance(request, WriteOff):
-        return _write_off(draft, request)
+        return _write_off(draft, request, limits)
     if isinstance(request, Refund):
         # What is paid for is paid for in the root's currency.
         return _refund(snapshot, draft, request)
@@ -177,12 +188,12 @@ def _cancel(snapshot: Snapshot, draft: Draft, request: CancelReservation) -> Out
     return Cancelled(reservation.held, reservation.unit_id)
 
 
-def _write_off(draft: Draft, request: WriteOff) -> Outcome:
+def _write_off(draft: Draft, request: WriteOff, limits: AppliedLimits) -> Outcome:
     """Spend what the level has left in the window that is open; nothing if it only tracks.
 
     With a sliding window it counts as charged today, so that it stays as long as any charge that was lost could.
     """
-    (each,), (status,) = request.levels, draft.statuses()
+    (each,), (status,) = limits.levels, draft.statuses()
     rest = NOTHING if each.limit.mode is Mode.TRACK else status.remaining
     if rest != NOTHING:
         draft.spend(

@@ -124,7 +124,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
     `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them; `reservation` is the one
     that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
-    span in which the request's release was last paid for, are those of the request's payer (`requests.payer_of`);
+    span in which the request's release was last paid for, are those of the payer (`AppliedLimits.payer`);
     `stored_limits` is how many limits the root has stored, needed only to set some; `clock` is the store's, needed only
     to let the time of the root go on.
     """

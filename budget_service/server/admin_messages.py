@@ -101,14 +101,13 @@ def parse_begin_currency(message: pb.BeginCurrencyRequest) -> ChangeCurrency:
         account=parse_root(message.account),
         request_id=parse_id(message.request_id, "request_id"),
         unit_id=unit_id,
-        rules=(),
     )
 
 
 def parse_withdraw_currency(message: pb.WithdrawCurrencyRequest) -> ChangeCurrency:
     """Return what is asked, its windows still to be found, or raise InvalidFieldError."""
     request_id = parse_id(message.request_id, "request_id")
-    return ChangeCurrency(account=parse_root(message.account), request_id=request_id, unit_id="", rules=())
+    return ChangeCurrency(account=parse_root(message.account), request_id=request_id, unit_id="")
 
 
 def parse_resume_clock(message: pb.ResumeClockRequest) -> ResumeClock:

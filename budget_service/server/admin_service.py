@@ -9,6 +9,7 @@ from pathlib import Path
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import Unit
@@ -98,7 +99,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)
         await self._demand_an_end(request)
-        answer = await self._store.apply(request)
+        answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, LimitsSet, request)
         return pb.SetLimitsResponse(version=outcome.version, replayed=answer.replayed)
 
@@ -129,7 +130,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _resume_clock(self, message: pb.ResumeClockRequest) -> pb.ResumeClockResponse:
         request = messages.parse_resume_clock(message)
-        answer = await self._store.apply(request)
+        answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, ClockResumed, request)
         return pb.ResumeClockResponse(ahead=duration(outcome.ahead), replayed=answer.replayed)
 

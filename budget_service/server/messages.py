@@ -14,7 +14,6 @@ from gris_api.common.v1 import cost_pb2
 from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost, InvalidFieldError
 from budget_service.ledger.windows import SECOND, Microseconds
-from budget_service.server.limit_cache import Found
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
 SHORTEST_TTL: Microseconds = SECOND
@@ -34,9 +33,9 @@ _KEPT_STATEMENTS = 256
 
 
 def parse_reserve(
-    message: pb.ReserveBudgetRequest, account: Account, limits: Found, reservation_id: str, *, forfeits: bool
+    message: pb.ReserveBudgetRequest, account: Account, reservation_id: str, *, forfeits: bool
 ) -> Reserve:
-    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
+    """Return what is asked of an account, or raise InvalidFieldError."""
     return Reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
         unit_id=parse_unit_id(message.max_cost.unit_id, "max_cost.unit_id"),
@@ -44,17 +43,13 @@ def parse_reserve(
         request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
         account=account,
-        levels=limits.levels,
-        limits_version=limits.version,
         reservation_id=reservation_id,
         forfeits=forfeits,
     )
 
 
-def parse_charge(
-    message: pb.UpdateBudgetRequest, account: Account, limits: Found, *, worst_case_above: bool
-) -> Charge:
-    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
+def parse_charge(message: pb.UpdateBudgetRequest, account: Account, *, worst_case_above: bool) -> Charge:
+    """Return what is asked of an account, or raise InvalidFieldError."""
     if len(message.charge_ticket) > MAX_TICKET_BYTES:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
     return Charge(
@@ -68,19 +63,15 @@ def parse_charge(
         policy_statement=parse_statement(message.policy_statement, "policy_statement"),
         worst_case_above=worst_case_above,
         account=account,
-        levels=limits.levels,
-        limits_version=limits.version,
     )
 
 
-def parse_cancel(message: pb.ReleaseReservationRequest, account: Account, limits: Found) -> CancelReservation:
-    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
+def parse_cancel(message: pb.ReleaseReservationRequest, account: Account) -> CancelReservation:
+    """Return what is asked of an account, or raise InvalidFieldError."""
     return CancelReservation(
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=parse_id(message.reservation_id, "reservation_id"),
         account=account,
-        levels=limits.levels,
-        limits_version=limits.version,
     )
 
 

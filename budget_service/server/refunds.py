@@ -17,7 +17,6 @@ def unfounded(account: Account, release_id: str, reason: str, request_id: str) -
     """Return a refund before its charge was looked up; the ledger refuses it, or repeats what it answered."""
     return Refund(
         account=account,
-        levels=(),
         request_id=request_id,
         release_id=release_id,
         reason=reason,

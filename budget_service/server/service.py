@@ -108,8 +108,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         # An id that nobody can guess: whoever names a reservation has been told of it.
         forfeits = self._settings.current.configuration.expired is Expired.FORFEIT
         account = messages.parse_account(message.account)
-        limits = self._limits.cached(account)
-        request = messages.parse_reserve(message, account, limits, secrets.token_hex(16), forfeits=forfeits)
+        request = messages.parse_reserve(message, account, secrets.token_hex(16), forfeits=forfeits)
         answer = await self._limits.apply(request)
         outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
@@ -123,15 +122,14 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
         account = messages.parse_account(message.account)
         worst = self._settings.current.configuration.counts_worst_cases
-        limits = self._limits.cached(account)
-        request = messages.parse_charge(message, account, limits, worst_case_above=worst)
+        request = messages.parse_charge(message, account, worst_case_above=worst)
         answer = await self._charged(request)
         outcome = success(answer, Charged, request)
         return self._charged_forms.filled(outcome, account, request.unit_id, replayed=answer.replayed)
 
     async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)
-        request = messages.parse_cancel(message, account, self._limits.cached(account))
+        request = messages.parse_cancel(message, account)
         answer = await self._limits.apply(request)
         outcome = success(answer, Cancelled, request)
         returned = responses.cost_message(outcome.returned, outcome.unit_id)

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.limits import StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
@@ -78,7 +78,7 @@ class Alike:
 class Store(Protocol):
     """Keeps a ledger and applies the rules to it, each request atomically and at the store's own time."""
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request by `ledger.rules.decide` and write the change before answering.
 
         Raises LimitsChangedError or StoreUnavailableError (no effect) or OutcomeUnknownError. Cancelling it must not

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 from psycopg import sql
 
 from budget_service.internal_errors import log_internal_error
-from budget_service.ledger.limits import LimitsChangedError, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
@@ -144,13 +144,13 @@ class PostgresStore:
             raise
         return store
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and write the change in one transaction; see `Store`."""
         if self._guard is not None:
             self._guard.charged()
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, guess, self._told_clock())
+            told = text.argument(request, limits, guess, self._told_clock())
             kind, answer = await self._in_turn(request.account.root, told)
             if kind == "limits":
                 raise LimitsChangedError

@@ -10,8 +10,14 @@ from msgspec.structs import replace
 
 from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance, Day
-from budget_service.ledger.currency import Currency
-from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
+from budget_service.ledger.currency import Currency, window_before
+from budget_service.ledger.limits import (
+    MAX_STORED_LIMITS,
+    AppliedLimits,
+    StoredLimits,
+    limit_text,
+    parse_limit,
+)
 from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
 from budget_service.ledger.requests import (
     BudgetRequest,
@@ -24,7 +30,6 @@ from budget_service.ledger.requests import (
     ResumeClock,
     SetLimits,
     WriteOff,
-    payer_of,
 )
 from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
@@ -37,7 +42,7 @@ REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 PURGED_AT_ONCE = 20
 
 
-def argument(request: Request, guess: Microseconds, clock: Microseconds | None) -> str:
+def argument(request: Request, limits: AppliedLimits, guess: Microseconds, clock: Microseconds | None) -> str:
     """Return what `apply` is told; the windows are those around `guess`, `clock` replaces PostgreSQL's own time."""
     told = {
         "clock": clock,
@@ -49,7 +54,7 @@ def argument(request: Request, guess: Microseconds, clock: Microseconds | None) 
         "retention": RETENTION,
         "refusal_retention": REFUSAL_RETENTION,
     }
-    return _ENCODER.encode(told | _fields(request, guess))
+    return _ENCODER.encode(told | _fields(request, limits, guess))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -91,25 +96,25 @@ def unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
 
 
-def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:
+def _fields(request: Request, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
     match request:
         case SetLimits():
             return _limit_fields(request)
         case ChangeCurrency():
-            return _currency_fields(request, guess)
+            return _currency_fields(request, limits, guess)
         case ResumeClock():
             told = {"operation": "resume clock", "told_time": request.told_time}
             return told | {"clock_tolerance": CLOCK_TOLERANCE}
         case _:
-            return _budget_fields(request, guess)
+            return _budget_fields(request, limits, guess)
 
 
-def _currency_fields(request: ChangeCurrency, guess: Microseconds) -> dict[str, Any]:
-    window = request.window(guess)
+def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+    window = window_before(limits.rules, guess)
     return {
         "operation": "change currency",
         "unit_id": request.unit_id,
-        "limits_version": request.limits_version,
+        "limits_version": limits.version,
         "window_start": window.start,
         "window_end": window.end,
     }
@@ -123,11 +128,11 @@ def _limit_fields(request: SetLimits) -> dict[str, Any]:
     return {"operation": "set limits", "changes": changes, "most_limits": MAX_STORED_LIMITS}
 
 
-def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any]:
+def _budget_fields(request: BudgetRequest, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
     return {
-        "payer": payer_of(request),
-        "levels": [_level(each, guess) for each in request.levels],
-        "limits_version": request.limits_version,
+        "payer": limits.payer(request.account),
+        "levels": [_level(each, guess) for each in limits.levels],
+        "limits_version": limits.version,
         "reservation_id": "" if isinstance(request, WriteOff | Refund) else escaped(request.reservation_id),
         "expired_at_once": MAX_EXPIRED_AT_ONCE,
         **_own_fields(request),

@@ -19,7 +19,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
-from budget_service.ledger.limits import LimitsChangedError, StoredLimits, parse_limit
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits, parse_limit
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
@@ -147,14 +147,14 @@ class RedisStore:
             raise
         return store
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and write the change in one script; see `Store`."""
         if self._guard is not None:
             self._guard.charged()
-        script, keys = CHANGES[type(request)], text.request_keys(request)
+        script, keys = CHANGES[type(request)], text.request_keys(request, limits)
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, guess, self._told_clock())
+            told = text.argument(request, limits, guess, self._told_clock())
             kind, answer = await self._change(script, keys, told)
             if kind == "limits":
                 raise LimitsChangedError

@@ -32,8 +32,14 @@ from msgspec.json import Encoder
 
 from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance
-from budget_service.ledger.currency import Currency
-from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
+from budget_service.ledger.currency import Currency, window_before
+from budget_service.ledger.limits import (
+    MAX_STORED_LIMITS,
+    AppliedLimits,
+    StoredLimits,
+    limit_text,
+    parse_limit,
+)
 from budget_service.ledger.outcomes import Answer, Reason, Refused
 from budget_service.ledger.requests import (
     BudgetRequest,
@@ -47,7 +53,6 @@ from budget_service.ledger.requests import (
     RootRequest,
     SetLimits,
     WriteOff,
-    payer_of,
 )
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
@@ -158,15 +163,15 @@ def root_of(key: str) -> str:
     return unquote(key.partition("}:")[0].removeprefix("gris:{"))
 
 
-def request_keys(request: Request) -> list[str]:
+def request_keys(request: Request, limits: AppliedLimits) -> list[str]:
     """Return the keys of a changing script, in the order of `ledger.lua`."""
     prefix = _prefix(request.account.root)
-    payer = "" if isinstance(request, RootRequest) else payer_of(request)
+    payer = "" if isinstance(request, RootRequest) else limits.payer(request.account)
     named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits")
     return [prefix + name for name in (*_READ, *named)]
 
 
-def argument(request: Request, guess: Microseconds, clock: str) -> bytes:
+def argument(request: Request, limits: AppliedLimits, guess: Microseconds, clock: str) -> bytes:
     """Return what a changing script is told; the windows are those around `guess`."""
     told = {
         "clock": clock,
@@ -176,7 +181,7 @@ def argument(request: Request, guess: Microseconds, clock: str) -> bytes:
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
     }
-    return _ENCODER.encode(told | _fields(request, guess))
+    return _ENCODER.encode(told | _fields(request, limits, guess))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -287,24 +292,24 @@ def _prefix(root: str) -> str:
     return f"gris:{{{quote(root, safe='')}}}:"
 
 
-def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:
+def _fields(request: Request, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
     match request:
         case SetLimits():
             return _limit_fields(request)
         case ChangeCurrency():
-            return _currency_fields(request, guess)
+            return _currency_fields(request, limits, guess)
         case ResumeClock():
             return _clock_fields(request)
         case _:
-            return _budget_fields(request, guess)
+            return _budget_fields(request, limits, guess)
 
 
-def _currency_fields(request: ChangeCurrency, guess: Microseconds) -> dict[str, Any]:
-    window = request.window(guess)
+def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+    window = window_before(limits.rules, guess)
     return {
         "unit_id": request.unit_id,
         "window": [str(window.start), encode_end(window.end)],
-        "limits_version": str(request.limits_version),
+        "limits_version": str(limits.version),
         "levels": [],
         "expired_at_once": "0",
     }
@@ -332,10 +337,10 @@ def _limit_fields(request: SetLimits) -> dict[str, Any]:
     }
 
 
-def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any]:
+def _budget_fields(request: BudgetRequest, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
     return {
-        "levels": [_level(each, each.limit.window.around(guess)) for each in request.levels],
-        "limits_version": str(request.limits_version),
+        "levels": [_level(each, each.limit.window.around(guess)) for each in limits.levels],
+        "limits_version": str(limits.version),
         "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
         "reservation_id": "" if isinstance(request, WriteOff | Refund) else request.reservation_id,
         **_own_fields(request),

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from budget_service.ledger.limits import StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.requests import CancelReservation, WriteOff
 from budget_service.ledger.state import Reservation
@@ -38,13 +38,9 @@ async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -
         for level in sorted(known, key=lambda each: each.text):
             limit = stored.limits.get(level) or limit_of(level)
             if limit is not None:
-                request = WriteOff(
-                    account=level,
-                    levels=(LevelLimit(level, limit),),
-                    request_id=f"restored-{name}-{level.text}",
-                    limits_version=stored.version,
-                )
-                outcome = (await store.apply(request)).outcome
+                request = WriteOff(account=level, request_id=f"restored-{name}-{level.text}")
+                limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
+                outcome = (await store.apply(request, limits)).outcome
                 count += isinstance(outcome, Charged) and outcome.charged != NOTHING
     return count
 
@@ -59,13 +55,11 @@ async def _end_reservations(
         if levels:
             request = CancelReservation(
                 account=held.account,
-                levels=levels,
                 request_id=f"restored-{name}-{held.reservation_id}",
                 reservation_id=held.reservation_id,
-                limits_version=stored.version,
             )
             # One that has lapsed is refused, and has ended by that.
-            await store.apply(request)
+            await store.apply(request, AppliedLimits(levels, stored.version))
 
 
 def _levels(held: Reservation, stored: StoredLimits, limit_of: LimitOf) -> tuple[LevelLimit, ...]:

@@ -21,7 +21,7 @@ from time import perf_counter
 from typing import TypeAlias, TypeVar
 
 from budget_service.internal_errors import log_internal_error
-from budget_service.ledger.limits import LimitsChangedError, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
@@ -59,7 +59,9 @@ MAX_BATCH = 256
 LARGE = 36
 
 Result = TypeVar("Result")
-Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Request]
+# What is asked, and the limits that it is decided by.
+Asked: TypeAlias = tuple[Request, AppliedLimits]
+Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Asked]
 
 
 class SqliteStore:
@@ -82,7 +84,7 @@ class SqliteStore:
         # Whoever has the turn may use the connection.
         self._turn = asyncio.Lock()
         # In the order in which they came.
-        self._waiting: dict[asyncio.Future[Answer], Request] = {}
+        self._waiting: dict[asyncio.Future[Answer], Asked] = {}
         self._group_commit = GroupCommit(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
         self._committing: list[Waiting] = []
@@ -113,12 +115,12 @@ class SqliteStore:
             raise
         return SqliteStore(connection, clock, path, committed)
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
         self._disk.demand()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
-        self._waiting[answer] = request
+        self._waiting[answer] = (request, limits)
         if self._worker is None:
             self._worker = loop.create_task(self._work())
         try:
@@ -343,8 +345,8 @@ class SqliteStore:
         try:
             now = self._clock()
             if len(batch) > 1:
-                self._view.expect([request for _, request in batch])
-            results = [self._decide_one(request) for _, request in batch]
+                self._view.expect([asked for _, asked in batch])
+            results = [self._decide_one(*asked) for _, asked in batch]
             self._view.flush()
             self._purge.go_on(now, len(batch))
         except BaseException:
@@ -353,16 +355,17 @@ class SqliteStore:
             raise
         return results
 
-    def _decide_one(self, request: Request) -> Answer | Exception:
+    def _decide_one(self, request: Request, limits: AppliedLimits) -> Answer | Exception:
         root = self._view.root(request.account.root)
         clock = self._clock()
         now = root.now(clock)
         try:
-            decision = decide(self._view.snapshot(root, request, now, clock), request, now)
+            snapshot = self._view.snapshot(root, request, limits, now, clock)
+            decision = decide(snapshot, request, limits, now)
         except LimitsChangedError as error:
             return error
         if decision.change is not None:
-            self._view.note(request, decision.change)
+            self._view.note(request, limits, decision.change)
         return decision.answer
 
     def _commit(self) -> Exception | None:

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from budget_service.ledger.balances import Balance
-from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
+from budget_service.ledger.limits import AppliedLimits, StoredLimits, limit_text, parse_limit
 from budget_service.ledger.requests import (
     BudgetRequest,
     CancelReservation,
@@ -22,7 +22,6 @@ from budget_service.ledger.requests import (
     Reserve,
     RootRequest,
     SetLimits,
-    payer_of,
 )
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
@@ -103,17 +102,17 @@ class View:
         self._no_outcomes: set[Key] = set()
         self._no_payments: set[Key] = set()
 
-    def expect(self, requests: Sequence[Request]) -> None:
+    def expect(self, asked: Sequence[tuple[Request, AppliedLimits]]) -> None:
         """Look up for all of these requests at once what `snapshot` would look up for each.
 
         That is which of them were answered or paid for before, which is mostly none, and the balances of their levels.
         A level that was never used is looked up once more when its turn comes.
         """
-        outcomes = [(each.account.root, each.request_id) for each in requests]
+        outcomes = [(each.account.root, each.request_id) for each, _ in asked]
         self._no_outcomes = self._missing(KNOWN_OUTCOMES, outcomes)
-        payments = [key for each in requests for key in _payments_of(each)]
+        payments = [key for each in asked for key in _payments_of(*each)]
         self._no_payments = self._missing(KNOWN_PAYMENTS, payments)
-        levels = {each.level for request in requests for each in _levels_of(request)}
+        levels = {each.level for _, limits in asked for each in limits.levels}
         self._read_balances([level for level in levels if level not in self._balances])
 
     def root(self, root: str) -> RootRecord:
@@ -124,7 +123,12 @@ class View:
         return record
 
     def snapshot(
-        self, root: RootRecord, request: Request, now: Microseconds, clock: Microseconds
+        self,
+        root: RootRecord,
+        request: Request,
+        limits: AppliedLimits,
+        now: Microseconds,
+        clock: Microseconds,
     ) -> Snapshot:
         """Return all that the rules need to decide a request."""
         remembered = self._remembered(request)
@@ -139,7 +143,7 @@ class View:
             reservation = self.reservation(request.account, request.reservation_id)
         due = self._due(request.account.root, now)
         named = due if reservation is None else (*due, reservation)
-        levels = [each.level for each in request.levels] + _held_levels(named)
+        levels = [each.level for each in limits.levels] + _held_levels(named)
         if isinstance(request, Refund):
             levels += [request.account.level(hold.depth) for hold in request.holds]
         return Snapshot(
@@ -147,8 +151,8 @@ class View:
             balances=self._load(levels),
             due=due,
             reservation=reservation,
-            query_paid=self._query_paid(request, reservation),
-            release_paid_in=self._release_paid(request),
+            query_paid=self._query_paid(request, limits, reservation),
+            release_paid_in=self._release_paid(request, limits),
         )
 
     def reading(
@@ -187,7 +191,7 @@ class View:
         limits = {Account(tuple(level.split("/"))): parse_limit(text) for level, text in found}
         return StoredLimits(self.root(root).limits_version, limits)
 
-    def note(self, request: Request, change: Change) -> None:
+    def note(self, request: Request, limits: AppliedLimits, change: Change) -> None:
         """Take a change into the view, to be written by `flush`."""
         root = request.account.root
         self._roots[root] = change.root
@@ -200,10 +204,11 @@ class View:
             self._reservations[root, ended] = None
         if change.opened is not None:
             self._open(root, change.opened)
-        if change.payment is not None and not isinstance(request, RootRequest):
-            self._pay(payer_of(request), change.payment)
-        if not isinstance(request, RootRequest):
-            self._payments |= dict.fromkeys((payer_of(request), *each) for each in change.unpaid)
+        if change.payment is not None:
+            self._pay(limits.payer(request.account), change.payment)
+        if change.unpaid:
+            payer = limits.payer(request.account)
+            self._payments |= dict.fromkeys((payer, *each) for each in change.unpaid)
         self._limits.update(change.limits)
 
     def flush(self) -> None:
@@ -278,16 +283,18 @@ class View:
             for row in self._connection.execute(BALANCES, texts):
                 self._balances[named[row[0]]] = rows.read_balance(*row)
 
-    def _query_paid(self, request: BudgetRequest, reservation: Reservation | None) -> PaidQuery | None:
+    def _query_paid(
+        self, request: BudgetRequest, limits: AppliedLimits, reservation: Reservation | None
+    ) -> PaidQuery | None:
         if isinstance(request, Reserve | Charge | Refund):
             query_id = request.query_id if reservation is None else reservation.query_id
-            paid = self._payment(payer_of(request), "query", query_id) if query_id else None
+            paid = self._payment(limits.payer(request.account), "query", query_id) if query_id else None
             return PaidQuery(*paid) if paid else None
         return None
 
-    def _release_paid(self, request: BudgetRequest) -> Microseconds | None:
+    def _release_paid(self, request: BudgetRequest, limits: AppliedLimits) -> Microseconds | None:
         if isinstance(request, Charge | Refund) and request.release_id:
-            paid = self._payment(payer_of(request), "release", request.release_id)
+            paid = self._payment(limits.payer(request.account), "release", request.release_id)
             return paid[1] if paid else None
         return None
 
@@ -371,16 +378,12 @@ def _groups(keys: Sequence[KeyT]) -> Iterator[list[KeyT]]:
         yield group + group[-1:] * (TOGETHER - len(group))
 
 
-def _levels_of(request: Request) -> tuple[LevelLimit, ...]:
-    return () if isinstance(request, RootRequest) else request.levels
-
-
-def _payments_of(request: Request) -> Iterator[Key]:
+def _payments_of(request: Request, limits: AppliedLimits) -> Iterator[Key]:
     """Give the keys under which it would be known that a request is paid for, as far as it says them itself."""
     if isinstance(request, Charge) and request.release_id:
-        yield payer_of(request), "release", request.release_id
+        yield limits.payer(request.account), "release", request.release_id
     if isinstance(request, Charge | Reserve) and request.query_id:
-        yield payer_of(request), "query", request.query_id
+        yield limits.payer(request.account), "query", request.query_id
 
 
 def _held_levels(reservations: Iterable[Reservation]) -> list[Account]:

@@ -18,6 +18,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 from redis.asyncio import Redis
 
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
@@ -188,9 +189,9 @@ async def play(store: Store, clock: SteppedClock) -> None:
         on = (BOTH[0], LevelLimit(account, BOTH[1].limit))
         cost = Cost(amount, 1)
         ids = {"release_id": f"r{day}", "query_id": f"q{day}"}
-        await store.apply(charge(f"c{day}", cost, account=account, on=on, **ids))
+        await store.apply(*charge(f"c{day}", cost, account=account, on=on, **ids))
         clock.step(days=1)
-    await store.apply(charge("s", Cost(9, 5), account=Account(("acme0", "eve"))))
+    await store.apply(*charge("s", Cost(9, 5), account=Account(("acme0", "eve"))))
 
 
 async def test_charges_are_listed_by_account_and_time_page_by_page(
@@ -265,7 +266,7 @@ async def test_a_ledger_that_is_whole_is_verified(
     """Every root, or one; in pages of one balance and one entry."""
     monkeypatch.setattr(audit, "PAGE", 1)
     await play(any_store, clock)
-    await any_store.apply(reserve("r", Cost(2, 2), on=BOTH))
+    await any_store.apply(*reserve("r", Cost(2, 2), on=BOTH))
     whole = await admin.VerifyLedger(pb.VerifyLedgerRequest())
     assert pb.VerifyLedgerResponse(entries=5, balances=4) == whole
     one = await admin.VerifyLedger(pb.VerifyLedgerRequest(account={"path": ["acme"]}))
@@ -297,7 +298,7 @@ async def test_a_tampered_balance_in_sqlite_is_found(tmp_path: Path, clock: Step
     async with closing(SqliteStore.open(path, clock)) as store:
         await play(store, clock)
         clock.now -= DAY
-        await store.apply(reserve("r", Cost(2, 2), on=BOTH))
+        await store.apply(*reserve("r", Cost(2, 2), on=BOTH))
         assert await differences(store) == set()
     tamper = [
         "UPDATE balances SET spent_information = spent_information - 2 WHERE level = 'acme/ann'",
@@ -315,11 +316,11 @@ async def test_a_balance_that_was_set_back_to_an_older_window_is_found(
     """As a half restored file would have it: what was charged in the newer window is missing."""
     path, on = tmp_path / "ledger.db", (BOTH[0],)
     async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(charge("a", Cost(3, 1), account=COMPANY, on=on))
+        await store.apply(*charge("a", Cost(3, 1), account=COMPANY, on=on))
     run(path, "CREATE TABLE old AS SELECT * FROM balances")
     async with closing(SqliteStore.open(path, clock)) as store:
         clock.step(days=30)
-        await store.apply(charge("b", Cost(2, 1), account=COMPANY, on=on))
+        await store.apply(*charge("b", Cost(2, 1), account=COMPANY, on=on))
         assert await differences(store) == set()
     run(path, "INSERT OR REPLACE INTO balances SELECT * FROM old", "DROP TABLE old")
     async with closing(SqliteStore.open(path, clock)) as store:
@@ -341,7 +342,7 @@ async def test_a_tampered_balance_in_redis_is_found(shared_redis: RedisServer, c
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         await play(store, clock)
         clock.now -= DAY
-        await store.apply(reserve("r", Cost(2, 2), on=BOTH))
+        await store.apply(*reserve("r", Cost(2, 2), on=BOTH))
         assert await differences(store) == set()
         parts = (await client.hget("gris:{acme}:balances", "acme/ann")).split(":")
         parts[2], parts[5] = str(int(parts[2]) - 2), "9"
@@ -361,7 +362,7 @@ async def test_a_ledger_is_verified_while_it_is_charged(
         for index in range(60):
             account = Account(("acme", f"{59 - index:02}"))
             on = (BOTH[0], LevelLimit(account, BOTH[1].limit))
-            await any_store.apply(charge(f"c{index}", Cost(1, 1), account=account, on=on))
+            await any_store.apply(*charge(f"c{index}", Cost(1, 1), account=account, on=on))
             await asyncio.sleep(0)
 
     task = asyncio.create_task(charging())
@@ -390,7 +391,9 @@ async def test_a_currency_is_planned_listed_shown_and_withdrawn(admin: AdminStub
     )
     assert (grpc.StatusCode.FAILED_PRECONDITION, "NO_CURRENCY_PLANNED") == (error.code, error.info.reason)
     never = limit(9, 9, period=Period.NEVER)
-    await any_store.apply(SetLimits(account=COMPANY, request_id="s", changes=((COLLEAGUE, never),)))
+    await any_store.apply(
+        SetLimits(account=COMPANY, request_id="s", changes=((COLLEAGUE, never),)), NO_LIMITS
+    )
     refused = await failure(
         admin.BeginCurrency(
             pb.BeginCurrencyRequest(account=named(("acme",)), unit_id=OTHER_UNIT, request_id="d")

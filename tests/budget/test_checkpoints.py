@@ -41,10 +41,10 @@ ON = levels(own=limit(100, 100, days=3), above=limit(1000, 1000))
 async def play(store: Store, clock: SteppedClock, name: str, days: int = 4) -> None:
     """Charge and hold something on some days, and let a stranger do so too."""
     for day in range(days):
-        await store.apply(charge(f"{name}{day}", Cost(day + 1, 1), on=ON, release_id=f"{name}{day}"))
-        await store.apply(reserve(f"hold {name}{day}", Cost(2, 1), on=ON))
+        await store.apply(*charge(f"{name}{day}", Cost(day + 1, 1), on=ON, release_id=f"{name}{day}"))
+        await store.apply(*reserve(f"hold {name}{day}", Cost(2, 1), on=ON))
         stranger = charge(f"{name}{day}", Cost(1, 1), account=Account(("acme0", "eve")))
-        await store.apply(stranger)
+        await store.apply(*stranger)
         clock.step(days=1)
 
 
@@ -106,7 +106,7 @@ def files_in(folder: Path) -> list[Path]:
 async def test_a_long_journal_is_archived_page_by_page(clock: SteppedClock, tmp_path: Path) -> None:
     """However long it is, the memory holds a few thousand entries; and nothing but the archive is left behind."""
     many = 30_000
-    await (store := MemoryStore(clock)).apply(charge("a", Cost(1, 1), on=ON))
+    await (store := MemoryStore(clock)).apply(*charge("a", Cost(1, 1), on=ON))
     (first,) = store.entries
 
     class Long(MemoryStore):

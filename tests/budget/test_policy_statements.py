@@ -10,6 +10,7 @@ import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Reason, Refused
 from budget_service.ledger.requests import ChangeCurrency
 from budget_service.ledger.state import EntryKind, JournalEntry
@@ -103,9 +104,9 @@ async def test_what_left_the_window_is_told_no_more(any_store: Store, clock: Ste
     on = levels(ANALYST, own=limit(100, 50, days=3), above=limit(1000, 500, period=Period.MONTH))
     for day in ("one", "two", "three", "four"):
         lapsing = reserve(f"r-{day}", Cost(1, 0), on=on, forfeits=True, ttl_seconds=1)
-        await any_store.apply(lapsing)
+        await any_store.apply(*lapsing)
         clock.step(seconds=2)
-        await any_store.apply(charge(day, Cost(1, 0), on=on, policy_statement=day))
+        await any_store.apply(*charge(day, Cost(1, 0), on=on, policy_statement=day))
         clock.step(days=1)
     assert [["four", "one", "three", "two"], ["four", "three"]] == await told(any_store, on)
     clock.step(days=20)
@@ -118,19 +119,19 @@ async def test_a_long_journal_is_read_page_by_page_and_no_further_than_the_windo
     """Whatever the length of a page."""
     monkeypatch.setattr(policy_statements, "PAGE", 2)
     for number in range(3):
-        await any_store.apply(charge(f"old{number}", Cost(1, 0), on=BOTH, policy_statement="old"))
+        await any_store.apply(*charge(f"old{number}", Cost(1, 0), on=BOTH, policy_statement="old"))
     clock.step(days=31)
     for number in range(5):
-        await any_store.apply(charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
+        await any_store.apply(*charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
     assert [[f"s{number}" for number in range(5)]] * 2 == await told(any_store)
 
 
 async def test_a_reservation_that_is_forfeited_late_hides_nothing_behind_it(clock: SteppedClock) -> None:
     """Its entry has the time at which it lapsed, which may be before the window of what was written before it."""
     store = MemoryStore(clock)
-    await store.apply(reserve("r", Cost(1, 0), on=BOTH, forfeits=True, ttl_seconds=1))
+    await store.apply(*reserve("r", Cost(1, 0), on=BOTH, forfeits=True, ttl_seconds=1))
     clock.step(days=31)
-    await store.apply(charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
+    await store.apply(*charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
     # So many may lapse at once that the last ones are written with a later request.
     store.entries.reverse()
     assert [EntryKind.DIRECT, EntryKind.FORFEITED] == [each.kind for each in store.entries]
@@ -142,10 +143,10 @@ async def test_a_settled_charge_counts_in_the_window_that_admitted_it(
 ) -> None:
     """Settled after the window has ended, its statement belongs to the window before."""
     clock.step(days=17, seconds=43_000)
-    await any_store.apply(reserve("r", Cost(1, 0), on=BOTH, ttl_seconds=600))
+    await any_store.apply(*reserve("r", Cost(1, 0), on=BOTH, ttl_seconds=600))
     clock.step(seconds=400)
-    await any_store.apply(charge("late", Cost(1, 0), on=BOTH, settles="r", policy_statement="before"))
-    await any_store.apply(charge("new", Cost(1, 0), on=BOTH, policy_statement="new"))
+    await any_store.apply(*charge("late", Cost(1, 0), on=BOTH, settles="r", policy_statement="before"))
+    await any_store.apply(*charge("new", Cost(1, 0), on=BOTH, policy_statement="new"))
     assert [["new"], ["new"]] == await told(any_store)
 
 
@@ -153,9 +154,9 @@ async def test_an_answer_is_whole_or_none(any_store: Store, monkeypatch: pytest.
     """More than may be told is an error that says so, on the wire too."""
     monkeypatch.setattr(policy_statements, "MAX_STATEMENTS", 2)
     for number in range(2):
-        await any_store.apply(charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
+        await any_store.apply(*charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
     assert [["s0", "s1"]] * 2 == await told(any_store)
-    await any_store.apply(charge("n2", Cost(1, 0), on=BOTH, policy_statement="s2"))
+    await any_store.apply(*charge("n2", Cost(1, 0), on=BOTH, policy_statement="s2"))
     with pytest.raises(TooManyStatementsError):
         await told(any_store)
     async with stub_on(any_store) as stub:
@@ -171,9 +172,9 @@ async def test_archived_charges_that_count_are_not_passed_over(
     any_store: Store, clock: SteppedClock, tmp_path: Path
 ) -> None:
     """A sealed journal still tells; once its entries are gone it is said that they are, as long as they count."""
-    await any_store.apply(charge("a", Cost(1, 0), on=BOTH, policy_statement="sealed"))
+    await any_store.apply(*charge("a", Cost(1, 0), on=BOTH, policy_statement="sealed"))
     await checkpoints.make_checkpoint(any_store, ANALYST.root)
-    await any_store.apply(charge("b", Cost(1, 0), on=BOTH, policy_statement="later"))
+    await any_store.apply(*charge("b", Cost(1, 0), on=BOTH, policy_statement="later"))
     assert [["later", "sealed"]] * 2 == await told(any_store)
     assert await checkpoints.archive(any_store, ANALYST.root, tmp_path) is not None
     with pytest.raises(ArchivedStatementsError):
@@ -186,15 +187,15 @@ async def test_archived_charges_that_count_are_not_passed_over(
         error = await failure(stub.GetBudget(asked))
         assert "STATEMENTS_ARCHIVED" == error.info.reason
     clock.step(days=31)
-    await any_store.apply(charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
+    await any_store.apply(*charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
     assert [["new"]] * 2 == await told(any_store)
 
 
 async def test_a_statement_is_sealed_and_verified(clock: SteppedClock, tmp_path: Path) -> None:
     """The archive's line has it, and its digest covers it."""
     store = MemoryStore(clock)
-    await store.apply(charge("a", Cost(1, 0), on=BOTH, policy_statement="published"))
-    await store.apply(charge("b", Cost(1, 0), on=BOTH))
+    await store.apply(*charge("a", Cost(1, 0), on=BOTH, policy_statement="published"))
+    await store.apply(*charge("b", Cost(1, 0), on=BOTH))
     checkpoint = await checkpoints.make_checkpoint(store, ANALYST.root)
     path = await checkpoints.archive(store, ANALYST.root, tmp_path)
     assert path is not None
@@ -234,19 +235,17 @@ async def test_count_noise_cannot_change_in_the_middle_of_a_window(
 ) -> None:
     """Gaussian counts have another unit_id: it is refused until it is planned, and begins with a new window."""
     first = charge("laplace", Cost(1, 0), on=BOTH, policy_statement="laplace")
-    await any_store.apply(first)
+    await any_store.apply(*first)
     gaussian = charge("gaussian", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
-    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(gaussian)).outcome
-    planned = ChangeCurrency(
-        account=COMPANY, request_id="plan", unit_id=OTHER_UNIT, rules=(BOTH[0].limit.window,)
-    )
-    await any_store.apply(planned)
+    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*gaussian)).outcome
+    planned = ChangeCurrency(account=COMPANY, request_id="plan", unit_id=OTHER_UNIT)
+    await any_store.apply(planned, AppliedLimits(rules=(BOTH[0].limit.window,)))
     still = charge("early", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
-    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(still)).outcome
+    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*still)).outcome
     assert [["laplace"]] * 2 == await told(any_store)
     clock.step(days=31)
     late = charge("late", Cost(1, 0), on=BOTH, policy_statement="laplace")
-    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(late)).outcome
+    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*late)).outcome
     begun = charge("begun", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
-    await any_store.apply(begun)
+    await any_store.apply(*begun)
     assert [["gaussian"]] * 2 == await told(any_store)

@@ -32,7 +32,7 @@ async def test_others_read_between_the_pages(any_store: Store, monkeypatch: pyte
     monkeypatch.setattr(policy_statements, "PAGE", 2)
     for number in range(20):
         stated = charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=statement(number))
-        await any_store.apply(stated)
+        await any_store.apply(*stated)
     found = await any_store.read(ANALYST, BOTH)
     telling = asyncio.create_task(said_of(any_store, ANALYST, found.levels))
     reads = 0
@@ -62,14 +62,14 @@ async def test_entries_that_say_the_same_are_taken_together(
         on = levels(other, own=limit(100, 50), above=limit(1000, 500))
         for number in (1, 7):
             stated = charge(f"o{number}", account=other, on=on, policy_statement=statement(number))
-            await store.apply(stated)
+            await store.apply(*stated)
         clock.step(seconds=1)
         for number in range(60):
             said = statement(number % 3)
             who = ANALYST if number % 2 else Account(("acme", f"bob{number}"))
             on = levels(who, own=limit(100, 50), above=limit(1000, 500))
             stated = charge(f"n{number}", Cost(1, 0), account=who, on=on, policy_statement=said)
-            await store.apply(stated)
+            await store.apply(*stated)
         found = await store.read(ANALYST, BOTH)
         told = await said_of(store, ANALYST, found.levels)
         assert len(decoded) < 10
@@ -77,8 +77,8 @@ async def test_entries_that_say_the_same_are_taken_together(
         assert (*told[2].statements, statement(7)) == told[1].statements
         assert told[1].has_worst_cases
         # One that tells how it ended is not lost among others like it.
-        await store.apply(reserve("r", Cost(2, 1), on=BOTH))
-        await store.apply(charge("s", Cost(1, 1), on=BOTH, settles="r", policy_statement=statement(1)))
+        await store.apply(*reserve("r", Cost(2, 1), on=BOTH))
+        await store.apply(*charge("s", Cost(1, 1), on=BOTH, settles="r", policy_statement=statement(1)))
         assert not (await said_of(store, ANALYST, found.levels))[1].has_worst_cases
 
 

@@ -84,7 +84,7 @@ class Tally:
         """Make a charge; no answer within the time of this test is a failure."""
         try:
             async with asyncio.timeout(ANSWERED_SECONDS):
-                await self.store.apply(charge(request_id, Cost(1, 1), account=account, on=ON[account]))
+                await self.store.apply(*charge(request_id, Cost(1, 1), account=account, on=ON[account]))
             self.acknowledged += 1
         except OutcomeUnknownError:
             self.unknown += 1

@@ -15,6 +15,7 @@ import grpc
 import pytest
 import pytest_asyncio
 
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.server import request_runner
@@ -42,14 +43,14 @@ class TroubledStore(MemoryStore):
     gate: asyncio.Event | None = None
     started: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Wait, fail or work."""
         if self.trouble is not None:
             raise self.trouble
         self.started.set()
         if self.gate is not None:
             await self.gate.wait()
-        return await super().apply(request)
+        return await super().apply(request, limits)
 
 
 @pytest.mark.parametrize(

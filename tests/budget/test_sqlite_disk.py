@@ -40,7 +40,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 async def test_a_slow_disk_gives_signs_of_life_until_it_is_too_slow(tmp_path: Path) -> None:
     """A sign that is asked for after that comes when the commit is done."""
     async with closing(SqliteStore.open(tmp_path / "ledger.db", SteppedClock())) as store:
-        asked = asyncio.create_task(store.apply(charge("c")))
+        asked = asyncio.create_task(store.apply(*charge("c")))
         await asyncio.to_thread(SlowConnection.begun.wait)
         await store.ping()
         await asyncio.sleep(SHORT_SECONDS)
@@ -55,19 +55,19 @@ async def test_a_slow_disk_gives_signs_of_life_until_it_is_too_slow(tmp_path: Pa
 async def test_who_waits_for_a_disk_that_hangs_is_told_what_is_known(tmp_path: Path) -> None:
     """Unknown is what was being committed, nothing is what was behind it, and nobody else gets in line."""
     async with closing(SqliteStore.open(tmp_path / "ledger.db", SteppedClock())) as store:
-        first = asyncio.create_task(store.apply(charge("first")))
+        first = asyncio.create_task(store.apply(*charge("first")))
         await asyncio.to_thread(SlowConnection.begun.wait)
-        behind = asyncio.create_task(store.apply(charge("behind")))
+        behind = asyncio.create_task(store.apply(*charge("behind")))
         with pytest.raises(OutcomeUnknownError, match="the disk does not answer"):
             await first
-        for late in (behind, store.apply(charge("late"))):
+        for late in (behind, store.apply(*charge("late"))):
             with pytest.raises(StoreUnavailableError, match="the disk does not answer"):
                 await late
         SlowConnection.gate.set()
         await store.ping()
-        assert (await store.apply(charge("first"))).replayed
-        assert not (await store.apply(charge("behind"))).replayed
-        assert not (await store.apply(charge("late"))).replayed
+        assert (await store.apply(*charge("first"))).replayed
+        assert not (await store.apply(*charge("behind"))).replayed
+        assert not (await store.apply(*charge("late"))).replayed
 
 
 async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Path) -> None:
