@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from budget_service.ledger.currency import window_before
-from budget_service.ledger.limits import MAX_STORED_LIMITS, AppliedLimits
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import (
     Answer,
     ClockResumed,
@@ -37,9 +37,9 @@ REFUSAL_RETENTION: Microseconds = 3600 * SECOND
 CLOCK_TOLERANCE: Microseconds = 60 * SECOND
 
 
-def set_limits(snapshot: Snapshot, request: SetLimits, now: Microseconds) -> Decision:
+def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, now: Microseconds) -> Decision:
     """Set or remove stored limits."""
-    outcome = _limits_outcome(snapshot, request)
+    outcome = _limits_outcome(snapshot, request, limits.most_stored)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     if isinstance(outcome, Refused):
         return _decision(root, request, outcome)
@@ -74,9 +74,9 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     return _decision(root, request, outcome, journal=(entry,))
 
 
-def _limits_outcome(snapshot: Snapshot, request: SetLimits) -> LimitsSet | Refused:
+def _limits_outcome(snapshot: Snapshot, request: SetLimits, most_stored: int) -> LimitsSet | Refused:
     added = sum(limit is not None for _, limit in request.changes)
-    if added and snapshot.stored_limits + added > MAX_STORED_LIMITS:
+    if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)
     return LimitsSet(snapshot.root.limits_version + 1)
 

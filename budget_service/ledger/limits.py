@@ -29,13 +29,14 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     """The limits that a request is decided by, and the version of the root's stored limits that they were found with.
 
     `levels` are the levels of the account that have a limit, from the widest; a request about a budget needs at least
-    one. `rules` are the windows of all limits that the root has; only a change of currency needs them. What an
-    administrator asks of a root otherwise needs neither: see NO_LIMITS.
+    one. `rules` are the windows of all limits that the root has; only a change of currency needs them. `most_stored` is
+    how many limits a root may have stored. What an administrator asks of a root otherwise needs none: see NO_LIMITS.
     """
 
     levels: tuple[LevelLimit, ...] = ()
     version: int = 0
     rules: tuple[WindowRule, ...] = ()
+    most_stored: int = MAX_STORED_LIMITS
 
     def payer(self, account: Account) -> str:
         """Return whose payments count for a request: the account's own, made in windows of its last level with a limit.

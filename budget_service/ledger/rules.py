@@ -77,7 +77,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
     if remembered is not None and now < remembered.keep_until:
         return Decision(_recall(remembered, request), None)
     if isinstance(request, SetLimits):
-        return set_limits(snapshot, request, now)
+        return set_limits(snapshot, request, limits, now)
     if isinstance(request, ResumeClock):
         return resume_clock(snapshot, request, now)
     if limits.version != snapshot.root.limits_version:

@@ -23,6 +23,7 @@ from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
+from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
 
@@ -36,7 +37,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         settings: LiveSettings,
         changes: RequestRunner,
         readings: RequestRunner,
+        *,
         archive: Path | None,
+        tuning: Tuning,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -44,6 +47,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._changes = changes
         self._readings = readings
         self._archive = archive
+        self._tuning = tuning
         self._checkpointing = asyncio.Lock()
 
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
@@ -135,7 +139,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         return pb.ResumeClockResponse(ahead=duration(outcome.ahead), replayed=answer.replayed)
 
     async def _refund(self, message: pb.RefundChargeRequest) -> pb.RefundChargeResponse:
-        request = await founded(self._store, messages.parse_refund(message))
+        request = await founded(self._store, messages.parse_refund(message), self._tuning)
         answer = await self._limits.apply(request)
         outcome = success(answer, Cancelled, request)
         refunded = cost_message(outcome.returned, outcome.unit_id)
@@ -145,7 +149,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         listing = messages.parse_listing(message)
         found: list[pb.ChargeEntry] = []
         position = listing.after
-        async for each, entry in audit.entries(self._store, listing.account.root, listing.after, ""):
+        async for each, entry in audit.entries(
+            self._store, listing.account.root, listing.after, "", self._tuning
+        ):
             if listing.matches(entry):
                 if len(found) == listing.most:
                     return pb.ListChargesResponse(charges=found, next_page_token=listing.token(position))
@@ -156,7 +162,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def _report(self, message: pb.GetUsageReportRequest) -> pb.GetUsageReportResponse:
         account = parse_account(message.account)
         usage = messages.parse_usage(message, account)
-        await audit.measure(self._store, account, usage)
+        await audit.measure(self._store, account, usage, self._tuning)
         curves = [usage.curve(Unit.INFORMATION, limit) for limit in message.information_limits]
         curves += [usage.curve(Unit.CALLS, limit) for limit in message.call_limits]
         return pb.GetUsageReportResponse(
@@ -171,7 +177,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
         found = audit.Verification()
         for root in roots:
-            await audit.verify(self._store, root, found)
+            await audit.verify(self._store, root, found, self._tuning)
         return pb.VerifyLedgerResponse(
             entries=found.entries,
             balances=found.balances,
@@ -185,11 +191,11 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.no_archive())
         async with self._checkpointing:
             try:
-                checkpoint = await checkpoints.make_checkpoint(self._store, root)
+                checkpoint = await checkpoints.make_checkpoint(self._store, root, self._tuning)
             except checkpoints.LedgerDiffersError:
                 raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
             path = None
             if message.archive and self._archive is not None:
-                path = await checkpoints.archive(self._store, root, self._archive)
+                path = await checkpoints.archive(self._store, root, self._archive, self._tuning)
         name = "" if path is None else path.name
         return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)

@@ -10,8 +10,8 @@ from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint, Difference, Rebuilt, held_by_level
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 
-PAGE = 1000
 MAX_DIFFERENCES = 1000
 
 
@@ -31,7 +31,7 @@ class Verification:
             self.differences.append(difference)
 
 
-async def verify(store: Store, root: str, found: Verification) -> Checkpoint:
+async def verify(store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS) -> Checkpoint:
     """Add up a root's journal from its checkpoint, compare every balance with it, and note what differs.
 
     The journal only grows, so it is read as far as each page of balances had come. The result is what may be sealed if
@@ -42,9 +42,9 @@ async def verify(store: Store, root: str, found: Verification) -> Checkpoint:
     after, position = "", last.position
     early: set[Account] | None = None
     while early is None or after:
-        page = await store.balances(root, after, PAGE)
+        page = await store.balances(root, after, tuning.journal_page)
         if page.position:
-            async for _, entry in entries(store, root, position, page.position):
+            async for _, entry in entries(store, root, position, page.position, tuning):
                 rebuilt.add(entry)
         # A journal whose entries are all dropped has no position of its own.
         position, after = page.position or position, page.after
@@ -64,19 +64,21 @@ async def verify(store: Store, root: str, found: Verification) -> Checkpoint:
     return rebuilt.checkpointed(position)
 
 
-async def measure(store: Store, account: Account, usage: Usage) -> None:
+async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:
     """Add the charges of an account and of those below it to a usage report. Raises StoreError."""
-    async for _, entry in entries(store, account.root, "", ""):
+    async for _, entry in entries(store, account.root, "", "", tuning):
         if account == entry.account.level(account.depth):
             usage.add(entry)
 
 
-async def entries(store: Store, root: str, after: str, until: str) -> AsyncIterator[tuple[str, JournalEntry]]:
+async def entries(
+    store: Store, root: str, after: str, until: str, tuning: Tuning = DEFAULTS
+) -> AsyncIterator[tuple[str, JournalEntry]]:
     """Give the entries of a root after one position, up to another, with their positions. Raises StoreError."""
     while True:
-        page = await store.journal(root, after, until, PAGE)
+        page = await store.journal(root, after, until, tuning.journal_page)
         for each in page:
             yield each
-        if len(page) < PAGE:
+        if len(page) < tuning.journal_page:
             return
         after = page[-1][0]

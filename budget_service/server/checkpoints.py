@@ -13,8 +13,8 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.verification import Checkpoint
 from budget_service.server import audit
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 
-DROPPED_AT_ONCE = 1000
 # Characters of the digest.
 NAMED_BY = 12
 
@@ -23,17 +23,17 @@ class LedgerDiffersError(Exception):
     """A balance is not what the journal says, so that the journal is not sealed."""
 
 
-async def make_checkpoint(store: Store, root: str) -> Checkpoint:
+async def make_checkpoint(store: Store, root: str, tuning: Tuning = DEFAULTS) -> Checkpoint:
     """Verify a root and seal its journal as far as it has come. Raises LedgerDiffersError and StoreError."""
     found = audit.Verification()
-    checkpoint = await audit.verify(store, root, found)
+    checkpoint = await audit.verify(store, root, found, tuning)
     if found.different:
         raise LedgerDiffersError
     await store.write_checkpoint(root, checkpoint)
     return checkpoint
 
 
-async def archive(store: Store, root: str, folder: Path) -> Path | None:
+async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAULTS) -> Path | None:
     """Write the sealed entries that are still in the store into a file of their own, then drop them from the store.
 
     The file is on the disk before the first entry is dropped; after a crash in between, a second file repeats some. Its
@@ -46,7 +46,7 @@ async def archive(store: Store, root: str, folder: Path) -> Path | None:
     # Another worker may be writing the same one.
     fresh = folder / f"{quote(root, safe='')}.{os.getpid()}.new"
     try:
-        count = await _write(fresh, store, root, checkpoint)
+        count = await _write(fresh, store, root, checkpoint, tuning)
         if not count:
             return None
         numbers = f"{checkpoint.entries - count + 1}-{checkpoint.entries}"
@@ -54,16 +54,16 @@ async def archive(store: Store, root: str, folder: Path) -> Path | None:
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
-    while await store.drop_checkpointed(root, DROPPED_AT_ONCE):
+    while await store.drop_checkpointed(root, tuning.dropped_at_once):
         pass
     return path
 
 
-async def _write(fresh: Path, store: Store, root: str, checkpoint: Checkpoint) -> int:
+async def _write(fresh: Path, store: Store, root: str, checkpoint: Checkpoint, tuning: Tuning) -> int:
     """Write the sealed entries, page by page, and return how many they are."""
     count = 0
     with os.fdopen(os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
-        async for _, entry in audit.entries(store, root, "", checkpoint.position):
+        async for _, entry in audit.entries(store, root, "", checkpoint.position, tuning):
             file.write(_line(entry))
             count += 1
         # The digest is that of every entry since the first one, this file's last one included.

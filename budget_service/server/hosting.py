@@ -23,6 +23,7 @@ from budget_service.server.rpc_errors import DOMAIN
 from budget_service.server.service import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
@@ -120,6 +121,7 @@ async def serving(
     recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
     drain_seconds: float = 0.0,
     detector: FailureDetector | None = None,
+    tuning: Tuning = DEFAULTS,
 ) -> AsyncIterator[str]:
     """Serve `store` on `listen` (HOST:PORT, port 0: any free one) and give the address; raises ListenError.
 
@@ -131,8 +133,8 @@ async def serving(
     """
     server = server or new_server()
     detector = detector or FailureDetector(store)
-    calls = RequestRunner(detector)
-    service = BudgetService(store, settings, calls)
+    calls = RequestRunner(detector, tuning)
+    service = BudgetService(store, settings, calls, tuning)
     health_service = health.Health()
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumentation.before(server, recorders))
     health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
@@ -179,6 +181,7 @@ async def administering(
     security: Security = OPEN,
     instrumentation: Instrumentation = NOTHING,
     detector: FailureDetector,
+    tuning: Tuning = DEFAULTS,
 ) -> AsyncIterator[str]:
     """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
 
@@ -186,8 +189,8 @@ async def administering(
     `serving` follows, says that it must not be used; what only reads is not: whoever mends it has to look at it.
     """
     server = server or new_server()
-    changes, readings = RequestRunner(detector), RequestRunner(None)
-    service = BudgetAdminService(store, settings, changes, readings, archive)
+    changes, readings = RequestRunner(detector, tuning), RequestRunner(None, tuning)
+    service = BudgetAdminService(store, settings, changes, readings, archive=archive, tuning=tuning)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, instrumentation.before(server))
     address = _bind(server, listen, security)
     await server.start()

@@ -19,17 +19,14 @@ from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 
-# A page is read in milliseconds, and others have their turn before the next one.
-PAGE = 500
 # After a page others have as long as it took, but not longer than this.
 LONGEST_PAUSE_SECONDS = 0.02
-# Of all levels together; with statements of the greatest length they are four megabytes.
-MAX_STATEMENTS = 1000
 
 
 class TooManyStatementsError(Exception):
-    """More than MAX_STATEMENTS different statements count."""
+    """More different statements count than an answer may hold."""
 
 
 class ArchivedStatementsError(Exception):
@@ -47,7 +44,9 @@ class Said:
     has_worst_cases: bool
 
 
-async def said_of(store: Store, account: Account, levels: tuple[LevelStatus, ...]) -> Mapping[int, Said]:
+async def said_of(
+    store: Store, account: Account, levels: tuple[LevelStatus, ...], tuning: Tuning = DEFAULTS
+) -> Mapping[int, Said]:
     """Return what is said at each level of an account, by its depth.
 
     No charge that counts is left out; where a rule was changed lately, some that count no more may be there.
@@ -55,8 +54,8 @@ async def said_of(store: Store, account: Account, levels: tuple[LevelStatus, ...
     """
     checkpoint = await store.checkpoint(account.root)
     while True:
-        window = _Window(account, levels)
-        checkpointed = await _read(store, window, checkpoint)
+        window = _Window(account, levels, tuning.max_statements)
+        checkpointed = await _read(store, window, checkpoint, tuning)
         last, checkpoint = checkpoint, await store.checkpoint(account.root)
         if checkpointed is None:
             return window.said()
@@ -68,12 +67,12 @@ async def said_of(store: Store, account: Account, levels: tuple[LevelStatus, ...
     return window.said()
 
 
-async def _read(store: Store, window: _Window, checkpoint: Checkpoint) -> int | None:
+async def _read(store: Store, window: _Window, checkpoint: Checkpoint, tuning: Tuning) -> int | None:
     """Take the entries into a window; return how many sealed ones there were if it was not left."""
     checkpointed, before, is_last = 0, "", False
     while not is_last:
         began = perf_counter()
-        page = await store.alike(window.account, before, checkpoint.position, PAGE)
+        page = await store.alike(window.account, before, checkpoint.position, tuning.statements_page)
         for entry in page.entries:
             window.add(entry)
         if any(map(window.is_before, page.entries)):
@@ -87,8 +86,9 @@ async def _read(store: Store, window: _Window, checkpoint: Checkpoint) -> int | 
 class _Window:
     """The windows of an account's levels, and the statements found in them."""
 
-    def __init__(self, account: Account, levels: tuple[LevelStatus, ...]) -> None:
+    def __init__(self, account: Account, levels: tuple[LevelStatus, ...], max_statements: int) -> None:
         self.account = account
+        self._max_statements = max_statements
         self._starts = {each.depth: each.window.start for each in levels}
         self._oldest: Microseconds = min(self._starts.values())
         self._found: dict[int, set[str]] = {depth: set() for depth in self._starts}
@@ -107,7 +107,7 @@ class _Window:
             is_own = entry.account.level(hold.depth) == self.account.level(hold.depth)
             if is_own and start is not None and hold.window_start >= start:
                 self._note(entry, hold.depth)
-        if len(self._all) > MAX_STATEMENTS:
+        if len(self._all) > self._max_statements:
             raise TooManyStatementsError
 
     def _note(self, entry: JournalEntry, depth: int) -> None:

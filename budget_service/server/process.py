@@ -44,6 +44,7 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.opening import confirm_restored, demand_readable, open_store
+from budget_service.tuning import Tuning
 from gris_serving import logs
 from gris_serving.options import OperatingError, add_operating_options, address_option, operating_of
 from gris_serving.reloading_files import SecurityError
@@ -129,6 +130,7 @@ async def _run(
     options: argparse.Namespace, settings: LiveSettings, security: Security, address: str, seen: Telemetry
 ) -> None:
     stop = _stop_event()
+    tuning = Tuning()
     drain_seconds = options.operating.drain_seconds
 
     def server(drain_seconds: float = 0.0) -> grpc.aio.Server:
@@ -140,7 +142,9 @@ async def _run(
     allow_volatile = settings.current.configuration.allow_volatile
     metrics = ledger_metrics(seen.registry)
     committed = uncounted if metrics is None else metrics.committed
-    store = await open_store(address, allow_volatile=allow_volatile, mark=options.mark, committed=committed)
+    store = await open_store(
+        address, allow_volatile=allow_volatile, mark=options.mark, committed=committed, tuning=tuning
+    )
     detector = FailureDetector(store)
     spare_the_collector()
     following = [asyncio.create_task(settings.follow(options.config))]
@@ -159,6 +163,7 @@ async def _run(
                     security=security,
                     instrumentation=seen.instrumentation,
                     detector=detector,
+                    tuning=tuning,
                 )
                 started["admin_address"] = await servers.enter_async_context(administering_)
             serving_ = serving(
@@ -172,6 +177,7 @@ async def _run(
                 recorders={} if metrics is None else metrics.recorders(),
                 drain_seconds=drain_seconds,
                 detector=detector,
+                tuning=tuning,
             )
             started["address"] = await servers.enter_async_context(serving_)
             _say_ready(started)

@@ -8,8 +8,8 @@ from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 
-PAGE = 1000
 _CHARGES = (EntryKind.SETTLED, EntryKind.DIRECT)
 
 
@@ -28,7 +28,7 @@ def unfounded(account: Account, release_id: str, reason: str, request_id: str) -
     )
 
 
-async def founded(store: Store, request: Refund) -> Refund:
+async def founded(store: Store, request: Refund, tuning: Tuning = DEFAULTS) -> Refund:
     """Return a refund with what the journal says of the last charge for its release; as it is if there is none.
 
     It also stays as it is if budget of a level of the charge was written off since: that stands for charges which were
@@ -38,7 +38,7 @@ async def founded(store: Store, request: Refund) -> Refund:
     before = ""
     lost: list[JournalEntry] = []
     while True:
-        page = await store.latest(request.account.root, before, PAGE)
+        page = await store.latest(request.account.root, before, tuning.journal_page)
         for _, entry in page:
             if entry.kind is EntryKind.LOST:
                 lost.append(entry)
@@ -54,7 +54,7 @@ async def founded(store: Store, request: Refund) -> Refund:
                     unit_id=entry.unit_id,
                     holds=entry.holds,
                 )
-        if len(page) < PAGE:
+        if len(page) < tuning.journal_page:
             return request
         before = page[-1][0]
 

@@ -21,12 +21,10 @@ from budget_service.ledger.values import InvalidFieldError
 from budget_service.server import rpc_errors
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.stores.interface import OutcomeUnknownError, StoreError
+from budget_service.tuning import Tuning
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Result = TypeVar("Result")
-
-# Beyond so many the service says that it is overloaded, rather than growing without end.
-MAX_RUNNING = 10_000
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +32,8 @@ log = logging.getLogger(__name__)
 class RequestRunner:
     """The calls that a server has begun. Where there is a `detector`, none is begun while the store does not answer."""
 
-    def __init__(self, detector: FailureDetector | None) -> None:
+    def __init__(self, detector: FailureDetector | None, tuning: Tuning) -> None:
+        self._running_calls = tuning.running_calls
         self._detector = detector
         self._answering = 0
         self._running: set[asyncio.Task[Any]] = set()
@@ -44,7 +43,7 @@ class RequestRunner:
 
         If the caller leaves, `work` is cancelled: it may change nothing but by one operation of the store.
         """
-        if self._answering >= MAX_RUNNING:
+        if self._answering >= self._running_calls:
             await _refuse(work, context)
         self._answering += 1
         try:
@@ -56,7 +55,7 @@ class RequestRunner:
 
     async def finish_and_answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
         """Return the result of `work` as `answer` does, but finish it even if the caller leaves."""
-        if len(self._running) >= MAX_RUNNING:
+        if len(self._running) >= self._running_calls:
             await _refuse(work, context)
         task = asyncio.create_task(self._watched_by_detector(work))
         self._running.add(task)

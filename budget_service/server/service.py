@@ -32,7 +32,6 @@ from budget_service.ledger.values import Account
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.policy_statements import (
-    MAX_STATEMENTS,
     ArchivedStatementsError,
     TooManyStatementsError,
     said_of,
@@ -41,11 +40,9 @@ from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.settings import LiveSettings
 from budget_service.server.tickets import Release, TicketVerifier
 from budget_service.stores.interface import Store
+from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
-# Of those who ask for policy statements, whose journal may be long, so many are served at a time.
-MAX_READS = 2
-READ_WAIT_SECONDS = 5.0
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 Success = TypeVar("Success", Reserved, Charged, Cancelled, LimitsSet, CurrencyChanged, ClockResumed)
@@ -56,12 +53,13 @@ log = logging.getLogger(__name__)
 class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetService`; what they promise is written in the proto."""
 
-    def __init__(self, store: Store, settings: LiveSettings, calls: RequestRunner) -> None:
+    def __init__(self, store: Store, settings: LiveSettings, calls: RequestRunner, tuning: Tuning) -> None:
         self._store = store
         self._settings = settings
         self._limits = LimitCache(store, settings)
         self._runner = calls
-        self._reads = asyncio.Semaphore(MAX_READS)
+        self._tuning = tuning
+        self._reads = asyncio.Semaphore(tuning.statement_readers)
         self._charged_forms = responses.ChargedForms()
 
     def forget_limits(self) -> None:
@@ -148,9 +146,11 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     ) -> None:
         try:
             async with self._turn_to_read():
-                said = await said_of(self._store, account, found.levels)
+                said = await said_of(self._store, account, found.levels, self._tuning)
         except TooManyStatementsError:
-            raise rpc_errors.RefusalError(rpc_errors.too_many_statements(MAX_STATEMENTS)) from None
+            raise rpc_errors.RefusalError(
+                rpc_errors.too_many_statements(self._tuning.max_statements)
+            ) from None
         except ArchivedStatementsError:
             raise rpc_errors.RefusalError(rpc_errors.statements_archived()) from None
         counts_worst = self._settings.current.configuration.counts_worst_cases
@@ -163,7 +163,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     @asynccontextmanager
     async def _turn_to_read(self) -> AsyncIterator[None]:
         try:
-            async with asyncio.timeout(READ_WAIT_SECONDS):
+            async with asyncio.timeout(self._tuning.read_wait_seconds):
                 await self._reads.acquire()
         except TimeoutError:
             raise rpc_errors.RefusalError(rpc_errors.overloaded()) from None

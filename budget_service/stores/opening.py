@@ -11,6 +11,7 @@ from budget_service.ledger.values import Account, Limit
 from budget_service.stores.interface import Committed, Store, StoreUnusableError, uncounted
 from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import DEFAULTS, Tuning
 
 if TYPE_CHECKING:
     from budget_service.stores.postgres import PostgresStore
@@ -31,7 +32,12 @@ def demand_readable(address: str) -> None:
 
 
 async def open_store(
-    address: str, *, allow_volatile: bool, mark: Path | None = None, committed: Committed = uncounted
+    address: str,
+    *,
+    allow_volatile: bool,
+    mark: Path | None = None,
+    committed: Committed = uncounted,
+    tuning: Tuning = DEFAULTS,
 ) -> Store:
     """Open `sqlite:PATH`, `redis://...`, `rediss://...` or `postgresql://...`; a remote one with its `mark`.
 
@@ -42,8 +48,10 @@ async def open_store(
             raise StoreUnusableError(
                 "a SQLite ledger has its mark beside it: --mark is for Redis and PostgreSQL"
             )
-        return SqliteStore.open(path, allow_volatile=allow_volatile, committed=committed)
-    store = await _open_remote(address, allow_volatile=allow_volatile, mark=mark, committed=committed)
+        return SqliteStore.open(path, allow_volatile=allow_volatile, committed=committed, tuning=tuning)
+    store = await _remote(address).open(
+        address, allow_volatile=allow_volatile, mark=mark, committed=committed, tuning=tuning
+    )
     if mark is None:
         log.warning("without --mark, a backup of the store that was restored is not noticed")
     return store
@@ -76,7 +84,7 @@ async def confirm_restored(
             await ledger.close()
         return count
     assert mark is not None, "it was asked for"  # noqa: S101 - for the type checker
-    store = await _open_remote(address, allow_volatile=allow_volatile, mark=None, committed=uncounted)
+    store = await _remote(address).open(address, allow_volatile=allow_volatile)
     try:
         count = await write_off(store, limit_of, named)
         await store.confirm(mark)
@@ -102,12 +110,6 @@ async def _is_sound(address: str, *, allow_volatile: bool, mark: Path | None) ->
 def _sqlite_path(address: str) -> Path | None:
     path = address.removeprefix("sqlite:").strip() if address.startswith("sqlite:") else ""
     return Path(path) if path else None
-
-
-async def _open_remote(
-    address: str, *, allow_volatile: bool, mark: Path | None, committed: Committed
-) -> RedisStore | PostgresStore:
-    return await _remote(address).open(address, allow_volatile=allow_volatile, mark=mark, committed=committed)
 
 
 def _remote(address: str) -> type[RedisStore] | type[PostgresStore]:

@@ -22,7 +22,7 @@ from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, Stor
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
@@ -54,6 +54,7 @@ from budget_service.stores.postgres_connections import (
 )
 from budget_service.stores.postgres_schema import RULES, demand_promises, install
 from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
+from budget_service.tuning import DEFAULTS, Tuning
 
 # Two is what a window that ends between guess and decision takes.
 MAX_GUESSES = 4
@@ -96,11 +97,19 @@ class PostgresStore:
     """
 
     def __init__(
-        self, address: str, *, allow_volatile: bool, clock: Clock | None, committed: Committed
+        self,
+        address: str,
+        *,
+        allow_volatile: bool,
+        clock: Clock | None,
+        committed: Committed,
+        tuning: Tuning,
     ) -> None:
+        self._tuning = tuning
+        answer_seconds = tuning.postgres_answer_seconds
         self._committed = committed
-        self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS)
-        self._heartbeat = Connections(parse_address(address), self._prove, 1)
+        self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS, answer_seconds)
+        self._heartbeat = Connections(parse_address(address), self._prove, 1, answer_seconds)
         self._allow_volatile = allow_volatile
         self._guard: RollbackGuard | None = None
         self._clock = clock
@@ -123,6 +132,7 @@ class PostgresStore:
         clock: Clock | None = None,
         mark: Path | None = None,
         committed: Committed = uncounted,
+        tuning: Tuning = DEFAULTS,
     ) -> PostgresStore:
         """Connect, check that PostgreSQL keeps what it is given, and make the tables if they are missing.
 
@@ -130,10 +140,12 @@ class PostgresStore:
 
         Raises StoreUnavailableError or StoreUnusableError.
         """
-        store = PostgresStore(address, allow_volatile=allow_volatile, clock=clock, committed=committed)
+        store = PostgresStore(
+            address, allow_volatile=allow_volatile, clock=clock, committed=committed, tuning=tuning
+        )
         try:
             async with store._connections.session() as session:
-                await install(session)
+                await install(session, tuning)
             await store.ping()
             if mark is not None:
                 guard = RollbackGuard(mark, store._count)
@@ -150,7 +162,7 @@ class PostgresStore:
             self._guard.charged()
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, limits, guess, self._told_clock())
+            told = text.argument(request, limits, guess, self._told_clock(), self._tuning.expired_at_once)
             kind, answer = await self._in_turn(request.account.root, told)
             if kind == "limits":
                 raise LimitsChangedError
@@ -163,7 +175,9 @@ class PostgresStore:
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
         names = [each.level.text for each in levels]
-        ((found,),) = await self._reading(_READ, self._told_clock(), account.root, names, MAX_EXPIRED_AT_ONCE)
+        ((found,),) = await self._reading(
+            _READ, self._told_clock(), account.root, names, self._tuning.expired_at_once
+        )
         snapshot, now = text.parse_reading(found)
         return statement(snapshot, levels, now)
 

@@ -26,8 +26,6 @@ MAX_CONNECTIONS = 16
 MAX_CONNECTING = 4
 BUSY_TIMEOUT_SECONDS = 1.0
 CANCEL_AGAIN_SECONDS = 0.05
-# Longer than the server's own statement_timeout.
-ANSWER_TIMEOUT_SECONDS = 1.5
 # A statement that breaks a rule of the tables is a fault of this program, not of the server.
 FAULTS = (psycopg.DataError, psycopg.IntegrityError)
 
@@ -39,7 +37,8 @@ class TooLongError(StoreUnavailableError):
 class Session:
     """A connection in autocommit mode: each statement is one round trip and one transaction."""
 
-    def __init__(self, connection: AsyncConnection[Any]) -> None:
+    def __init__(self, connection: AsyncConnection[Any], answer_seconds: float) -> None:
+        self._answer_seconds = answer_seconds
         self.connection = connection
         self._warnings: list[Diagnostic] = []
         connection.add_notice_handler(self._note)
@@ -64,7 +63,7 @@ class Session:
         """
         self._warnings.clear()
         try:
-            with self.given(ANSWER_TIMEOUT_SECONDS):
+            with self.given(self._answer_seconds):
                 cursor = await self.connection.execute(query, parameters, prepare=True)
                 found = await cursor.fetchall()
         except FAULTS:
@@ -116,7 +115,14 @@ class Session:
 class Connections:
     """At most `most` sessions, the last one used first; each has passed `prove` before it is used."""
 
-    def __init__(self, address: Address, prove: Callable[[Session], Awaitable[None]], most: int) -> None:
+    def __init__(
+        self,
+        address: Address,
+        prove: Callable[[Session], Awaitable[None]],
+        most: int,
+        answer_seconds: float,
+    ) -> None:
+        self._answer_seconds = answer_seconds
         self._address = address
         self._prove = prove
         self._free = asyncio.Semaphore(most)
@@ -147,7 +153,7 @@ class Connections:
 
     async def _connect(self) -> Session:
         async with self._connecting:
-            session = Session(await self._connection())
+            session = Session(await self._connection(), self._answer_seconds)
         try:
             with session.given(self._address.connect_timeout_seconds):
                 await self._prove(session)

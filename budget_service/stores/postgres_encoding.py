@@ -12,7 +12,6 @@ from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENT
 from budget_service.ledger.balances import Balance, Day
 from budget_service.ledger.currency import Currency, window_before
 from budget_service.ledger.limits import (
-    MAX_STORED_LIMITS,
     AppliedLimits,
     StoredLimits,
     limit_text,
@@ -31,7 +30,7 @@ from budget_service.ledger.requests import (
     SetLimits,
     WriteOff,
 )
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Reservation, RootRecord, Snapshot
+from budget_service.ledger.state import Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.stores.codec import decode_outcome
@@ -42,7 +41,13 @@ REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 PURGED_AT_ONCE = 20
 
 
-def argument(request: Request, limits: AppliedLimits, guess: Microseconds, clock: Microseconds | None) -> str:
+def argument(
+    request: Request,
+    limits: AppliedLimits,
+    guess: Microseconds,
+    clock: Microseconds | None,
+    expired_at_once: int,
+) -> str:
     """Return what `apply` is told; the windows are those around `guess`, `clock` replaces PostgreSQL's own time."""
     told = {
         "clock": clock,
@@ -54,7 +59,7 @@ def argument(request: Request, limits: AppliedLimits, guess: Microseconds, clock
         "retention": RETENTION,
         "refusal_retention": REFUSAL_RETENTION,
     }
-    return _ENCODER.encode(told | _fields(request, limits, guess))
+    return _ENCODER.encode(told | _fields(request, limits, guess, expired_at_once))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -96,17 +101,19 @@ def unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
 
 
-def _fields(request: Request, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+def _fields(
+    request: Request, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     match request:
         case SetLimits():
-            return _limit_fields(request)
+            return _limit_fields(request, limits)
         case ChangeCurrency():
             return _currency_fields(request, limits, guess)
         case ResumeClock():
             told = {"operation": "resume clock", "told_time": request.told_time}
             return told | {"clock_tolerance": CLOCK_TOLERANCE}
         case _:
-            return _budget_fields(request, limits, guess)
+            return _budget_fields(request, limits, guess, expired_at_once)
 
 
 def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
@@ -120,21 +127,23 @@ def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Micr
     }
 
 
-def _limit_fields(request: SetLimits) -> dict[str, Any]:
+def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
     changes = [
         {"level": level.text, "limit_text": None if limit is None else limit_text(limit)}
         for level, limit in request.changes
     ]
-    return {"operation": "set limits", "changes": changes, "most_limits": MAX_STORED_LIMITS}
+    return {"operation": "set limits", "changes": changes, "most_limits": limits.most_stored}
 
 
-def _budget_fields(request: BudgetRequest, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+def _budget_fields(
+    request: BudgetRequest, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     return {
         "payer": limits.payer(request.account),
         "levels": [_level(each, guess) for each in limits.levels],
         "limits_version": limits.version,
         "reservation_id": "" if isinstance(request, WriteOff | Refund) else escaped(request.reservation_id),
-        "expired_at_once": MAX_EXPIRED_AT_ONCE,
+        "expired_at_once": expired_at_once,
         **_own_fields(request),
     }
 

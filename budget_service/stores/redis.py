@@ -25,7 +25,7 @@ from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
     Request,
 )
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
@@ -56,11 +56,11 @@ from budget_service.stores.redis_scripts import (
     Script,
 )
 from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
+from budget_service.tuning import DEFAULTS, Tuning
 
 # One for the requests, the others for checks and listings.
 MAX_CONNECTIONS = 4
 CONNECT_TIMEOUT_SECONDS = 1.0
-ANSWER_TIMEOUT_SECONDS = 2.0
 # Two is what a window that ends between guess and script takes.
 MAX_GUESSES = 4
 # A checkpoint is written in portions, each of them well within this time.
@@ -98,16 +98,19 @@ class RedisStore:
         allow_volatile: bool,
         clock: Clock | None,
         committed: Committed,
+        tuning: Tuning,
     ) -> None:
-        self._client = Redis(connection_pool=_pool(address, MAX_CONNECTIONS))
+        self._tuning = tuning
+        answer_seconds = tuning.redis_answer_seconds
+        self._client = Redis(connection_pool=_pool(address, MAX_CONNECTIONS, answer_seconds))
         # A connection that nothing else waits for.
-        self._heartbeat = Redis(connection_pool=_pool(address, 1))
-        self._pipeline_pool = _pool(address, 1, answer_seconds=None)
+        self._heartbeat = Redis(connection_pool=_pool(address, 1, answer_seconds))
+        self._pipeline_pool = _pool(address, 1, answer_seconds, ends_silence=False)
         self._pipeline = PipelinedConnection(
             self._pipeline_pool,
             committed,
             connect_seconds=CONNECT_TIMEOUT_SECONDS,
-            answer_seconds=ANSWER_TIMEOUT_SECONDS,
+            answer_seconds=answer_seconds,
         )
         self._allow_volatile = allow_volatile
         self._guard: RollbackGuard | None = None
@@ -118,7 +121,7 @@ class RedisStore:
     @staticmethod
     def demand_readable(address: str) -> None:
         """Return if an address can be read. Raises StoreUnusableError, which shows no part of it."""
-        _pool(address, 1)
+        _pool(address, 1, DEFAULTS.redis_answer_seconds)
 
     @staticmethod
     async def open(
@@ -128,12 +131,15 @@ class RedisStore:
         clock: Clock | None = None,
         mark: Path | None = None,
         committed: Committed = uncounted,
+        tuning: Tuning = DEFAULTS,
     ) -> RedisStore:
         """Connect and check that Redis keeps what it is given, and that it is not behind its `mark`.
 
         Raises StoreUnavailableError or StoreUnusableError.
         """
-        store = RedisStore(address, allow_volatile=allow_volatile, clock=clock, committed=committed)
+        store = RedisStore(
+            address, allow_volatile=allow_volatile, clock=clock, committed=committed, tuning=tuning
+        )
         try:
             await store._demand_promises()
             await bring_up(store._client)
@@ -154,7 +160,7 @@ class RedisStore:
         script, keys = CHANGES[type(request)], text.request_keys(request, limits)
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, limits, guess, self._told_clock())
+            told = text.argument(request, limits, guess, self._told_clock(), self._tuning.expired_at_once)
             kind, answer = await self._change(script, keys, told)
             if kind == "limits":
                 raise LimitsChangedError
@@ -168,7 +174,7 @@ class RedisStore:
         """Return the state of an account now; see `Store`."""
         names = [each.level.text for each in levels]
         keys = text.reading_keys(account.root)
-        reply = await self._ask(READ, keys, self._told_clock(), str(MAX_EXPIRED_AT_ONCE), *names)
+        reply = await self._ask(READ, keys, self._told_clock(), str(self._tuning.expired_at_once), *names)
         snapshot, now = text.parse_reading(reply, levels)
         return statement(snapshot, levels, now)
 
@@ -362,7 +368,7 @@ async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
 
 
 def _pool(
-    address: str, connections: int, *, answer_seconds: float | None = ANSWER_TIMEOUT_SECONDS
+    address: str, connections: int, answer_seconds: float, *, ends_silence: bool = True
 ) -> BlockingConnectionPool:
     try:
         parts = urlsplit(address)
@@ -372,9 +378,9 @@ def _pool(
         return BlockingConnectionPool.from_url(
             address,
             max_connections=connections,
-            timeout=ANSWER_TIMEOUT_SECONDS,
+            timeout=answer_seconds,
             socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
-            socket_timeout=answer_seconds,
+            socket_timeout=answer_seconds if ends_silence else None,
             decode_responses=True,
             protocol=2,
             retry=Retry(NoBackoff(), 0),

@@ -34,7 +34,6 @@ from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENT
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency, window_before
 from budget_service.ledger.limits import (
-    MAX_STORED_LIMITS,
     AppliedLimits,
     StoredLimits,
     limit_text,
@@ -55,7 +54,6 @@ from budget_service.ledger.requests import (
     WriteOff,
 )
 from budget_service.ledger.state import (
-    MAX_EXPIRED_AT_ONCE,
     EntryKind,
     JournalEntry,
     Reservation,
@@ -171,7 +169,9 @@ def request_keys(request: Request, limits: AppliedLimits) -> list[str]:
     return [prefix + name for name in (*_READ, *named)]
 
 
-def argument(request: Request, limits: AppliedLimits, guess: Microseconds, clock: str) -> bytes:
+def argument(
+    request: Request, limits: AppliedLimits, guess: Microseconds, clock: str, expired_at_once: int
+) -> bytes:
     """Return what a changing script is told; the windows are those around `guess`."""
     told = {
         "clock": clock,
@@ -181,7 +181,7 @@ def argument(request: Request, limits: AppliedLimits, guess: Microseconds, clock
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
     }
-    return _ENCODER.encode(told | _fields(request, limits, guess))
+    return _ENCODER.encode(told | _fields(request, limits, guess, expired_at_once))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -292,16 +292,18 @@ def _prefix(root: str) -> str:
     return f"gris:{{{quote(root, safe='')}}}:"
 
 
-def _fields(request: Request, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+def _fields(
+    request: Request, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     match request:
         case SetLimits():
-            return _limit_fields(request)
+            return _limit_fields(request, limits)
         case ChangeCurrency():
             return _currency_fields(request, limits, guess)
         case ResumeClock():
             return _clock_fields(request)
         case _:
-            return _budget_fields(request, limits, guess)
+            return _budget_fields(request, limits, guess, expired_at_once)
 
 
 def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
@@ -325,11 +327,11 @@ def _clock_fields(request: ResumeClock) -> dict[str, Any]:
     }
 
 
-def _limit_fields(request: SetLimits) -> dict[str, Any]:
+def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
     changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in request.changes)
     return {
         "changes": list(changes),
-        "most_limits": str(MAX_STORED_LIMITS),
+        "most_limits": str(limits.most_stored),
         "limits_version": "",
         "levels": [],
         # Reservations lapse when a budget is used.
@@ -337,11 +339,13 @@ def _limit_fields(request: SetLimits) -> dict[str, Any]:
     }
 
 
-def _budget_fields(request: BudgetRequest, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+def _budget_fields(
+    request: BudgetRequest, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     return {
         "levels": [_level(each, each.limit.window.around(guess)) for each in limits.levels],
         "limits_version": str(limits.version),
-        "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
+        "expired_at_once": str(expired_at_once),
         "reservation_id": "" if isinstance(request, WriteOff | Refund) else request.reservation_id,
         **_own_fields(request),
     }

@@ -51,6 +51,7 @@ from budget_service.stores.sqlite_file import check_settings, connect, secure
 from budget_service.stores.sqlite_purge import Purge
 from budget_service.stores.sqlite_rollback_guard import HighWaterMark, check_mark, mark_anew, save, state_of
 from budget_service.stores.sqlite_view import View
+from budget_service.tuning import DEFAULTS, Tuning
 
 VOLATILE = Path(":memory:")
 # Deciding so many takes about 20 ms, during which the event loop does nothing else.
@@ -71,14 +72,19 @@ class SqliteStore:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, clock: Clock, path: Path | None, committed: Committed
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        path: Path | None,
+        committed: Committed,
+        tuning: Tuning,
     ) -> None:
         self._connection = connection
         self._committed = committed
         self._path = path
         self._mark: HighWaterMark | None = None
         self._clock = clock
-        self._view = View(connection)
+        self._view = View(connection, tuning)
         self._purge = Purge(connection)
         self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         # Whoever has the turn may use the connection.
@@ -88,7 +94,7 @@ class SqliteStore:
         self._group_commit = GroupCommit(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
         self._committing: list[Waiting] = []
-        self._disk = Disk(self._give_up)
+        self._disk = Disk(self._give_up, tuning)
 
     @staticmethod
     def open(
@@ -97,6 +103,7 @@ class SqliteStore:
         *,
         allow_volatile: bool = False,
         committed: Committed = uncounted,
+        tuning: Tuning = DEFAULTS,
     ) -> SqliteStore:
         """Open a ledger, making it if the file does not exist. Raises StoreUnusableError."""
         if path != VOLATILE:
@@ -105,7 +112,7 @@ class SqliteStore:
             raise StoreUnusableError("a ledger in memory forgets budgets when it stops: name a file")
         connection = connect(path)
         if path == VOLATILE:
-            return SqliteStore(connection, clock, None, committed)
+            return SqliteStore(connection, clock, None, committed, tuning)
         try:
             check_mark(connection, path)
         except BaseException as error:
@@ -113,7 +120,7 @@ class SqliteStore:
             if isinstance(error, sqlite3.Error | OSError):
                 raise StoreUnusableError(f"{path}: {error}") from error
             raise
-        return SqliteStore(connection, clock, path, committed)
+        return SqliteStore(connection, clock, path, committed, tuning)
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
@@ -195,7 +202,7 @@ class SqliteStore:
         """Open a ledger that lost charges, whatever its mark says. Raises StoreUnusableError."""
         if not path.exists():
             raise StoreUnusableError(f"{path}: there is no ledger to confirm")
-        return SqliteStore(connect(path), clock, path, uncounted)
+        return SqliteStore(connect(path), clock, path, uncounted, DEFAULTS)
 
     async def confirm(self) -> None:
         """Begin the mark of a restored ledger anew. Raises StoreError."""

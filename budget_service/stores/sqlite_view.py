@@ -24,7 +24,6 @@ from budget_service.ledger.requests import (
     SetLimits,
 )
 from budget_service.ledger.state import (
-    MAX_EXPIRED_AT_ONCE,
     Change,
     JournalEntry,
     PaidQuery,
@@ -38,9 +37,8 @@ from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.codec import decode_outcome, encode_outcome
+from budget_service.tuning import Tuning
 
-# About 8 MB, dropped in a few milliseconds. What is read again after that comes from SQLite's own cache.
-MAX_KEPT = 20_000
 NO_END: Microseconds = 2**63 - 1
 
 # So many rows are asked for, or written, by one statement: much of what a statement costs is the call.
@@ -78,7 +76,8 @@ NAMED = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND reserva
 class View:
     """See the module; only one thread at a time may use it."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, tuning: Tuning) -> None:
+        self._tuning = tuning
         self._connection = connection
         self.forget()
 
@@ -239,7 +238,7 @@ class View:
 
     def trim(self) -> None:
         """Drop what was read if it has become too much; all that was noted must be written."""
-        if max(len(self._balances), len(self._roots), len(self._ends)) > MAX_KEPT:
+        if max(len(self._balances), len(self._roots), len(self._ends)) > self._tuning.kept_balances:
             self.forget()
 
     def _remembered(self, request: Request) -> Remembered | None:
@@ -260,7 +259,7 @@ class View:
             return ()
         self._flush_reservations()
         del self._ends[root]
-        found = self._connection.execute(DUE, (root, now, MAX_EXPIRED_AT_ONCE))
+        found = self._connection.execute(DUE, (root, now, self._tuning.expired_at_once))
         return tuple(rows.read_reservation(*row) for row in found)
 
     def _load(self, levels: Iterable[Account]) -> dict[Account, Balance]:

@@ -40,6 +40,7 @@ class MemoryStore:
     """A Store that forgets; one request after another."""
 
     clock: Clock
+    expired_at_once: int = MAX_EXPIRED_AT_ONCE
     entries: list[JournalEntry] = field(default_factory=list)
     records: dict[str, RootRecord] = field(default_factory=dict)
     kept: dict[Account, Balance] = field(default_factory=dict)
@@ -154,7 +155,7 @@ class MemoryStore:
             if each.account.root == root and each.expires_at <= now
         ]
         lapsed.sort(key=lambda each: (each.expires_at, each.reservation_id))
-        return tuple(lapsed[:MAX_EXPIRED_AT_ONCE])
+        return tuple(lapsed[: self.expired_at_once])
 
     def _snapshot(self, request: Request, limits: AppliedLimits, root: RootRecord) -> Snapshot:
         account = request.account

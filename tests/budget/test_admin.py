@@ -22,7 +22,6 @@ from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
-from budget_service.server import audit
 from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
@@ -30,6 +29,7 @@ from budget_service.server.responses import timestamp
 from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import DEFAULTS, Tuning
 from tests.budget.client import account as named
 from tests.budget.client import failure
 from tests.budget.conftest import closing, empty
@@ -56,10 +56,11 @@ MONTH = pb.Limit(information=7, calls=3, mode=budget_pb2.MODE_ENFORCE, period=pb
 
 
 @pytest_asyncio.fixture
-async def admin(any_store: Store) -> AsyncIterator[AdminStub]:
+async def admin(any_store: Store, tuning: Tuning) -> AsyncIterator[AdminStub]:
     """Serve the administrator for each store."""
+    detector = FailureDetector(any_store)
     async with (
-        administering(any_store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(any_store)) as address,
+        administering(any_store, SETTINGS, "127.0.0.1:0", detector=detector, tuning=tuning) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -260,11 +261,11 @@ async def test_a_usage_report_adds_up_what_is_below(
     assert (1, [0, 1, 1]) == (report.accounts, list(report.curves[0].exhausted_accounts))
 
 
+@pytest.mark.parametrize("tuning", [Tuning(journal_page=1)])
 async def test_a_ledger_that_is_whole_is_verified(
-    admin: AdminStub, any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+    admin: AdminStub, any_store: Store, clock: SteppedClock
 ) -> None:
     """Every root, or one; in pages of one balance and one entry."""
-    monkeypatch.setattr(audit, "PAGE", 1)
     await play(any_store, clock)
     await any_store.apply(*reserve("r", Cost(2, 2), on=BOTH))
     whole = await admin.VerifyLedger(pb.VerifyLedgerRequest())
@@ -273,10 +274,10 @@ async def test_a_ledger_that_is_whole_is_verified(
     assert pb.VerifyLedgerResponse(entries=4, balances=3) == one
 
 
-async def differences(store: Store) -> set[tuple[str, str, str, int, int]]:
+async def differences(store: Store, tuning: Tuning = DEFAULTS) -> set[tuple[str, str, str, int, int]]:
     """Return what a verification of the root finds."""
     found = Verification()
-    await verify(store, "acme", found)
+    await verify(store, "acme", found, tuning)
     assert found.different == len(found.differences)
     return {
         (each.level.text, each.unit.value if each.unit else "", each.sum.value, each.kept, each.rebuilt)
@@ -352,11 +353,8 @@ async def test_a_tampered_balance_in_redis_is_found(shared_redis: RedisServer, c
     await client.aclose()
 
 
-async def test_a_ledger_is_verified_while_it_is_charged(
-    any_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_ledger_is_verified_while_it_is_charged(any_store: Store) -> None:
     """A verification between charges, with new levels all the time, finds nothing wrong."""
-    monkeypatch.setattr(audit, "PAGE", 2)
 
     async def charging() -> None:
         for index in range(60):
@@ -367,7 +365,7 @@ async def test_a_ledger_is_verified_while_it_is_charged(
 
     task = asyncio.create_task(charging())
     while not task.done():
-        assert await differences(any_store) == set()
+        assert await differences(any_store, Tuning(journal_page=2)) == set()
         await asyncio.sleep(0)
     await task
 

@@ -20,7 +20,6 @@ from budget_service.ledger.digests import digest
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
-from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import LedgerDiffersError, archive, make_checkpoint
 from budget_service.server.failure_detector import FailureDetector
@@ -28,6 +27,7 @@ from budget_service.server.hosting import administering
 from budget_service.stores.interface import Store
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import Tuning
 from tests.budget.client import failure
 from tests.budget.conftest import closing, empty
 from tests.budget.memory_store import MemoryStore
@@ -136,15 +136,14 @@ async def test_a_long_journal_is_archived_page_by_page(clock: SteppedClock, tmp_
 
 
 async def test_archived_entries_are_in_a_file_and_nowhere_else(
-    any_store: Store, clock: SteppedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    any_store: Store, clock: SteppedClock, tmp_path: Path
 ) -> None:
     """Each segment in its own file, in order; the digest of the last line is that of all entries so far."""
-    monkeypatch.setattr(checkpoints, "DROPPED_AT_ONCE", 3)
     chain = ""
     for name, first, last in (("a", 1, 4), ("b", 5, 8)):
         await play(any_store, clock, name)
         checkpointed = await make_checkpoint(any_store, "acme")
-        path = await archive(any_store, "acme", tmp_path)
+        path = await archive(any_store, "acme", tmp_path, Tuning(dropped_at_once=3))
         assert path == tmp_path / f"acme.{first}-{last}.{checkpointed.digest[:12]}.jsonl"
         *entries, end = [json.loads(line) for line in path.read_text().splitlines()]
         assert [f"{name}{day}" for day in range(4)] == [each["request_id"] for each in entries]

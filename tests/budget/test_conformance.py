@@ -15,6 +15,7 @@ from budget_service.ledger.windows import SECOND, Period
 from budget_service.server.audit import Verification, verify
 from budget_service.server.refunds import founded
 from budget_service.stores.interface import Store
+from budget_service.tuning import Tuning
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.samples import NOON, Asked, SteppedClock, charge, levels, limit, release, reserve
@@ -250,18 +251,11 @@ async def test_a_check_of_a_store_changes_nothing(any_store: Store) -> None:
     assert before == await any_store.read(account, on)
 
 
+@pytest.mark.parametrize("tuning", [Tuning(expired_at_once=2)])
 async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_next(
-    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+    any_store: Store, clock: SteppedClock
 ) -> None:
     """Until then they count as held, which can only refuse too much."""
-    for module in (
-        "budget_service.stores.sqlite_view",
-        "budget_service.stores.redis_encoding",
-        "budget_service.stores.postgres_encoding",
-        "budget_service.stores.postgres",
-        MemoryStore.__module__,
-    ):
-        monkeypatch.setattr(f"{module}.MAX_EXPIRED_AT_ONCE", 2)
     on = levels(own=limit(5, 5))
     for index in range(5):
         await any_store.apply(*reserve(f"r{index}", Cost(1, 1), on=on))

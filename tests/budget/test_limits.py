@@ -142,17 +142,14 @@ async def test_an_answer_outlives_its_account(any_store: Store) -> None:
     assert roots == await any_store.roots()
 
 
-async def test_a_root_has_so_many_limits_and_no_more(
-    any_store: Store, monkeypatch: pytest.MonkeyPatch, clock: SteppedClock
-) -> None:
+async def test_a_root_has_so_many_limits_and_no_more(any_store: Store, clock: SteppedClock) -> None:
     """A refused change changes none; removing is always possible; the refusal is forgotten after an hour."""
-    for module in ("ledger.administration", "stores.redis_encoding", "stores.postgres_encoding"):
-        monkeypatch.setattr(f"budget_service.{module}.MAX_STORED_LIMITS", 2)
-    await any_store.apply(*setting("a", (ANALYST, limit(4, 4)), (COLLEAGUE, limit(4, 4))))
-    refused = setting("b", (ANALYST, limit(1, 1)))
+    two = AppliedLimits(most_stored=2)
+    await any_store.apply(*setting("a", (ANALYST, limit(4, 4)), (COLLEAGUE, limit(4, 4))).by(two))
+    refused = setting("b", (ANALYST, limit(1, 1))).by(two)
     assert Refused(Reason.TOO_MANY_LIMITS) == (await any_store.apply(*refused)).outcome
     assert StoredLimits(1, {ANALYST: limit(4, 4)}) == await any_store.limits(ANALYST)
-    assert LimitsSet(2) == (await any_store.apply(*setting("c", (COLLEAGUE, None)))).outcome
+    assert LimitsSet(2) == (await any_store.apply(*setting("c", (COLLEAGUE, None)).by(two))).outcome
     clock.now += DAY // 24
     assert LimitsSet(3) == (await any_store.apply(*refused)).outcome
 

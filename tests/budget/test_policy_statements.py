@@ -17,7 +17,7 @@ from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Cost, Hold, InvalidFieldError, LevelLimit
 from budget_service.ledger.verification import Rebuilt, entry_parts
 from budget_service.ledger.windows import Period
-from budget_service.server import checkpoints, policy_statements
+from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
 from budget_service.server.hosting import serving
 from budget_service.server.messages import parse_statement
@@ -28,6 +28,7 @@ from budget_service.server.policy_statements import (
     said_of,
 )
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 from dp_service.queries.publications import publications_in
 from tests.budget.client import account, charging, connected, cost, failure, reserving
 from tests.budget.memory_store import MemoryStore
@@ -51,16 +52,18 @@ BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
 
 
 @asynccontextmanager
-async def stub_on(store: Store) -> AsyncIterator[Stub]:
+async def stub_on(store: Store, tuning: Tuning = DEFAULTS) -> AsyncIterator[Stub]:
     """Serve a store."""
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(store, SETTINGS, "127.0.0.1:0", tuning=tuning) as address, connected(address) as stub:
         yield stub
 
 
-async def told(store: Store, on: tuple[LevelLimit, ...] = BOTH) -> list[list[str]]:
+async def told(
+    store: Store, on: tuple[LevelLimit, ...] = BOTH, *, tuning: Tuning = DEFAULTS
+) -> list[list[str]]:
     """Return the statements of each level of the analyst."""
     found = await store.read(ANALYST, on)
-    said = await said_of(store, ANALYST, found.levels)
+    said = await said_of(store, ANALYST, found.levels, tuning)
     return [list(each.statements) for each in said.values()]
 
 
@@ -114,16 +117,16 @@ async def test_what_left_the_window_is_told_no_more(any_store: Store, clock: Ste
 
 
 async def test_a_long_journal_is_read_page_by_page_and_no_further_than_the_window(
-    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+    any_store: Store, clock: SteppedClock
 ) -> None:
     """Whatever the length of a page."""
-    monkeypatch.setattr(policy_statements, "PAGE", 2)
     for number in range(3):
         await any_store.apply(*charge(f"old{number}", Cost(1, 0), on=BOTH, policy_statement="old"))
     clock.step(days=31)
     for number in range(5):
         await any_store.apply(*charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
-    assert [[f"s{number}" for number in range(5)]] * 2 == await told(any_store)
+    expected = [[f"s{number}" for number in range(5)]] * 2
+    assert expected == await told(any_store, tuning=Tuning(statements_page=2))
 
 
 async def test_a_reservation_that_is_forfeited_late_hides_nothing_behind_it(clock: SteppedClock) -> None:
@@ -150,16 +153,16 @@ async def test_a_settled_charge_counts_in_the_window_that_admitted_it(
     assert [["new"], ["new"]] == await told(any_store)
 
 
-async def test_an_answer_is_whole_or_none(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_is_whole_or_none(any_store: Store) -> None:
     """More than may be told is an error that says so, on the wire too."""
-    monkeypatch.setattr(policy_statements, "MAX_STATEMENTS", 2)
+    two = Tuning(max_statements=2)
     for number in range(2):
         await any_store.apply(*charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
-    assert [["s0", "s1"]] * 2 == await told(any_store)
+    assert [["s0", "s1"]] * 2 == await told(any_store, tuning=two)
     await any_store.apply(*charge("n2", Cost(1, 0), on=BOTH, policy_statement="s2"))
     with pytest.raises(TooManyStatementsError):
-        await told(any_store)
-    async with stub_on(any_store) as stub:
+        await told(any_store, tuning=two)
+    async with stub_on(any_store, two) as stub:
         asked = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
         error = await failure(stub.GetBudget(asked))
         assert (error.code, error.info.reason) == (

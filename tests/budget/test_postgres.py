@@ -19,9 +19,9 @@ from budget_service.ledger.windows import DAY, SECOND, Period, Window
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import make_checkpoint
 from budget_service.stores import postgres as postgres_module
-from budget_service.stores import postgres_connections
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.postgres import PostgresStore
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
@@ -30,6 +30,7 @@ from tests.budget.samples import ANALYST, COMPANY, Asked, SteppedClock, charge, 
 
 ACCOUNT = Account(("only-postgres", "ann"))
 OWN = levels(ACCOUNT)
+SHORT_TIMEOUTS = Tuning(postgres_answer_seconds=0.3)
 
 
 async def spent(store: Store, account: Account = ACCOUNT) -> Cost:
@@ -62,12 +63,11 @@ async def test_a_killed_postgres_is_noticed_at_once_and_keeps_what_it_acknowledg
 
 
 async def test_a_silent_postgres_leaves_the_outcome_unknown_and_a_repeat_settles_it(
-    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    own_postgres: PostgresServer,
 ) -> None:
     """The charge may have arrived although its answer did not: repeated with the same id, it is made once."""
-    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", 0.3)
     address = own_postgres.address.replace("connect_timeout=10", "connect_timeout=0.2")
-    async with closing(await PostgresStore.open(own_postgres.address)) as store:
+    async with closing(await PostgresStore.open(own_postgres.address, tuning=SHORT_TIMEOUTS)) as store:
         await store.check()
         with own_postgres.frozen():
             with pytest.raises(OutcomeUnknownError):
@@ -78,18 +78,15 @@ async def test_a_silent_postgres_leaves_the_outcome_unknown_and_a_repeat_settles
         assert await spent(store) == Cost(4, 1)
 
 
-async def test_after_one_silence_the_others_are_told_soon(
-    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_after_one_silence_the_others_are_told_soon(own_postgres: PostgresServer) -> None:
     """No idle connection to a server that fell silent is tried again: a new one must answer within its time-out."""
-    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", 0.3)
     address = own_postgres.address.replace("connect_timeout=10", "connect_timeout=0.2")
-    async with closing(await PostgresStore.open(address)) as store:
+    async with closing(await PostgresStore.open(address, tuning=SHORT_TIMEOUTS)) as store:
         await asyncio.gather(*(store.read(ACCOUNT, OWN) for _ in range(8)))
         with own_postgres.frozen():
             with pytest.raises(StoreUnavailableError):
                 await store.read(ACCOUNT, OWN)
-            monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", 60)
+            # On an idle connection the outcome would be unknown.
             with pytest.raises(StoreUnavailableError, match="does not answer"):
                 await store.apply(*charge("c", account=ACCOUNT))
 

@@ -25,6 +25,7 @@ from budget_service.stores import postgres_schema
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.stores.postgres import PostgresStore
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.postgres_server import PostgresServer
 from tests.budget.samples import ANALYST, UNIT, SteppedClock, charge, levels, limit
@@ -164,15 +165,12 @@ async def test_functions_that_are_gone_are_made_anew_by_the_next_start(
             assert not (await store.apply(*charge("d"))).replayed
 
 
-async def test_a_start_does_not_wait_for_ever_for_another_one(
-    shared_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_start_does_not_wait_for_ever_for_another_one(shared_postgres: PostgresServer) -> None:
     """Somebody else holds the lock of the installation and never lets go."""
-    monkeypatch.setattr(postgres_schema, "INSTALLATION_TIMEOUT_SECONDS", 0.3)
     with psycopg.connect(shared_postgres.address) as other:
         other.execute("SELECT pg_advisory_xact_lock(%s)", (postgres_schema.INSTALLATION_LOCK,))
         with pytest.raises(StoreUnavailableError, match="cannot be installed"):
-            await PostgresStore.open(shared_postgres.address)
+            await PostgresStore.open(shared_postgres.address, tuning=Tuning(installation_seconds=0.3))
 
 
 async def test_a_user_who_may_not_make_the_tables_is_told_so(shared_postgres: PostgresServer) -> None:

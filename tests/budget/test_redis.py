@@ -32,6 +32,7 @@ from budget_service.stores.interface import (
 from budget_service.stores.opening import open_store
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.redis_schema import SCHEMA_VERSION
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing, empty
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
@@ -84,13 +85,11 @@ async def test_a_killed_redis_is_noticed_at_once_and_keeps_what_it_acknowledged(
             assert await spent(store) == Cost(8, 2)
 
 
-async def test_a_silent_redis_leaves_the_outcome_unknown_and_a_repeat_settles_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silent_redis_leaves_the_outcome_unknown_and_a_repeat_settles_it(tmp_path: Path) -> None:
     """The charge arrived although its answer did not: repeated with the same id, it is made once."""
-    monkeypatch.setattr(redis_module, "ANSWER_TIMEOUT_SECONDS", 0.3)
     with redis_server(tmp_path) as server:
-        async with closing(await RedisStore.open(server.address)) as store:
+        tuning = Tuning(redis_answer_seconds=0.3)
+        async with closing(await RedisStore.open(server.address, tuning=tuning)) as store:
             # A connection that has yet to be made sends nothing.
             assert await spent(store) == NOTHING
             with server.frozen(), pytest.raises(OutcomeUnknownError):

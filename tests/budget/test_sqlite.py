@@ -25,12 +25,12 @@ from budget_service.ledger.requests import ResumeClock
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.audit import Verification, verify
-from budget_service.stores import sqlite_view
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_file import SCHEMA_VERSION
 from budget_service.stores.sqlite_purge import PURGED_PER_REQUEST
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
@@ -333,13 +333,10 @@ async def test_what_is_out_of_date_in_a_root_that_nobody_uses_hides_nothing(
     assert counts(path)[0] == 9
 
 
-async def test_reading_many_accounts_does_not_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_reading_many_accounts_does_not_fill_the_memory(tmp_path: Path) -> None:
     """What was read of roots that nobody charges is dropped like the rest, and read again when it is wanted."""
-    monkeypatch.setattr(sqlite_view, "MAX_KEPT", 100)
     path = tmp_path / "ledger.db"
-    async with closing(SqliteStore.open(path)) as store:
+    async with closing(SqliteStore.open(path, tuning=Tuning(kept_balances=100))) as store:
         await store.apply(*charge("a"))
 
         async def held(first: int) -> int:
