@@ -1,4 +1,4 @@
-"""The rules for what an administrator asks of a root account: its limits, its currency and its time."""
+"""The rules for requests of administrators about a root account: its limits, its currency and its clock."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from budget_service.ledger.state import (
 from budget_service.ledger.values import NOTHING, Account, Hold, Limit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 
-# What was granted and paid for is kept so long after its window, which is longer than any dispute should last.
+# Granted requests and payments are kept for this long after their window: longer than any dispute should last.
 RETENTION: Microseconds = 35 * DAY
-# A refusal changes nothing, so it is kept only for longer than any request is retried: whoever asks again and again
+# A refusal changes nothing, so it is kept only for longer than any client retries: requests that are sent in a loop
 # after the budget is spent must not fill the store.
 REFUSAL_RETENTION: Microseconds = 3600 * SECOND
-# So far two clocks may be apart that are both right, and so far behind a ledger waits without harm.
+# How far apart two correct clocks may be, and how far ahead of its store a ledger's time may be without harm.
 CLOCK_TOLERANCE: Microseconds = 60 * SECOND
 
 
@@ -50,7 +50,7 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
 def change_currency(
     snapshot: Snapshot, request: ChangeCurrency, limits: AppliedLimits, now: Microseconds
 ) -> Decision:
-    """Plan the next currency, or withdraw the plan; once its moment has come there is nothing to withdraw."""
+    """Plan the next currency, or withdraw the plan if the currency has not begun."""
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     outcome = _currency_outcome(root, request, limits, now)
     if isinstance(outcome, Refused):
@@ -61,12 +61,12 @@ def change_currency(
 
 
 def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) -> Decision:
-    """Let the time of a root go on from the last one recorded, as fast as the store's clock goes from now on.
+    """Let the time of a root continue from the last one recorded, at the speed of the store's clock.
 
-    Time still never goes back, so that no window is opened again; each lasts as long as its rule says.
+    Time never goes back, so no window is opened again, and each window lasts as long as its rule says.
     """
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
-    outcome = _clock_outcome(root, snapshot.clock, request.told_time)
+    outcome = _clock_outcome(root, snapshot.clock, request.true_time)
     if isinstance(outcome, Refused):
         return _decision(root, request, outcome)
     root = replace(root, ahead=outcome.ahead)
@@ -99,9 +99,9 @@ def _currency_outcome(
     )
 
 
-def _clock_outcome(root: RootRecord, clock: Microseconds, told_time: Microseconds) -> ClockResumed | Refused:
-    # A clock that is wrong now would be right later, and time would jump ahead by as much.
-    if abs(clock - told_time) > CLOCK_TOLERANCE:
+def _clock_outcome(root: RootRecord, clock: Microseconds, true_time: Microseconds) -> ClockResumed | Refused:
+    # A clock that is wrong now may be corrected later, and time would jump ahead by as much.
+    if abs(clock - true_time) > CLOCK_TOLERANCE:
         return Refused(Reason.CLOCKS_DISAGREE)
     if root.last_time - clock - root.ahead < CLOCK_TOLERANCE:
         return Refused(Reason.CLOCK_NOT_BEHIND)

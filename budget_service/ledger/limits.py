@@ -9,17 +9,17 @@ from msgspec import Struct, field
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
 
-# One request changes at most so many, and one root has at most so many: everything that grows has an end.
+# Bounds of one request and of one root account: everything that grows is bounded.
 MAX_CHANGED_AT_ONCE = 1000
 MAX_STORED_LIMITS = 100_000
 
 
 class LimitsChangedError(Exception):
-    """A request was made with limits that are no longer those of the ledger; ask for them and make it again."""
+    """The limits are no longer those of the ledger. Look them up and apply the request again."""
 
 
 class StoredLimits(Struct, frozen=True, gc=False):
-    """The limits that are set on the levels of one account; `version` counts the changes of its whole root."""
+    """Stored limits of the levels of an account. `version` counts the changes of the whole root's limits."""
 
     version: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)

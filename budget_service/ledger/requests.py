@@ -19,7 +19,7 @@ from budget_service.ledger.windows import Microseconds
 
 
 class Reserve(Struct, frozen=True, gc=False, kw_only=True):
-    """Hold a worst case for `ttl`. The service draws `reservation_id`, which is no part of the content."""
+    """Reserve a worst-case cost for `ttl`. The service draws `reservation_id`, which is not part of the fingerprint."""
 
     account: Account
     request_id: str
@@ -31,16 +31,17 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     forfeits: bool
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the client said."""
-        said = ("reserve", *_cost_parts(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
-        return _fingerprint(self.account, said)
+        """Return a digest of everything the client sent."""
+        fields = ("reserve", *_cost_fields(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
+        return _fingerprint(self.account, fields)
 
 
 class Charge(Struct, frozen=True, gc=False, kw_only=True):
     """Settle a reservation, or deduct directly if `reservation_id` is empty; ids that are not known are empty.
 
-    `policy_statement` is what the release's policy had published, opaque here; empty: nothing. With `worst_case_above`,
-    which is the service's and no part of the content, the levels above the account count what was reserved.
+    `policy_statement` lists the publications of the release's policy; it is opaque here, and empty for none. With
+    `worst_case_above`, which the service sets and which is not part of the fingerprint, the levels above the account
+    count the reserved cost.
     """
 
     account: Account
@@ -55,41 +56,41 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     worst_case_above: bool = False
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the client said."""
+        """Return a digest of everything the client sent."""
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
-        # An empty one is left out, so that charges of clients that know of none keep their digests.
+        # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
         stated = (self.policy_statement,) if self.policy_statement else ()
-        return _fingerprint(self.account, ("charge", *_cost_parts(self.cost, self.unit_id), *ids, *stated))
+        return _fingerprint(self.account, ("charge", *_cost_fields(self.cost, self.unit_id), *ids, *stated))
 
 
 class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
-    """Give a reservation back."""
+    """Cancel a reservation."""
 
     account: Account
     request_id: str
     reservation_id: str
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the client said."""
+        """Return a digest of everything the client sent."""
         return _fingerprint(self.account, ("release", self.reservation_id))
 
 
 class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
-    """Spend what is left of one level, the `account`, because charges were lost and nobody knows them."""
+    """Spend what is left of one level, the `account`, because an unknown amount of charges was lost."""
 
     account: Account
     request_id: str
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of what is asked."""
+        """Return a digest of the request."""
         return _fingerprint(self.account, ("write off",))
 
 
 class Refund(Struct, frozen=True, gc=False, kw_only=True):
-    """Give back what an account was charged for a release in its present window, which it then has not paid for.
+    """Give back what an account was charged for a release in its present window; the release is then no longer paid.
 
-    All but the account, the release, the `reason` and the request's id is what the journal says of the charge; no
-    `holds`: it has none that counts.
+    `account`, `release_id`, `reason` and `request_id` are the administrator's. The other fields are those of the charge
+    in the journal, with empty `holds` if there is none that counts.
     """
 
     account: Account
@@ -103,7 +104,7 @@ class Refund(Struct, frozen=True, gc=False, kw_only=True):
     holds: tuple[Hold, ...]
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator said."""
+        """Return a digest of everything the administrator sent."""
         return _fingerprint(self.account, ("refund", self.release_id, self.reason))
 
 
@@ -115,9 +116,9 @@ class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
     changes: tuple[tuple[Account, Limit | None], ...]
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator said."""
-        said = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in self.changes)
-        return _fingerprint(self.account, ("set limits", *(part for pair in said for part in pair)))
+        """Return a digest of everything the administrator sent."""
+        changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in self.changes)
+        return _fingerprint(self.account, ("set limits", *(field for change in changes for field in change)))
 
 
 class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
@@ -128,35 +129,35 @@ class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
     unit_id: str
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator said."""
+        """Return a digest of everything the administrator sent."""
         return _fingerprint(self.account, ("change currency", self.unit_id))
 
 
 class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
-    """Let the time of a root, the `account`, go on after its store's clock was wrong.
+    """Let the time of a root, the `account`, continue after its store's clock was wrong.
 
-    `told_time` is what the time is, by another clock.
+    `true_time` is the present time by the administrator's clock.
     """
 
     account: Account
     request_id: str
-    told_time: Microseconds
+    true_time: Microseconds
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of what the administrator wants; a repeat is sent later and says another time."""
+        """Return a digest without the time: a retry is sent later, with another time."""
         return _fingerprint(self.account, ("resume clock",))
 
 
 BudgetRequest: TypeAlias = Reserve | Charge | CancelReservation | WriteOff | Refund
-# What an administrator asks of a root account.
+# Requests of an administrator about a root account.
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
 Request: TypeAlias = BudgetRequest | RootRequest
 
 
-def _cost_parts(cost: Cost, unit_id: str) -> tuple[str, str, str]:
+def _cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:
     return str(cost.information), str(cost.calls), unit_id
 
 
-def _fingerprint(account: Account, said: Iterable[str]) -> Fingerprint:
-    # The account comes first as one part: its own slashes keep its segments apart.
-    return digest([part.encode() for part in (account.text, *said)])
+def _fingerprint(account: Account, fields: Iterable[str]) -> Fingerprint:
+    # The account comes first, as one field: its slashes separate its segments.
+    return digest([part.encode() for part in (account.text, *fields)])

@@ -1,4 +1,4 @@
-"""The administrator's gRPC service: it translates messages, asks the store and reads the ledger page by page."""
+"""The administrator's gRPC service: translates messages, calls the store, reads the ledger page by page."""
 # ruff: noqa: N802 - the names of the RPCs are the proto's
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.messages import parse_account
-from budget_service.server.refunds import founded
+from budget_service.server.refunds import with_charge
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
@@ -61,7 +61,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def GetUsageReport(
         self, request: pb.GetUsageReportRequest, context: Context
     ) -> pb.GetUsageReportResponse:
-        """Tell how soon limits would have been exhausted."""
+        """Report how soon limits would have been exhausted."""
         return await self._readings.finish_and_answer(self._report(request), context)
 
     async def VerifyLedger(
@@ -71,7 +71,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         return await self._readings.finish_and_answer(self._verify(request), context)
 
     async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
-        """Seal a journal."""
+        """Make checkpoints of journals, and archive them if asked."""
         return await self._changes.finish_and_answer(self._checkpoint(request), context)
 
     async def BeginCurrency(
@@ -83,40 +83,40 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def WithdrawCurrency(
         self, request: pb.WithdrawCurrencyRequest, context: Context
     ) -> pb.WithdrawCurrencyResponse:
-        """Take back a plan."""
+        """Withdraw a planned currency."""
         return await self._changes.finish_and_answer(self._withdraw_currency(request), context)
 
     async def ResumeClock(self, request: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
-        """Let the time of a root go on."""
+        """Let the clock of a root continue after the store's clock was wrong."""
         return await self._changes.finish_and_answer(self._resume_clock(request), context)
 
     async def RefundCharge(
         self, request: pb.RefundChargeRequest, context: Context
     ) -> pb.RefundChargeResponse:
-        """Give back what a release cost."""
+        """Refund the charge of a release."""
         return await self._changes.finish_and_answer(self._refund(request), context)
 
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
-        """Tell which configuration is in force."""
+        """Return which configuration is in force."""
         return messages.status_message(self._settings)
 
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)
-        await self._demand_an_end(request)
+        await self._demand_bounded(request)
         answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, LimitsSet, request)
         return pb.SetLimitsResponse(version=outcome.version, replayed=answer.replayed)
 
-    async def _demand_an_end(self, request: ChangedLimits) -> None:
-        """Refuse limits that would take the bound from accounts which are made at first use."""
+    async def _demand_bounded(self, request: ChangedLimits) -> None:
+        """Refuse changes that would leave accounts which are created at first use without a shared bound."""
         stored = dict((await self._store.all_limits(request.account.root)).limits)
         configuration = self._settings.current.configuration
-        # What is without end already, from an earlier version or configuration, stops no other change.
-        before = configuration.patterns_without_end(stored)
+        # Patterns that are unbounded already must not block other changes.
+        before = configuration.unbounded_patterns(stored)
         for level, limit in request.changes:
             stored.pop(level, None)
             stored |= {} if limit is None else {level: limit}
-        opened = [each for each in configuration.patterns_without_end(stored) if each not in before]
+        opened = [each for each in configuration.unbounded_patterns(stored) if each not in before]
         if opened:
             raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened[0]))
 
@@ -139,7 +139,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         return pb.ResumeClockResponse(ahead=duration(outcome.ahead), replayed=answer.replayed)
 
     async def _refund(self, message: pb.RefundChargeRequest) -> pb.RefundChargeResponse:
-        request = await founded(self._store, messages.parse_refund(message), self._tuning)
+        request = await with_charge(self._store, messages.parse_refund(message), self._tuning)
         answer = await self._limits.apply(request)
         outcome = success(answer, Cancelled, request)
         refunded = cost_message(outcome.returned, outcome.unit_id)

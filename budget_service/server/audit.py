@@ -1,4 +1,4 @@
-"""Readings of a whole ledger, page by page, while it goes on working."""
+"""Reads a whole ledger page by page while it is in use: verification and usage reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_DIFFERENCES = 1000
 
 @dataclass
 class Verification:
-    """What was compared, and the first of the sums that differ."""
+    """How much was compared, and the first differences."""
 
     entries: int = 0
     balances: int = 0
@@ -25,17 +25,28 @@ class Verification:
     differences: list[Difference] = field(default_factory=list)
 
     def note(self, difference: Difference) -> None:
-        """Count a difference, and keep it if it is one of the first."""
+        """Count a difference, and keep it if there are few."""
         self.different += 1
         if len(self.differences) < MAX_DIFFERENCES:
             self.differences.append(difference)
 
 
 async def verify(store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS) -> Checkpoint:
-    """Add up a root's journal from its checkpoint, compare every balance with it, and note what differs.
+    """Add up a root's journal from its checkpoint and compare every balance with the sums.
 
-    The journal only grows, so it is read as far as each page of balances had come. The result is what may be sealed if
-    nothing differs. Raises StoreError.
+    The journal only grows, so it is read up to the position of each page of balances.
+
+    Args:
+        store: The ledger.
+        root: The root account's name.
+        found: Counts what was compared, and collects the differences.
+        tuning: Sets the length of a page.
+
+    Returns:
+        The checkpoint to be written if nothing differs.
+
+    Raises:
+        StoreError: The store failed.
     """
     last = await store.checkpoint(root)
     rebuilt, seen = Rebuilt.after(last), set[Account]()
@@ -46,9 +57,9 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
         if page.position:
             async for _, entry in entries(store, root, position, page.position, tuning):
                 rebuilt.add(entry)
-        # A journal whose entries are all dropped has no position of its own.
+        # A journal without entries in the store has no position of its own.
         position, after = page.position or position, page.after
-        # A level that is new since then may have been missed for good reason.
+        # Levels that are newer than the first page may be absent from it.
         early = set(rebuilt.spent) if early is None else early
         held = held_by_level(page.reservations)
         for level, balance in page.balances:

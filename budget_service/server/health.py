@@ -1,4 +1,4 @@
-"""Health, fed by the pulse of the store."""
+"""Reports what the failure detector finds to the health service."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ log = logging.getLogger(__name__)
 
 
 async def watch(detector: FailureDetector, report: Callable[[bool, bool], None]) -> None:
-    """Report whether the store answers, and whether the service can serve, whenever that changes.
+    """Report changes of the store's state, until cancelled.
 
-    Runs until it is cancelled.
+    Args:
+        detector: The failure detector of the store.
+        report: Called with two flags: whether the store answers, and whether the service can serve.
     """
     reported: tuple[bool, bool] | None = None
     while True:
@@ -23,11 +25,11 @@ async def watch(detector: FailureDetector, report: Callable[[bool, bool], None])
         if found != reported:
             reported = found
             answers, is_serving = found
-            log.info("the store %s", _words(answers=answers, is_serving=is_serving))
+            log.info("the store %s", _state_text(answers=answers, is_serving=is_serving))
             report(answers, is_serving)
 
 
-def _words(*, answers: bool, is_serving: bool) -> str:
+def _state_text(*, answers: bool, is_serving: bool) -> str:
     if answers:
         return "can serve"
     return "is silent" if is_serving else "cannot serve"

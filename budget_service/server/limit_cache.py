@@ -1,7 +1,7 @@
-"""Which limits apply to an account: those stored in the ledger before those of the configuration.
+"""The limits that apply to an account: those stored in the ledger, before those of the configuration.
 
-What was found is kept for the next request of the account. It may be old: the ledger refuses to decide by limits that
-it has changed since, and then they are asked for again.
+They are cached for the next request of the account and may be out of date. The ledger refuses to decide by limits that
+have changed since; then they are looked up again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store, StoreUnavailableError
 
 KNOWN_ACCOUNTS = 50_000
-# Each change of a root's limits makes a request of it look them up again, once.
+# A request looks limits up again after each change of its root's limits.
 MAX_ATTEMPTS = 5
 
 # What accounts are asked for; a restored ledger is written off without the cache.
@@ -28,12 +28,12 @@ CachedRequest: TypeAlias = Reserve | Charge | CancelReservation | Refund
 
 
 NO_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
-# Of no root's stored limits: the ledger decides nothing with it, and repeats what it has answered.
+# No root has this version: the ledger then decides nothing, and only replays an earlier answer.
 NO_VERSION = -1
 
 
 class LimitCache:
-    """Applies requests, and reads, with the limits that are in force."""
+    """Applies requests, and reads accounts, by the limits that are in force."""
 
     def __init__(self, store: Store, settings: LiveSettings) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class LimitCache:
         self._found: OrderedDict[Account, AppliedLimits] = OrderedDict()
 
     def forget(self) -> None:
-        """Look up every account anew: in a ledger that was set back, versions are given again to other limits."""
+        """Drop the cache: a ledger that was set back gives old versions to other limits."""
         self._found.clear()
 
     async def apply(self, request: CachedRequest) -> Answer:
@@ -59,15 +59,15 @@ class LimitCache:
             raise
 
     async def recalled(self, request: CachedRequest) -> Answer | None:
-        """Return the answer that the ledger gave to a request before, None if it remembers none; see `Store.apply`."""
-        # The store tells payments apart by the last level, so that there has to be one.
+        """Return the ledger's earlier answer to the same request, None if it has none; see `Store.apply`."""
+        # The store looks up payments by the last level, so there has to be one.
         kept = self._kept(request.account)
         levels = (LevelLimit(request.account, NO_LIMIT),) if kept is None else kept.levels
         try:
             answer = await self._store.apply(request, AppliedLimits(levels, NO_VERSION))
         except LimitsChangedError:
             return None
-        # Of another request with the same id nothing is told.
+        # The refusal of an id that was used for another request is no earlier answer.
         return answer if answer.replayed else None
 
     async def _applied(self, request: CachedRequest) -> Answer:
@@ -80,7 +80,11 @@ class LimitCache:
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     async def read(self, account: Account) -> Statement:
-        """Return the state of an account now; see `Store.read`. Raises AccountUnknownError."""
+        """Return the state of an account now; see `Store.read`.
+
+        Raises:
+            AccountUnknownError: There is no such account.
+        """
         for _ in range(MAX_ATTEMPTS):
             found = self._kept(account) or await self._look_up(account)
             statement = await self._store.read(account, found.levels)
@@ -90,7 +94,11 @@ class LimitCache:
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     async def change_currency(self, request: ChangeCurrency) -> Answer:
-        """Apply a request with the windows of its root; see `Store.apply`. Raises AccountUnknownError."""
+        """Apply a change of currency by the windows of its root; see `Store.apply`.
+
+        Raises:
+            AccountUnknownError: The root has no limit.
+        """
         root = request.account.root
         for _ in range(MAX_ATTEMPTS):
             stored = await self._store.all_limits(root)
@@ -110,7 +118,7 @@ class LimitCache:
             self._found.move_to_end(account)
             return found
         try:
-            # Most roots have no stored limits: the ledger says so if this one has.
+            # Most roots have no stored limits. If this one has, the ledger refuses the request.
             return self._keep(account, StoredLimits())
         except AccountUnknownError:
             return None

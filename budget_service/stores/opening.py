@@ -94,7 +94,7 @@ async def confirm_restored(
 
 
 async def _is_sound(address: str, *, allow_volatile: bool, mark: Path | None) -> bool:
-    """Tell whether a service would open this ledger as it is; one that is not there is not made."""
+    """Return whether a service would open this ledger as it is; one that is not there is not made."""
     path = _sqlite_path(address)
     if path is not None and not path.exists():
         return False

@@ -31,7 +31,7 @@ from budget_service.stores import postgres_encoding as text
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
-    UNTOLD,
+    OUTCOME_NOT_KNOWN,
     Alike,
     BalancePage,
     Clock,
@@ -162,7 +162,7 @@ class PostgresStore:
             self._guard.charged()
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, limits, guess, self._told_clock(), self._tuning.expired_at_once)
+            told = text.argument(request, limits, guess, self._clock_argument(), self._tuning.expired_at_once)
             kind, answer = await self._in_turn(request.account.root, told)
             if kind == "limits":
                 raise LimitsChangedError
@@ -176,7 +176,7 @@ class PostgresStore:
         """Return the state of an account now; see `Store`."""
         names = [each.level.text for each in levels]
         ((found,),) = await self._reading(
-            _READ, self._told_clock(), account.root, names, self._tuning.expired_at_once
+            _READ, self._clock_argument(), account.root, names, self._tuning.expired_at_once
         )
         snapshot, now = text.parse_reading(found)
         return statement(snapshot, levels, now)
@@ -306,7 +306,7 @@ class PostgresStore:
         finally:
             del self._waiting[root]
             # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
-            _tell([answered for answered, _ in together], OutcomeUnknownError(UNTOLD))
+            _tell([answered for answered, _ in together], OutcomeUnknownError(OUTCOME_NOT_KNOWN))
             _refuse(waiting, NOT_BEGUN)
 
     async def _answer(self, together: list[Waiting]) -> bool:
@@ -374,7 +374,7 @@ class PostgresStore:
     def _guess(self, root: str) -> Microseconds:
         return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
 
-    def _told_clock(self) -> Microseconds | None:
+    def _clock_argument(self) -> Microseconds | None:
         return None if self._clock is None else self._clock()
 
 

@@ -45,12 +45,12 @@ class Session:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether the connection can be used for another statement."""
+        """Return whether the connection can be used for another statement."""
         return self.connection.pgconn.transaction_status == TransactionStatus.IDLE
 
     @property
     def was_ended(self) -> bool:
-        """Tell whether the server has said something unasked to an idle connection: most likely its farewell."""
+        """Return whether the server has said something unasked to an idle connection: most likely its farewell."""
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
         return bool(poll.poll(0))
@@ -132,7 +132,7 @@ class Connections:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Session]:
         """Lend a session. Raises StoreUnavailableError, or StoreUnusableError if a new session does not pass."""
-        await self._wait_for_a_place()
+        await self._acquire_slot()
         try:
             session = self._take_idle() or await self._connect()
             try:
@@ -164,7 +164,7 @@ class Connections:
             raise
         return session
 
-    async def _wait_for_a_place(self) -> None:
+    async def _acquire_slot(self) -> None:
         try:
             async with asyncio.timeout(BUSY_TIMEOUT_SECONDS):
                 await self._free.acquire()

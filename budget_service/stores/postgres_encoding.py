@@ -110,7 +110,7 @@ def _fields(
         case ChangeCurrency():
             return _currency_fields(request, limits, guess)
         case ResumeClock():
-            told = {"operation": "resume clock", "told_time": request.told_time}
+            told = {"operation": "resume clock", "told_time": request.true_time}
             return told | {"clock_tolerance": CLOCK_TOLERANCE}
         case _:
             return _budget_fields(request, limits, guess, expired_at_once)

@@ -160,7 +160,7 @@ class RedisStore:
         script, keys = CHANGES[type(request)], text.request_keys(request, limits)
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, limits, guess, self._told_clock(), self._tuning.expired_at_once)
+            told = text.argument(request, limits, guess, self._clock_argument(), self._tuning.expired_at_once)
             kind, answer = await self._change(script, keys, told)
             if kind == "limits":
                 raise LimitsChangedError
@@ -174,7 +174,7 @@ class RedisStore:
         """Return the state of an account now; see `Store`."""
         names = [each.level.text for each in levels]
         keys = text.reading_keys(account.root)
-        reply = await self._ask(READ, keys, self._told_clock(), str(self._tuning.expired_at_once), *names)
+        reply = await self._ask(READ, keys, self._clock_argument(), str(self._tuning.expired_at_once), *names)
         snapshot, now = text.parse_reading(reply, levels)
         return statement(snapshot, levels, now)
 
@@ -354,7 +354,7 @@ class RedisStore:
     def _guess(self, root: str) -> Microseconds:
         return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
 
-    def _told_clock(self) -> str:
+    def _clock_argument(self) -> str:
         return "" if self._clock is None else str(self._clock())
 
 

@@ -319,7 +319,7 @@ def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Micr
 
 def _clock_fields(request: ResumeClock) -> dict[str, Any]:
     return {
-        "told_time": str(request.told_time),
+        "told_time": str(request.true_time),
         "clock_tolerance": str(CLOCK_TOLERANCE),
         "limits_version": "",
         "levels": [],

@@ -21,7 +21,7 @@ from budget_service.internal_errors import describe_error, log_internal_error
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
-    UNTOLD,
+    OUTCOME_NOT_KNOWN,
     Committed,
     OutcomeUnknownError,
     StoreError,
@@ -97,7 +97,7 @@ class PipelinedConnection:
         finally:
             self._worker = None
             # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
-            _fail(batch, OutcomeUnknownError, UNTOLD)
+            _fail(batch, OutcomeUnknownError, OUTCOME_NOT_KNOWN)
             behind = list(self._waiting.items())
             self._waiting.clear()
             _fail(behind, StoreUnavailableError, NOT_BEGUN)

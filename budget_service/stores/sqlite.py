@@ -33,7 +33,7 @@ from budget_service.stores import sqlite_audit as audit
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
-    UNTOLD,
+    OUTCOME_NOT_KNOWN,
     Alike,
     BalancePage,
     Clock,
@@ -286,7 +286,7 @@ class SqliteStore:
         finally:
             self._worker = None
             # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
-            _tell(batch, [OutcomeUnknownError(UNTOLD) for _ in batch])
+            _tell(batch, [OutcomeUnknownError(OUTCOME_NOT_KNOWN) for _ in batch])
             self._refuse_waiting(NOT_BEGUN)
 
     def _take(self) -> list[Waiting]:
@@ -355,7 +355,7 @@ class SqliteStore:
                 self._view.expect([asked for _, asked in batch])
             results = [self._decide_one(*asked) for _, asked in batch]
             self._view.flush()
-            self._purge.go_on(now, len(batch))
+            self._purge.continue_purge(now, len(batch))
         except BaseException:
             self._view.forget()
             self._connection.execute("ROLLBACK")

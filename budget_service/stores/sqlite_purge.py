@@ -42,30 +42,30 @@ class Purge:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         # How far each table was gone through; empty while it rests.
-        self._places: dict[str, tuple[int, int]] = dict.fromkeys(_ROOTS, _START)
+        self._positions: dict[str, tuple[int, int]] = dict.fromkeys(_ROOTS, _START)
         self._rests_from: Microseconds = 0
 
-    def go_on(self, clock: Microseconds, requests: int) -> None:
+    def continue_purge(self, clock: Microseconds, requests: int) -> None:
         """Remove what is out of date, in proportion to the requests of the transaction that is open."""
-        if not self._places:
+        if not self._positions:
             # A clock that went back says nothing of how long this has rested.
             if self._rests_from <= clock < self._rests_from + REST:
                 return
-            self._places = dict.fromkeys(_ROOTS, _START)
-        for table in tuple(self._places):
+            self._positions = dict.fromkeys(_ROOTS, _START)
+        for table in tuple(self._positions):
             self._take_page(table, clock, PURGED_PER_REQUEST * requests)
-        if not self._places:
+        if not self._positions:
             self._rests_from = clock
 
     def _take_page(self, table: str, clock: Microseconds, most: int) -> None:
-        time, row = self._places[table]
+        time, row = self._positions[table]
         page = self._connection.execute(_SAME[table], (time, row, most)).fetchall()
         if len(page) < most:
             page += self._connection.execute(_LATER[table], (time, clock, most - len(page))).fetchall()
         over = [(row,) for _, row, is_over in page if is_over]
         self._connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", over)  # noqa: S608 - constants
         if len(page) < most:
-            del self._places[table]
+            del self._positions[table]
         else:
             time, row, _ = page[-1]
-            self._places[table] = (time, row)
+            self._positions[table] = (time, row)

@@ -25,7 +25,7 @@ from budget_service.ledger.requests import (
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Period, WindowRule
-from budget_service.server.refunds import unfounded
+from budget_service.server.refunds import without_charge
 from budget_service.stores.interface import Store
 from tests.budget.samples import (
     ANALYST,
@@ -239,7 +239,7 @@ class Player:
         unit_id = (OTHER_UNIT, UNIT, OTHER_UNIT, "")[step.pick % 4]
         root = Account((self.root,))
         if step.act is Act.RESUME:
-            return Asked(ResumeClock(account=root, request_id=id_, told_time=self.clock.now), NO_LIMITS)
+            return Asked(ResumeClock(account=root, request_id=id_, true_time=self.clock.now), NO_LIMITS)
         change = ChangeCurrency(account=root, request_id=id_, unit_id=unit_id)
         return Asked(change, AppliedLimits(rules=self.rules))
 
@@ -281,7 +281,7 @@ class Player:
         paid = [each for each in made if isinstance(each, Charge) and each.release_id]
         if step.act is Act.REFUND and self.refunds and paid:
             last = paid[-1 - step.pick % min(3, len(paid))]
-            asked = unfounded(last.account, last.release_id, "wrong", id_)
+            asked = without_charge(last.account, last.release_id, "wrong", id_)
             return Asked(asked, AppliedLimits(self.levels(last.account)))
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
             earlier = self.made[-1 - step.pick % len(self.made)]

@@ -72,7 +72,7 @@ class Model:
             self.told[request.request_id] = (request.fingerprint(), told, self.now + ANSWERS_LAST)
             return told
         if isinstance(request, ResumeClock):
-            agrees = abs(clock - request.told_time) <= 60 * SECOND
+            agrees = abs(clock - request.true_time) <= 60 * SECOND
             is_behind = agrees and self.now - clock - self.ahead >= 60 * SECOND
             self.ahead = self.now - clock if is_behind else self.ahead
             refusal = "CLOCK_NOT_BEHIND" if agrees else "CLOCKS_DISAGREE"

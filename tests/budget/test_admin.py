@@ -157,7 +157,7 @@ async def test_a_ledger_that_was_set_back_is_read_and_not_changed(clock: Stepped
     store = SetBack(clock)
     await play(store, clock)
     detector = FailureDetector(store)
-    checking = asyncio.create_task(detector.check_again_and_again())
+    checking = asyncio.create_task(detector.keep_checking())
     await detector.changed.wait()
     root: Any = {"path": ["acme"]}
     async with (

@@ -19,9 +19,9 @@ MONTH = levels()
 DAYS = levels(own=limit(10, 5, days=7))
 
 
-def resume(id_: str, told_time: Microseconds) -> Asked[ResumeClock]:
+def resume(id_: str, true_time: Microseconds) -> Asked[ResumeClock]:
     """Return a request to let the company's time go on."""
-    return Asked(ResumeClock(account=COMPANY, request_id=id_, told_time=told_time), NO_LIMITS)
+    return Asked(ResumeClock(account=COMPANY, request_id=id_, true_time=true_time), NO_LIMITS)
 
 
 async def told(store: Store, asked: Asked[Request]) -> Outcome:

@@ -13,7 +13,7 @@ from budget_service.ledger.requests import Refund
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import SECOND, Period
 from budget_service.server.audit import Verification, verify
-from budget_service.server.refunds import founded
+from budget_service.server.refunds import with_charge
 from budget_service.stores.interface import Store
 from budget_service.tuning import Tuning
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
@@ -42,7 +42,7 @@ async def test_a_store_answers_as_the_pure_rules(
     for step in history:
         request = player.play(step)
         if request is not None and isinstance(request.request, Refund):
-            request = Asked(await founded(any_store, request.request), request.limits)
+            request = Asked(await with_charge(any_store, request.request), request.limits)
         if request is not None:
             assert await rules.apply(*request) == await any_store.apply(*request)
         for account in player.accounts():

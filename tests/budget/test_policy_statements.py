@@ -23,9 +23,9 @@ from budget_service.server.hosting import serving
 from budget_service.server.messages import parse_statement
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
-    Said,
+    LevelStatements,
     TooManyStatementsError,
-    said_of,
+    policy_statements_of,
 )
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
@@ -63,7 +63,7 @@ async def told(
 ) -> list[list[str]]:
     """Return the statements of each level of the analyst."""
     found = await store.read(ANALYST, on)
-    said = await said_of(store, ANALYST, found.levels, tuning)
+    said = await policy_statements_of(store, ANALYST, found.levels, tuning)
     return [list(each.statements) for each in said.values()]
 
 
@@ -184,7 +184,7 @@ async def test_archived_charges_that_count_are_not_passed_over(
         await told(any_store)
     # Of a colleague nothing was archived, but of the company above.
     found = await any_store.read(COLLEAGUE, levels(COLLEAGUE))
-    assert {2: Said((), True)} == await said_of(any_store, COLLEAGUE, found.levels)
+    assert {2: LevelStatements((), True)} == await policy_statements_of(any_store, COLLEAGUE, found.levels)
     async with stub_on(any_store) as stub:
         asked = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
         error = await failure(stub.GetBudget(asked))

@@ -12,7 +12,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
-from budget_service.server.policy_statements import said_of
+from budget_service.server.policy_statements import policy_statements_of
 from budget_service.stores import sqlite_rows
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite import SqliteStore
@@ -34,7 +34,7 @@ async def test_others_read_between_the_pages(any_store: Store) -> None:
         await any_store.apply(*stated)
     found = await any_store.read(ANALYST, BOTH)
     pages = Tuning(statements_page=2)
-    telling = asyncio.create_task(said_of(any_store, ANALYST, found.levels, pages))
+    telling = asyncio.create_task(policy_statements_of(any_store, ANALYST, found.levels, pages))
     reads = 0
     while not telling.done():
         await any_store.read(ANALYST, BOTH)
@@ -71,7 +71,7 @@ async def test_entries_that_say_the_same_are_taken_together(
             stated = charge(f"n{number}", Cost(1, 0), account=who, on=on, policy_statement=said)
             await store.apply(*stated)
         found = await store.read(ANALYST, BOTH)
-        told = await said_of(store, ANALYST, found.levels)
+        told = await policy_statements_of(store, ANALYST, found.levels)
         assert len(decoded) < 10
         assert tuple(statement(number) for number in range(3)) == told[2].statements
         assert (*told[2].statements, statement(7)) == told[1].statements
@@ -79,7 +79,7 @@ async def test_entries_that_say_the_same_are_taken_together(
         # One that tells how it ended is not lost among others like it.
         await store.apply(*reserve("r", Cost(2, 1), on=BOTH))
         await store.apply(*charge("s", Cost(1, 1), on=BOTH, settles="r", policy_statement=statement(1)))
-        assert not (await said_of(store, ANALYST, found.levels))[1].has_worst_cases
+        assert not (await policy_statements_of(store, ANALYST, found.levels))[1].has_worst_cases
 
 
 class Slow(MemoryStore):

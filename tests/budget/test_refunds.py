@@ -23,7 +23,7 @@ from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
-from budget_service.server.refunds import founded, unfounded
+from budget_service.server.refunds import with_charge, without_charge
 from budget_service.stores.interface import Store
 from tests.budget.client import cost, failure
 from tests.budget.memory_store import MemoryStore
@@ -53,8 +53,8 @@ async def refunded(
     on: tuple[LevelLimit, ...] = ON,
 ) -> Any:
     """Give back a release; return what is answered."""
-    asked = unfounded(account, release_id, "wrong rows", id_)
-    return (await store.apply(await founded(store, asked), AppliedLimits(on))).outcome
+    asked = without_charge(account, release_id, "wrong rows", id_)
+    return (await store.apply(await with_charge(store, asked), AppliedLimits(on))).outcome
 
 
 async def spent(store: Store) -> list[Cost]:
@@ -77,7 +77,7 @@ async def test_a_refund_takes_a_charge_off_every_level_once(any_store: Store) ->
     await any_store.apply(*charge("c", Cost(3, 1), on=ON, settles="r", release_id="rel"))
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
     assert [Cost(4, 1)] * 2 == await spent(any_store)
-    asked = Asked(unfounded(ANALYST, "rel", "wrong rows", "back"), AppliedLimits(ON))
+    asked = Asked(without_charge(ANALYST, "rel", "wrong rows", "back"), AppliedLimits(ON))
     again = await any_store.apply(*asked)
     assert (Cancelled(Cost(3, 1), UNIT), True) == (again.outcome, again.replayed)
     assert NOT_PAID == await refunded(any_store, "twice")
@@ -180,7 +180,7 @@ async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedCl
 async def test_a_stale_look_at_the_journal_gives_back_no_more_than_was_charged(any_store: Store) -> None:
     """The ledger decides: a request that says more than its span has is refused, and changes nothing."""
     await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
-    asked = await founded(any_store, unfounded(ANALYST, "rel", "x", "more"))
+    asked = await with_charge(any_store, without_charge(ANALYST, "rel", "x", "more"))
     too_much = replace(asked, cost=Cost(4, 1))
     assert NOT_PAID == (await any_store.apply(too_much, AppliedLimits(ON))).outcome
     assert [Cost(3, 1)] * 2 == await spent(any_store)

@@ -156,7 +156,7 @@ async def test_data_that_is_put_back_under_a_running_service_is_noticed(remote: 
             await store.check()
             await asyncio.to_thread(remote.put_back, backup)
             detector = FailureDetector(store)
-            checking = asyncio.create_task(detector.check_again_and_again())
+            checking = asyncio.create_task(detector.keep_checking())
             with pytest.raises(StoreUnavailableError, match="set back"):
                 await until_refused(detector)
             for each in (store, other):

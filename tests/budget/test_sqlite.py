@@ -390,7 +390,7 @@ async def test_open_reservations_lapse_by_the_time_of_the_ledger(tmp_path: Path,
         clock.step(days=365)
         await store.apply(*reserve("held", Cost(1, 1), ttl_seconds=60))
         clock.step(days=-365)
-        await store.apply(ResumeClock(account=COMPANY, request_id="resumed", told_time=clock.now), NO_LIMITS)
+        await store.apply(ResumeClock(account=COMPANY, request_id="resumed", true_time=clock.now), NO_LIMITS)
         assert await store.open_reservations([ANALYST.root]) == 1
         clock.step(seconds=61)
         assert await store.open_reservations([ANALYST.root]) == 0

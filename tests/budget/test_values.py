@@ -94,7 +94,7 @@ FINGERPRINTS: list[tuple[Request, str]] = [
         "ba63ca874095bc431c0324ab705d43a03d1408f275e4deee0bdaf60249d96055",
     ),
     (
-        ResumeClock(account=COMPANY, request_id="id", told_time=5),
+        ResumeClock(account=COMPANY, request_id="id", true_time=5),
         "924ad59dcdbe84a733cd7ef461fdaea149eb944f542bbd786b2b8fb3ec6aea57",
     ),
 ]
