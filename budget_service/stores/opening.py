@@ -1,4 +1,4 @@
-"""Which store an address means."""
+"""Opens the store that an address names."""
 
 from __future__ import annotations
 
@@ -39,9 +39,17 @@ async def open_store(
     committed: Committed = uncounted,
     tuning: Tuning = DEFAULTS,
 ) -> Store:
-    """Open `sqlite:PATH`, `redis://...`, `rediss://...` or `postgresql://...`; a remote one with its `mark`.
+    """Open a store.
 
-    Raises StoreError.
+    Args:
+        address: `sqlite:PATH`, `redis://...`, `rediss://...` or `postgresql://...`.
+        allow_volatile: Accept a store that may lose charges when it dies, for tests.
+        mark: The file of the high-water mark of a remote ledger.
+        committed: Called after every commit.
+        tuning: Time-outs and bounds.
+
+    Raises:
+        StoreError: The store cannot be reached, or must not be used as it is.
     """
     if path := _sqlite_path(address):
         if mark is not None:
@@ -66,10 +74,16 @@ async def confirm_restored(
     mark: Path | None = None,
     though_nothing_is_lost: bool = False,
 ) -> int:
-    """Put a restored ledger into use again: spend what is left, and begin its mark anew; return on how many levels.
+    """Put a restored ledger into use again: spend what is left, and write a new high-water mark.
 
-    A ledger that is not behind its mark has lost nothing that anybody knows of, and is left alone unless it is wanted.
-    Raises StoreError.
+    A ledger that is not behind its high-water mark has lost nothing as far as is known. It is changed only if
+    `though_nothing_is_lost`.
+
+    Returns:
+        On how many levels something was spent.
+
+    Raises:
+        StoreError: The store failed, or nothing is known to be lost.
     """
     if mark is None and not _sqlite_path(address):
         raise StoreUnusableError("--confirm-restored needs the --mark of the services on this store")
@@ -101,7 +115,7 @@ async def _is_sound(address: str, *, allow_volatile: bool, mark: Path | None) ->
     try:
         store = await open_store(address, allow_volatile=allow_volatile, mark=mark)
     except StoreUnusableError:
-        # What is wrong with it but its mark is said when it is opened to be confirmed.
+        # Other faults than the high-water mark are reported when the ledger is opened to be confirmed.
         return False
     await store.close()
     return True

@@ -85,7 +85,7 @@ _OPEN = sql.SQL(
 )
 
 Result = TypeVar("Result")
-# A change that waits for its turn: who waits for its kind and outcome, and what `apply_all` is told of it.
+# A change that waits for its turn: the future of its kind and outcome, and its argument of `apply_all`.
 Waiting: TypeAlias = tuple[asyncio.Future[tuple[str, str]], str]
 
 
@@ -136,7 +136,7 @@ class PostgresStore:
     ) -> PostgresStore:
         """Connect, check that PostgreSQL keeps what it is given, and make the tables if they are missing.
 
-        The ledger may not be behind its `mark`.
+        The ledger must not be behind its high-water mark in the file `mark`.
 
         Raises StoreUnavailableError or StoreUnusableError.
         """
@@ -162,8 +162,10 @@ class PostgresStore:
             self._guard.charged()
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, limits, guess, self._clock_argument(), self._tuning.expired_at_once)
-            kind, answer = await self._in_turn(request.account.root, told)
+            argument = text.argument(
+                request, limits, guess, self._clock_argument(), self._tuning.expired_at_once
+            )
+            kind, answer = await self._in_turn(request.account.root, argument)
             if kind == "limits":
                 raise LimitsChangedError
             if kind != "clock":
@@ -182,13 +184,13 @@ class PostgresStore:
         return statement(snapshot, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
-        """Return the limits that are set on the levels of an account; see `Store`."""
+        """Return the stored limits of the levels of an account; see `Store`."""
         names = [account.level(depth).text for depth in range(1, account.depth + 1)]
         ((version, limits),) = await self._reading(_LIMITS, account.root, account.root, names)
         return text.parse_limits(version, limits)
 
     async def all_limits(self, root: str) -> StoredLimits:
-        """Return every limit that is set in a root; see `Store`."""
+        """Return all stored limits of a root; see `Store`."""
         ((version, limits),) = await self._reading(_ALL_LIMITS, root, root)
         return text.parse_limits(version, limits)
 
@@ -216,17 +218,17 @@ class PostgresStore:
         return audit.read_page(found, most)
 
     async def checkpoint(self, root: str) -> Checkpoint:
-        """Return how far a root's journal is sealed; see `Store`."""
+        """Return the checkpoint of a root's journal; see `Store`."""
         async with self._session() as session:
             return await audit.load_checkpoint(session, root)
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Put a checkpoint in the place of the last one; see `Store`."""
+        """Replace the checkpoint; see `Store`."""
         async with self._session() as session:
             await audit.write_checkpoint(session, root, checkpoint)
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest sealed entries; see `Store`."""
+        """Remove the oldest entries that the checkpoint covers; see `Store`."""
         ((dropped,),) = await self._reading(audit.DROP_CHECKPOINTED, root, root, root, most)
         return int(dropped)
 
@@ -247,7 +249,7 @@ class PostgresStore:
         await asyncio.shield(self._begin(self._checked()))
 
     async def confirm(self, mark: Path) -> None:
-        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        """Write a new high-water mark for a restored ledger. Raises StoreError."""
         await RollbackGuard(mark, self._count).confirm()
 
     async def _count(self, step: int) -> Count:
@@ -269,24 +271,24 @@ class PostgresStore:
         try:
             async with self._connections.session() as session:
                 await self._prove(session)
-            # Keeps the connection for signs of life open: to open one takes longer than a sign may.
+            # Keeps the heartbeat's connection open: opening one takes longer than a heartbeat may.
             await self.ping()
         except OutcomeUnknownError as error:
             raise StoreUnavailableError(str(error)) from None
         if self._guard is not None:
             await self._guard.look()
 
-    async def _in_turn(self, root: str, told: str) -> tuple[str, str]:
+    async def _in_turn(self, root: str, argument: str) -> tuple[str, str]:
         answered: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.get(root)
         if waiting is None:
             waiting = self._waiting[root] = {}
             self._begin(self._serve(root, waiting))
-        waiting[answered] = told
+        waiting[answered] = argument
         try:
             return await answered
         finally:
-            # Whoever leaves before its turn leaves nothing behind.
+            # A caller that leaves before its turn leaves nothing behind.
             waiting.pop(answered, None)
 
     async def _serve(self, root: str, waiting: dict[asyncio.Future[tuple[str, str]], str]) -> None:
@@ -299,22 +301,22 @@ class PostgresStore:
                 for answered, _ in together:
                     del waiting[answered]
                 if together and not await self._answer(together):
-                    # They were not sent, and whoever waited for each attempt in turn would hear of none in time.
+                    # They were not sent. If each attempt were awaited in turn, no caller would get an answer in time.
                     _refuse(waiting, "PostgreSQL gave no good answer to those before")
         except Exception as error:
             log_internal_error(error)
         finally:
             del self._waiting[root]
-            # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
-            _tell([answered for answered, _ in together], OutcomeUnknownError(OUTCOME_NOT_KNOWN))
+            # Only an internal error leaves requests here: those being decided, and those still waiting.
+            _fail_all([answered for answered, _ in together], OutcomeUnknownError(OUTCOME_NOT_KNOWN))
             _refuse(waiting, NOT_BEGUN)
 
     async def _answer(self, together: list[Waiting]) -> bool:
-        """Tell each of them what became of it, and return whether PostgreSQL said anything."""
-        told = f"[{','.join([each for _, each in together])}]"
+        """Answer each request; return whether PostgreSQL answered anything."""
+        argument = f"[{','.join([each for _, each in together])}]"
         began = perf_counter()
         try:
-            answers = await self._rows(_APPLY, told)
+            answers = await self._rows(_APPLY, argument)
             if len(answers) != len(together):
                 raise OutcomeUnknownError("PostgreSQL gave another number of answers")
         except Exception as error:
@@ -323,19 +325,19 @@ class PostgresStore:
                 for each in together:
                     await self._answer([each])
             else:
-                _tell([answered for answered, _ in together], error)
+                _fail_all([answered for answered, _ in together], error)
             return not isinstance(error, OutcomeUnknownError)
         else:
             seconds = perf_counter() - began
             for (answered, _), answer in zip(together, answers, strict=True):
-                # Whoever has left is not told.
+                # A caller may have left.
                 if not answered.done():
                     answered.set_result(answer)
             count(self._committed, len(together), seconds)
             return True
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-        """Do something to its end, whoever waits for it."""
+        """Run work to its end, even if its caller leaves."""
         task = asyncio.create_task(work)
         self._begun.add(task)
         task.add_done_callback(self._forget)
@@ -381,10 +383,10 @@ class PostgresStore:
 def _refuse(waiting: dict[asyncio.Future[tuple[str, str]], str], reason: str) -> None:
     behind = list(waiting)
     waiting.clear()
-    _tell(behind, StoreUnavailableError(reason))
+    _fail_all(behind, StoreUnavailableError(reason))
 
 
-def _tell(waiting: list[asyncio.Future[tuple[str, str]]], error: Exception) -> None:
+def _fail_all(waiting: list[asyncio.Future[tuple[str, str]]], error: Exception) -> None:
     for answered in waiting:
         if not answered.done():
             answered.set_exception(error)

@@ -1,7 +1,7 @@
-"""The connections to PostgreSQL: who may have one, how long an answer may take, and what its absence means.
+"""The connections to PostgreSQL: their number, the time-out of an answer, and what its absence means.
 
-Whoever finds none idle makes one and is told at once why it cannot be made. (A pool that connects in the background
-keeps callers waiting for a server that is gone, and later for its next attempt.)
+A caller that finds no idle connection opens one, and gets an error at once if that fails. (A pool that connects in the
+background keeps callers waiting for a server that is gone, and later for its next attempt.)
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Session:
 
     @property
     def was_ended(self) -> bool:
-        """Return whether the server has said something unasked to an idle connection: most likely its farewell."""
+        """Return whether the server has sent something to an idle connection: most likely that it closes it."""
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
         return bool(poll.poll(0))
@@ -92,7 +92,7 @@ class Session:
         await self.connection.close()
 
     def _failure(self, error: psycopg.Error) -> StoreUnavailableError | OutcomeUnknownError:
-        # What the server says may quote a row, so that only its code is told.
+        # The server's message may quote a row, so only its code is reported.
         if isinstance(error, psycopg.errors.QueryCanceled) and self.is_idle:
             return TooLongError("PostgreSQL had too much to do for one statement")
         if error.sqlstate is not None and self.is_idle:
@@ -104,7 +104,7 @@ class Session:
             self._warnings.append(notice)
 
     def _hang_up(self) -> None:
-        # It may have ended by itself this very moment.
+        # The connection may have ended by itself meanwhile.
         with (
             suppress(OSError, psycopg.OperationalError),
             socket.fromfd(self.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as other,

@@ -1,4 +1,4 @@
-"""What is said to the functions in `sql/`, and how their answers are read."""
+"""The arguments of the functions in `sql/`, and the parsing of their answers."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def argument(
     clock: Microseconds | None,
     expired_at_once: int,
 ) -> str:
-    """Return what `apply` is told; the windows are those around `guess`, `clock` replaces PostgreSQL's own time."""
-    told = {
+    """Return the argument of `apply`; the windows are those around `guess`, `clock` replaces PostgreSQL's own time."""
+    header = {
         "clock": clock,
         "root": request.account.root,
         "account": request.account.text,
@@ -59,7 +59,7 @@ def argument(
         "retention": RETENTION,
         "refusal_retention": REFUSAL_RETENTION,
     }
-    return _ENCODER.encode(told | _fields(request, limits, guess, expired_at_once))
+    return _ENCODER.encode(header | _fields(request, limits, guess, expired_at_once))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -110,8 +110,8 @@ def _fields(
         case ChangeCurrency():
             return _currency_fields(request, limits, guess)
         case ResumeClock():
-            told = {"operation": "resume clock", "told_time": request.true_time}
-            return told | {"clock_tolerance": CLOCK_TOLERANCE}
+            fields = {"operation": "resume clock", "told_time": request.true_time}
+            return fields | {"clock_tolerance": CLOCK_TOLERANCE}
         case _:
             return _budget_fields(request, limits, guess, expired_at_once)
 
@@ -167,15 +167,15 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
 
 
 def _refund_fields(request: Refund) -> dict[str, Any]:
-    told: dict[str, Any] = {"operation": "refund", "release_id": escaped(request.release_id)}
-    told["reason"] = escaped(request.reason)
-    told["holds"] = [
+    fields: dict[str, Any] = {"operation": "refund", "release_id": escaped(request.release_id)}
+    fields["reason"] = escaped(request.reason)
+    fields["holds"] = [
         {"level": request.account.level(each.depth).text, "window_start": each.window_start}
         for each in request.holds
     ]
     if (shared := request.shared_cost) is not None:
-        told |= {"shared_information": shared.information, "shared_calls": shared.calls}
-    return told | _question(request.query_id) | _cost(request.cost, request.unit_id)
+        fields |= {"shared_information": shared.information, "shared_calls": shared.calls}
+    return fields | _question(request.query_id) | _cost(request.cost, request.unit_id)
 
 
 def _question(query_id: str) -> dict[str, Any]:

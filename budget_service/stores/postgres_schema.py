@@ -22,7 +22,7 @@ TABLES = (SQL / "tables.sql").read_bytes()
 PLACEHOLDER = "gris_rules"
 _FILES = "ledger balances reserve charge cancel write_off refund limits currency clock apply"
 _FUNCTIONS = "\n".join((SQL / f"{name}.sql").read_text(encoding="utf-8") for name in _FILES.split())
-# Every program calls the functions it brought: another one beside it, with other rules, changes nothing for it.
+# Each program calls the functions that it installed: another version on the same database changes nothing for it.
 RULES = f"{PLACEHOLDER}_{hashlib.sha256(_FUNCTIONS.encode()).hexdigest()[:16]}"
 FUNCTIONS = _FUNCTIONS.replace(f"{PLACEHOLDER}.", f"{RULES}.").encode()
 

@@ -133,7 +133,7 @@ class RedisStore:
         committed: Committed = uncounted,
         tuning: Tuning = DEFAULTS,
     ) -> RedisStore:
-        """Connect and check that Redis keeps what it is given, and that it is not behind its `mark`.
+        """Connect, and check that Redis persists data and is not behind its high-water mark in the file `mark`.
 
         Raises StoreUnavailableError or StoreUnusableError.
         """
@@ -160,8 +160,10 @@ class RedisStore:
         script, keys = CHANGES[type(request)], text.request_keys(request, limits)
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, limits, guess, self._clock_argument(), self._tuning.expired_at_once)
-            kind, answer = await self._change(script, keys, told)
+            argument = text.argument(
+                request, limits, guess, self._clock_argument(), self._tuning.expired_at_once
+            )
+            kind, answer = await self._change(script, keys, argument)
             if kind == "limits":
                 raise LimitsChangedError
             if kind != "clock":
@@ -179,7 +181,7 @@ class RedisStore:
         return statement(snapshot, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
-        """Return the limits that are set on the levels of an account; see `Store`."""
+        """Return the stored limits of the levels of an account; see `Store`."""
         levels = [account.level(depth) for depth in range(1, account.depth + 1)]
         keys = text.limits_keys(account.root)
         version, *limits = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
@@ -187,7 +189,7 @@ class RedisStore:
         return StoredLimits(int(version), found)
 
     async def all_limits(self, root: str) -> StoredLimits:
-        """Return every limit that is set in a root; see `Store`."""
+        """Return all stored limits of a root; see `Store`."""
         version, found = await self._ask(ALL_LIMITS, text.limits_keys(root))
         return text.parse_all_limits(version, found)
 
@@ -224,13 +226,13 @@ class RedisStore:
         return text.parse_balances(reply)
 
     async def checkpoint(self, root: str) -> Checkpoint:
-        """Return how far a root's journal is sealed; see `Store`."""
+        """Return the checkpoint of a root's journal; see `Store`."""
         kept = await self._reading(self._pipeline.ask("HGETALL", text.checkpoint_key(root)))
         return text.parse_checkpoint(kept)
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Put a checkpoint in the place of the last one; see `Store`."""
-        # Another process may be sealing too; what is left of an interrupted one goes by itself.
+        """Replace the checkpoint; see `Store`."""
+        # Another process may be writing one too. What an interrupted write leaves behind expires by itself.
         written = text.new_checkpoint_key(root, secrets.token_hex(8))
         for fields in text.checkpoint_fields(checkpoint):
             await self._reading(self._pipeline.ask("HSET", written, *fields))
@@ -239,7 +241,7 @@ class RedisStore:
         await self._reading(self._change(WRITE_CHECKPOINT, keys, str(checkpoint.entries)))
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest sealed entries; see `Store`."""
+        """Remove the oldest entries that the checkpoint covers; see `Store`."""
         keys = [text.checkpoint_key(root), text.journal_key(root)]
         return int(await self._reading(self._change(DROP_CHECKPOINTED, keys, str(most))))
 
@@ -266,11 +268,11 @@ class RedisStore:
         await demand_schema(self._client)
         if self._guard is not None:
             await self._guard.look()
-        # Keeps the connection for signs of life open: to open one takes longer than a sign may.
+        # Keeps the heartbeat's connection open: opening one takes longer than a heartbeat may.
         await self.ping()
 
     async def confirm(self, mark: Path) -> None:
-        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        """Write a new high-water mark for a restored ledger. Raises StoreError."""
         await RollbackGuard(mark, self._count).confirm()
 
     async def ping(self) -> None:
@@ -330,16 +332,16 @@ class RedisStore:
         return await self._run(script, [*keys, SCHEMA_KEY], *arguments, SCHEMA)
 
     async def _run(self, script: Script, keys: list[str], *arguments: str | bytes) -> Any:
-        told = (str(len(keys)), *keys, *arguments)
+        parameters = (str(len(keys)), *keys, *arguments)
         try:
             try:
-                return await self._pipeline.ask("EVALSHA", script.digest, *told)
+                return await self._pipeline.ask("EVALSHA", script.digest, *parameters)
             except NoScriptError:
                 # Redis was restarted, or never saw the script; it has run nothing.
-                return await self._pipeline.ask("EVAL", script.source, *told)
+                return await self._pipeline.ask("EVAL", script.source, *parameters)
         except ResponseError as error:
             # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
-            raise StoreUnavailableError(_told(error)) from error
+            raise StoreUnavailableError(_safe_text(error)) from error
 
     async def _ask(self, script: Script, keys: list[str], *arguments: str) -> Any:
         return await self._reading(self._run(script, keys, *arguments))
@@ -349,7 +351,7 @@ class RedisStore:
             return await exchange
         except (OutcomeUnknownError, ResponseError) as error:
             # A reading has no outcome that could be unknown.
-            raise StoreUnavailableError(_told(error)) from error
+            raise StoreUnavailableError(_safe_text(error)) from error
 
     def _guess(self, root: str) -> Microseconds:
         return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
@@ -358,8 +360,8 @@ class RedisStore:
         return "" if self._clock is None else str(self._clock())
 
 
-def _told(error: Exception) -> str:
-    # Redis repeats a command that it does not know, and keys name accounts.
+def _safe_text(error: Exception) -> str:
+    # Redis quotes a command that it does not know, and its keys contain account names.
     return str(error).partition(", with args")[0]
 
 

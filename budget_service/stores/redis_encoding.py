@@ -109,7 +109,7 @@ def checkpoint_key(root: str) -> str:
 
 
 def new_checkpoint_key(root: str, name: str) -> str:
-    """Return the key of a checkpoint that is being written to take its place."""
+    """Return the key of a new checkpoint that is being written."""
     return _key(root, f"checkpoint:{name}")
 
 
@@ -172,8 +172,8 @@ def request_keys(request: Request, limits: AppliedLimits) -> list[str]:
 def argument(
     request: Request, limits: AppliedLimits, guess: Microseconds, clock: str, expired_at_once: int
 ) -> bytes:
-    """Return what a changing script is told; the windows are those around `guess`."""
-    told = {
+    """Return the argument of a changing script; the windows are those around `guess`."""
+    header = {
         "clock": clock,
         "account": request.account.text,
         "fingerprint": request.fingerprint(),
@@ -181,7 +181,7 @@ def argument(
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
     }
-    return _ENCODER.encode(told | _fields(request, limits, guess, expired_at_once))
+    return _ENCODER.encode(header | _fields(request, limits, guess, expired_at_once))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -373,11 +373,11 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
 
 def _refund_fields(request: Refund) -> dict[str, Any]:
     shared = request.shared_cost
-    said = {"release_id": request.release_id, "query_id": request.query_id, "reason": request.reason}
+    ids = {"release_id": request.release_id, "query_id": request.query_id, "reason": request.reason}
     amounts = ("", "") if shared is None else (str(shared.information), str(shared.calls))
     holds = [[request.account.level(each.depth).text, str(each.window_start)] for each in request.holds]
-    told = said | dict(zip(("shared_information", "shared_calls"), amounts, strict=True))
-    return told | _cost_fields(request.cost, request.unit_id) | {"holds": holds}
+    fields = ids | dict(zip(("shared_information", "shared_calls"), amounts, strict=True))
+    return fields | _cost_fields(request.cost, request.unit_id) | {"holds": holds}
 
 
 def _cost_fields(cost: Cost, unit_id: str) -> dict[str, str]:

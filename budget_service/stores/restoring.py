@@ -1,7 +1,7 @@
-"""How a restored ledger is put into use again, in any store: what was left of every budget counts as spent.
+"""Puts a restored ledger into use again, in any store: what was left of every budget counts as spent.
 
-What is held is left too. In the interval that was lost each reservation may have been settled, so that none of them may
-return anything later: they end first, and what they held is spent with the rest.
+That includes what is reserved. Each reservation may have been settled in the lost interval, so none may return anything
+later: they are cancelled first, and what they held is spent with the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LimitOf: TypeAlias = Callable[[Account], Limit | None]
 async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -> int:
     """Spend what is left on every level that was used, has a stored limit or is `named`; return on how many.
 
-    Nobody knows what was charged in the interval that was lost. Raises StoreError.
+    What was charged in the lost interval is not known. Raises StoreError.
     """
     wanted = set(named)
     name = secrets.token_hex(8)
@@ -48,7 +48,7 @@ async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -
 async def _end_reservations(
     store: Store, root: str, stored: StoredLimits, limit_of: LimitOf, name: str
 ) -> None:
-    # Each page of balances comes with all of them.
+    # Each page of balances contains all open reservations.
     for held in (await store.balances(root, "", 1)).reservations:
         levels = _levels(held, stored, limit_of)
         # Where nothing is limited any more, nothing can be spent twice.

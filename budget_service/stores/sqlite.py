@@ -87,7 +87,7 @@ class SqliteStore:
         self._view = View(connection, tuning)
         self._purge = Purge(connection)
         self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
-        # Whoever has the turn may use the connection.
+        # The holder of this lock may use the connection.
         self._turn = asyncio.Lock()
         # In the order in which they came.
         self._waiting: dict[asyncio.Future[Answer], Asked] = {}
@@ -133,7 +133,7 @@ class SqliteStore:
         try:
             return await answer
         finally:
-            # Whoever leaves before its turn leaves nothing behind.
+            # A caller that leaves before its turn leaves nothing behind.
             self._waiting.pop(answer, None)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
@@ -141,11 +141,11 @@ class SqliteStore:
         return await self._reading(lambda: self._read(account, levels))
 
     async def limits(self, account: Account) -> StoredLimits:
-        """Return the limits that are set on the levels of an account; see `Store`."""
+        """Return the stored limits of the levels of an account; see `Store`."""
         return await self._reading(lambda: self._view.limits(account))
 
     async def all_limits(self, root: str) -> StoredLimits:
-        """Return every limit that is set in a root; see `Store`."""
+        """Return all stored limits of a root; see `Store`."""
         return await self._reading(lambda: self._view.all_limits(root))
 
     async def roots(self) -> list[str]:
@@ -171,15 +171,15 @@ class SqliteStore:
         return await self._reading(lambda: audit.load_balances(self._connection, root, after, most))
 
     async def checkpoint(self, root: str) -> Checkpoint:
-        """Return how far a root's journal is sealed; see `Store`."""
+        """Return the checkpoint of a root's journal; see `Store`."""
         return await self._reading(lambda: audit.load_checkpoint(self._connection, root))
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Put a checkpoint in the place of the last one; see `Store`."""
+        """Replace the checkpoint; see `Store`."""
         await self._apart(lambda: audit.write_checkpoint(self._connection, root, checkpoint))
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest sealed entries; see `Store`."""
+        """Remove the oldest entries that the checkpoint covers; see `Store`."""
         return await self._apart(lambda: audit.drop_checkpointed(self._connection, root, most))
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
@@ -199,13 +199,13 @@ class SqliteStore:
 
     @staticmethod
     def open_restored(path: Path, clock: Clock = system_clock) -> SqliteStore:
-        """Open a ledger that lost charges, whatever its mark says. Raises StoreUnusableError."""
+        """Open a ledger that lost charges, regardless of its high-water mark. Raises StoreUnusableError."""
         if not path.exists():
             raise StoreUnusableError(f"{path}: there is no ledger to confirm")
         return SqliteStore(connect(path), clock, path, uncounted, DEFAULTS)
 
     async def confirm(self) -> None:
-        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        """Write a new high-water mark for a restored ledger. Raises StoreError."""
         async with self._turn:
             try:
                 mark_anew(self._connection, self._path or VOLATILE)
@@ -213,7 +213,7 @@ class SqliteStore:
                 raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
 
     async def check(self) -> None:
-        """Return if the file is still there and commits are forced to it; then mark how far it has come."""
+        """Return if the file is still there and commits are forced to it, after updating the high-water mark."""
         await self._save_mark(await self._reading(self._state))
 
     async def ping(self) -> None:
@@ -236,7 +236,7 @@ class SqliteStore:
                 found = work()
             except sqlite3.Error as error:
                 raise _translated(error) from error
-            # Whoever reads one account after the other must not fill the memory.
+            # Reading one account after the other must not fill the memory.
             self._view.trim()
             return found
 
@@ -285,8 +285,8 @@ class SqliteStore:
             log_internal_error(error)
         finally:
             self._worker = None
-            # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
-            _tell(batch, [OutcomeUnknownError(OUTCOME_NOT_KNOWN) for _ in batch])
+            # Only an internal error leaves requests here: those being decided, and those still waiting.
+            _resolve(batch, [OutcomeUnknownError(OUTCOME_NOT_KNOWN) for _ in batch])
             self._refuse_waiting(NOT_BEGUN)
 
     def _take(self) -> list[Waiting]:
@@ -301,24 +301,24 @@ class SqliteStore:
             results = self._decide(batch)
         except Exception as error:
             if len(batch) == 1:
-                _tell(batch, [_translated(error)])
+                _resolve(batch, [_translated(error)])
                 return
-            # One of them is at fault, or the file is: each is told its own.
+            # One request is at fault, or the file is: each gets its own error.
             for each in batch:
                 await self._serve([each])
             return
         loop = asyncio.get_running_loop()
-        told: asyncio.Future[bool] = loop.create_future()
+        finished: asyncio.Future[bool] = loop.create_future()
         began = perf_counter()
 
         def commit() -> None:
-            # The callers are told in the same turn of the loop that hears of it.
-            loop.call_soon_threadsafe(self._finish, batch, results, self._commit(), told)
+            # The callers get their answers in the same turn of the loop.
+            loop.call_soon_threadsafe(self._finish, batch, results, self._commit(), finished)
 
         self._committing = batch
         self._disk.begins()
         self._committer.submit(commit)
-        if await told:
+        if await finished:
             count(self._committed, len(batch), perf_counter() - began)
 
     def _finish(
@@ -326,7 +326,7 @@ class SqliteStore:
         batch: list[Waiting],
         results: list[Answer | Exception],
         failure: Exception | None,
-        told: asyncio.Future[bool],
+        finished: asyncio.Future[bool],
     ) -> None:
         if failure is not None:
             self._view.forget()
@@ -334,18 +334,18 @@ class SqliteStore:
             results = [OutcomeUnknownError(str(failure)) for _ in batch]
         self._disk.ends()
         self._committing = []
-        _tell(batch, results)
-        told.set_result(failure is None)
+        _resolve(batch, results)
+        finished.set_result(failure is None)
 
     def _give_up(self) -> None:
-        """Tell everybody that the disk does not answer; those who still wait for their turn have had no effect."""
-        _tell(self._committing, [OutcomeUnknownError(HANGS) for _ in self._committing])
+        """Fail all requests because the disk does not answer. Those that still wait have had no effect."""
+        _resolve(self._committing, [OutcomeUnknownError(HANGS) for _ in self._committing])
         self._refuse_waiting(HANGS)
 
     def _refuse_waiting(self, reason: str) -> None:
         behind = list(self._waiting.items())
         self._waiting.clear()
-        _tell(behind, [StoreUnavailableError(reason) for _ in behind])
+        _resolve(behind, [StoreUnavailableError(reason) for _ in behind])
 
     def _decide(self, batch: list[Waiting]) -> list[Answer | Exception]:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -395,7 +395,7 @@ def _translated(error: Exception) -> Exception:
     return error
 
 
-def _tell(batch: Iterable[Waiting], results: Iterable[Answer | Exception]) -> None:
+def _resolve(batch: Iterable[Waiting], results: Iterable[Answer | Exception]) -> None:
     for (answer, _), result in zip(batch, results, strict=True):
         # A caller that was cancelled waits no more.
         if answer.done():

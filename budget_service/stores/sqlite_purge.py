@@ -1,7 +1,7 @@
-"""How outcomes and payments that are out of date leave a SQLite ledger: a few with each commit.
+"""Removes outdated outcomes and payments from a SQLite ledger, a few with each commit.
 
-They are out of date by the time that is recorded for their own root. This machine's clock alone proves nothing: it may
-be wrong, and what it took along would be missed when it is right again, so that a repeat would be charged twice.
+They are outdated by the time recorded for their own root. This machine's clock alone is no evidence: if it is wrong,
+what was removed would be missed when it is right again, and a retry would be charged twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from budget_service.ledger.windows import SECOND, Microseconds
 
 # Faster than they come, so that no request pays for a month.
 PURGED_PER_REQUEST = 4
-# Those of roots that nobody uses any more are passed over: not again and again.
+# Rows of unused roots are skipped every time, so the purge pauses between its passes.
 REST: Microseconds = 3600 * SECOND
 
 _FOUND = (
@@ -37,7 +37,7 @@ _START = (0, 0)
 
 
 class Purge:
-    """Goes through the ledger from the oldest outcomes and payments on, rests, and begins again."""
+    """Goes through the ledger from the oldest outcomes and payments on, pauses, and begins again."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -48,7 +48,7 @@ class Purge:
     def continue_purge(self, clock: Microseconds, requests: int) -> None:
         """Remove what is out of date, in proportion to the requests of the transaction that is open."""
         if not self._positions:
-            # A clock that went back says nothing of how long this has rested.
+            # A clock that went back does not show how long the pause was.
             if self._rests_from <= clock < self._rests_from + REST:
                 return
             self._positions = dict.fromkeys(_ROOTS, _START)

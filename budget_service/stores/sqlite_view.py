@@ -345,7 +345,7 @@ class View:
         kept = [(level.root, level.text, limit_text(each)) for level, each in self._limits.items() if each]
         self._insert("INSERT OR REPLACE INTO limits", kept)
         if self._limits:
-            # No charge, but the mark has to know that it was there: the journal's next number is left out for it.
+            # Not a journal entry, but the high-water mark must notice its loss: it takes the journal's next number.
             self._connection.execute(LEAVE_OUT_A_NUMBER)
         self._limits = {}
 
