@@ -27,7 +27,7 @@ MAX_ATTEMPTS = 5
 CachedRequest: TypeAlias = Reserve | Charge | CancelReservation | Refund
 
 
-NO_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
+PLACEHOLDER_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
 # No root has this version: the ledger then decides nothing, and only replays an earlier answer.
 NO_VERSION = -1
 
@@ -62,7 +62,7 @@ class LimitCache:
         """Return the ledger's earlier answer to the same request, None if it has none; see `Store.apply`."""
         # The store looks up payments by the last level, so there has to be one.
         kept = self._kept(request.account)
-        levels = (LevelLimit(request.account, NO_LIMIT),) if kept is None else kept.levels
+        levels = (LevelLimit(request.account, PLACEHOLDER_LIMIT),) if kept is None else kept.levels
         try:
             answer = await self._store.apply(request, AppliedLimits(levels, NO_VERSION))
         except LimitsChangedError:

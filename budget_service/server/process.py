@@ -165,7 +165,7 @@ class _Program:
         try:
             yield store
         finally:
-            # The high-water mark does not have the last charges yet; without them a backup could not be told from it.
+            # The high-water mark does not have the last charges yet. Without them, an older backup would be accepted.
             with suppress(StoreError):
                 await store.check()
             await store.close()

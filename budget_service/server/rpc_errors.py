@@ -42,7 +42,7 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.CURRENCY_PLANNED: "another currency is planned already: withdraw it first",
     Reason.NO_CURRENCY_PLANNED: "no other currency is planned, or it has begun",
     Reason.WINDOW_NEVER_ENDS: "a budget of this root is never refreshed: a new currency needs a new root account",
-    Reason.CLOCKS_DISAGREE: "the store's clock and the time that was told are more than a minute apart",
+    Reason.CLOCKS_DISAGREE: "the store's clock and the given time are more than a minute apart",
     Reason.CLOCK_NOT_BEHIND: "the root's time goes on already: the store's clock is not behind it",
     Reason.TOO_MANY_LIMITS: "the root has as many stored limits as it may have: remove some first",
 }
@@ -107,7 +107,7 @@ def no_archive() -> Status:
 
 def too_many_statements(most: int) -> Status:
     """Report that more policy statements count than one answer may hold."""
-    message = f"more than {most} different policy statements count: what was published is not told in part"
+    message = f"more than {most} different policy statements count; there is no partial answer"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("TOO_MANY_STATEMENTS"))
 
 
@@ -128,7 +128,7 @@ def accounts_without_end(pattern: str) -> Status:
 
 def ledger_differs() -> Status:
     """Report that a balance differs from the journal."""
-    message = "the ledger differs from its journal: verify it before it is sealed"
+    message = "the ledger differs from its journal: verify it before a checkpoint is made"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("LEDGER_DIFFERS"))
 
 
@@ -201,5 +201,5 @@ def _wait(refusal: Exhausted) -> Microseconds | None:
     return max(known) - refusal.decided_at if len(known) == len(ends) else None
 
 
-def _rfc3339(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")
+def _rfc3339(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")

@@ -15,6 +15,7 @@ from msgspec.json import Decoder
 from budget_service.ledger.balances import Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
+    Answer,
     Cancelled,
     Charged,
     ClockResumed,
@@ -36,6 +37,9 @@ NEVER = ""
 _DECODER = Decoder()
 _KEPT_LIMITS = 1000
 _MODES = {mode.value: mode for mode in Mode}
+
+
+REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
 def encode_outcome(outcome: Outcome) -> str:

@@ -17,7 +17,7 @@ from budget_service.ledger.limits import (
     limit_text,
     parse_limit,
 )
-from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
+from budget_service.ledger.outcomes import Answer, Reserved
 from budget_service.ledger.requests import (
     BudgetRequest,
     CancelReservation,
@@ -33,10 +33,9 @@ from budget_service.ledger.requests import (
 from budget_service.ledger.state import Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
-from budget_service.stores.codec import decode_outcome
+from budget_service.stores.codec import REUSED, decode_outcome
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
-REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 # What is out of date goes a little at a time, faster than it comes.
 PURGED_AT_ONCE = 20
 

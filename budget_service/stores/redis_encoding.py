@@ -39,7 +39,7 @@ from budget_service.ledger.limits import (
     limit_text,
     parse_limit,
 )
-from budget_service.ledger.outcomes import Answer, Reason, Refused
+from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import (
     BudgetRequest,
     CancelReservation,
@@ -64,6 +64,7 @@ from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds, Span, Window
 from budget_service.stores.codec import (
+    REUSED,
     decode_currency,
     decode_days,
     decode_end,
@@ -80,7 +81,6 @@ FIELDS_AT_ONCE = 1000
 # About 10 MB.
 _KEPT_LEVELS = 10_000
 _ENCODER = Encoder()
-REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
 def reading_keys(root: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""The ledger as its only writer sees it: the file, what was read of it lately, and what is not yet written.
+"""The ledger as its only writer sees it: the file, a cache of what was read, and what is not written yet.
 
-A batch of requests is decided on the view, one after the other, and then written at once. Nothing of it may be told
-before the commit; if that fails, `forget` leaves the view to what the file says.
+A batch of requests is decided on the view, one after the other, and then written at once. No request may be answered
+before the commit. If that fails, `forget` resets the view to the state of the file.
 """
 
 from __future__ import annotations
