@@ -1,1 +1,1 @@
-"""The budget file, `budget.yaml`: its schema, what is wrong with one, and which of its accounts have no bound."""
+"""The budget file, `budget.yaml`: its schema, its faults, and the check for accounts without a bound."""

@@ -16,8 +16,8 @@
 
 Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
 entry that matches counts. An account exists if an entry matches its full path; an entry with a `*` makes accounts only
-if `create_at_first_use` says so, and otherwise only limits levels of accounts that are written out. Whoever makes
-accounts needs a limit above them: see `bounded`.
+if `create_at_first_use` is true, and otherwise only limits levels of accounts that are written out. Accounts that are
+created at first use need a limit above them: see `unbounded_accounts`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class AccountUnknownError(Exception):
 
 
 class Expired(Enum):
-    """What becomes of the budget of a reservation that lapsed."""
+    """What happens to the budget of a reservation that lapsed."""
 
     RETURN = "return"
     FORFEIT = "forfeit"
@@ -122,11 +122,11 @@ class AccountEntry(_Strict):
 
     @property
     def has_wildcard(self) -> bool:
-        """Tell whether the entry matches more than one path."""
+        """Return whether the entry matches more than one path."""
         return ANY in self.path
 
     def matches(self, level: Account) -> bool:
-        """Tell whether the entry limits this level, which has as many segments as its path."""
+        """Return whether the entry limits this level, which has as many segments as its path."""
         return all(level.path[index] == segment for index, segment in self._written_out)
 
     @cached_property
@@ -172,18 +172,18 @@ class Configuration(_Strict):
 
     @property
     def counts_worst_cases(self) -> bool:
-        """Tell whether levels above an account count what was reserved for a charge, not what it cost."""
+        """Return whether levels above an account count what was reserved for a charge, not its cost."""
         return self.shared_levels == "worst_case"
 
     @property
     def expired(self) -> Expired:
-        """What becomes of the budget of a reservation that lapsed."""
+        """What happens to the budget of a reservation that lapsed."""
         return Expired(self.expired_reservations)
 
-    def patterns_without_end(self, stored: Mapping[Account, Limit]) -> list[str]:
-        """Return the paths whose accounts have no end with the limits `stored` in the ledger before those of this file.
+    def unbounded_patterns(self, stored: Mapping[Account, Limit]) -> list[str]:
+        """Return the patterns that allow any number of accounts without a shared limit.
 
-        Each new name then has a budget of its own, and nothing says what all of them may spend together.
+        Limits that are `stored` in the ledger come before those of this file.
         """
         if not self.create_at_first_use:
             return []
@@ -193,8 +193,10 @@ class Configuration(_Strict):
     def limits_of(self, account: Account, stored: Mapping[Account, Limit]) -> tuple[LevelLimit, ...]:
         """Return the levels of an account that have a limit, from the widest; the last one is the account itself.
 
-        A limit that is `stored` in the ledger comes before those of this file, and makes its account.
-        Raises AccountUnknownError.
+        A limit that is `stored` in the ledger comes before those of this file, and creates its account.
+
+        Raises:
+            AccountUnknownError: There is no such account.
         """
         if account not in stored and not self._makes(account):
             raise AccountUnknownError
@@ -212,9 +214,10 @@ class Configuration(_Strict):
         return None
 
     def rules_of(self, root: str, stored: Mapping[Account, Limit]) -> tuple[WindowRule, ...]:
-        """Return the windows of all limits that a root has by this file, or that are `stored` in the ledger for it.
+        """Return the windows of all limits that a root has in this file or `stored` in the ledger.
 
-        Raises AccountUnknownError if it has none.
+        Raises:
+            AccountUnknownError: The root has no limit.
         """
         own = (entry for entry in self.accounts if entry.path[0] in (ANY, root))
         shown = (entry for entry in own if entry.has_wildcard or Account(tuple(entry.path)) not in stored)
@@ -236,7 +239,7 @@ class Configuration(_Strict):
 
     @cached_property
     def _limits_above(self) -> Callable[[Account], tuple[LevelLimit, ...]]:
-        """Those of levels that many accounts share are the same values for all of them."""
+        """A cache of the limits of shared levels, so that all accounts below have the same values."""
         return lru_cache(KEPT_LEVELS)(self._limits_down_to)
 
     def _makes(self, account: Account) -> bool:
@@ -246,7 +249,7 @@ class Configuration(_Strict):
         )
 
     def _entries_of(self, level: Account) -> list[AccountEntry]:
-        """Return the entries for levels of this depth: the only ones that can match."""
+        """Return the entries for levels of this depth; only they can match."""
         return self._by_depth.get(level.depth, [])
 
     @cached_property
@@ -256,7 +259,11 @@ class Configuration(_Strict):
 
 
 def load_configuration(path: Path) -> Configuration:
-    """Read and check a configuration file, or raise ConfigurationError."""
+    """Read and check a configuration file.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or is not a valid configuration.
+    """
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
         return Configuration.model_validate(content)

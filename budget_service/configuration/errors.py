@@ -1,6 +1,6 @@
-"""What is wrong with a configuration, without anything of what stands in it: told to whoever asks the administrator.
+"""The faults of a configuration, without anything that the file contains.
 
-The log quotes what it finds; an answer over the network names the place and what was expected there.
+The log may quote the file. Answers over the network only name the field and what was expected there.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pydantic import ValidationError
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A place in the configuration (a field, or a line), and what was expected there."""
+    """A field or a line of the configuration, and what was expected there."""
 
     field: str
     expected: str
 
 
 class PlainError(yaml.YAMLError):
-    """A key or value that YAML would take and this configuration does not; `fault` says the same without it."""
+    """A key or value that YAML allows and this configuration does not. `fault` does not quote it."""
 
     def __init__(self, message: str, line: int, expected: str) -> None:
         super().__init__(f"{message}, line {line}")
@@ -29,14 +29,14 @@ class PlainError(yaml.YAMLError):
 
 
 class RuleError(ValueError):
-    """Fields that are fine each by itself and not together; `fault` names the one to change, and quotes nothing."""
+    """Fields that are valid one by one, but not together. `fault` names the one to change, without a quote."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(f"{fault.field}: expected {fault.expected}")
         self.fault = fault
 
 
-# What pydantic says of the others names types and bounds, and nothing that was found.
+# Pydantic's messages of other types name types and bounds, and quote nothing.
 _UNKNOWN_KEY = "extra_forbidden"
 _OWN_RULE = "value_error"
 _EXPECTED: Mapping[str, str] = {
@@ -48,7 +48,7 @@ _EXPECTED: Mapping[str, str] = {
 
 
 def faults_of(error: OSError | UnicodeDecodeError | yaml.YAMLError | ValidationError) -> tuple[Fault, ...]:
-    """Return what is wrong, from what the libraries say."""
+    """Return the faults behind an error of the YAML library, of Pydantic or of the file system."""
     if isinstance(error, ValidationError):
         return tuple(_of_fields(error))
     if isinstance(error, PlainError):
@@ -62,14 +62,14 @@ def faults_of(error: OSError | UnicodeDecodeError | yaml.YAMLError | ValidationE
 
 def _of_fields(error: ValidationError) -> Iterator[Fault]:
     for each in error.errors(include_input=False, include_url=False):
-        place, kind = each["loc"], each["type"]
+        location, kind = each["loc"], each["type"]
         own = each.get("ctx", {}).get("error")
         if kind == _UNKNOWN_KEY:
-            yield Fault(".".join(map(str, place[:-1])), "no keys but the documented ones")
+            yield Fault(".".join(map(str, location[:-1])), "no keys but the documented ones")
         elif isinstance(own, RuleError):
             yield own.fault
         elif kind == _OWN_RULE:
-            pattern = ".".join("*" if isinstance(part, int) else part for part in place)
-            yield Fault(".".join(map(str, place)), _EXPECTED[pattern])
+            pattern = ".".join("*" if isinstance(part, int) else part for part in location)
+            yield Fault(".".join(map(str, location)), _EXPECTED[pattern])
         else:
-            yield Fault(".".join(map(str, place)), each["msg"])
+            yield Fault(".".join(map(str, location)), each["msg"])

@@ -1,8 +1,8 @@
-"""Which entries of `budget.yaml` make accounts without end, and with them a budget without end.
+"""Finds the entries of `budget.yaml` that allow any number of accounts, and so an unlimited budget.
 
-An entry with a `*` that makes accounts at first use gives each new name its own limit. Whoever chooses names then never
-runs out, unless a level above the first `*`, which all those accounts share, has a limit that refuses. Where nothing is
-ever refused, because all that fresh names meet only records, there is nothing to get around.
+An entry with a `*` that creates accounts at first use gives each new name its own limit. A caller that chooses names
+never runs out of budget, unless a level above the first `*`, which all those accounts share, has an enforced limit.
+Where all limits of new names are in mode track, nothing is refused anyway.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Pattern(Protocol):
 
 
 def unbounded(entries: Sequence[Pattern], limit_of: LimitOf) -> list[int]:
-    """Return the indices of the entries that make accounts without end; `limit_of` tells the limit of a level."""
+    """Return the indices of the entries that allow any number of accounts; `limit_of` returns the limit of a level."""
     return [index for index, entry in enumerate(entries) if _is_without_end(entry.path, entries, limit_of)]
 
 
@@ -45,7 +45,7 @@ def _is_bounded(shared: list[str], limit_of: LimitOf) -> bool:
 
 
 def _is_refused_anything(path: list[str], first: int, entries: Sequence[Pattern]) -> bool:
-    """Tell whether a limit for all names in the first `*` of a path refuses anything."""
+    """Return whether a limit for all names in the first `*` of a path refuses anything."""
     return any(
         first < len(each.path) <= len(path)
         and each.path[first] == ANY

@@ -1,10 +1,11 @@
-"""The rules for what an administrator asks of a root account: its limits, its currency and its time."""
+"""The rules for requests of administrators about a root account: its limits, its currency and its clock."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from budget_service.ledger.limits import MAX_STORED_LIMITS
+from budget_service.ledger.currency import window_before
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import (
     Answer,
     ClockResumed,
@@ -27,18 +28,18 @@ from budget_service.ledger.state import (
 from budget_service.ledger.values import NOTHING, Account, Hold, Limit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 
-# What was granted and paid for is kept so long after its window, which is longer than any dispute should last.
+# Granted requests and payments are kept for this long after their window: longer than any dispute should last.
 RETENTION: Microseconds = 35 * DAY
-# A refusal changes nothing, so it is kept only for longer than any request is retried: whoever asks again and again
+# A refusal changes nothing, so it is kept only for longer than any client retries: requests that are sent in a loop
 # after the budget is spent must not fill the store.
 REFUSAL_RETENTION: Microseconds = 3600 * SECOND
-# So far two clocks may be apart that are both right, and so far behind a ledger waits without harm.
+# How far apart two correct clocks may be, and how far ahead of its store a ledger's time may be without harm.
 CLOCK_TOLERANCE: Microseconds = 60 * SECOND
 
 
-def set_limits(snapshot: Snapshot, request: SetLimits, now: Microseconds) -> Decision:
+def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, now: Microseconds) -> Decision:
     """Set or remove stored limits."""
-    outcome = _limits_outcome(snapshot, request)
+    outcome = _limits_outcome(snapshot, request, limits.most_stored)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     if isinstance(outcome, Refused):
         return _decision(root, request, outcome)
@@ -46,10 +47,12 @@ def set_limits(snapshot: Snapshot, request: SetLimits, now: Microseconds) -> Dec
     return _decision(root, request, outcome, limits=request.changes)
 
 
-def change_currency(snapshot: Snapshot, request: ChangeCurrency, now: Microseconds) -> Decision:
-    """Plan the next currency, or withdraw the plan; once its moment has come there is nothing to withdraw."""
+def change_currency(
+    snapshot: Snapshot, request: ChangeCurrency, limits: AppliedLimits, now: Microseconds
+) -> Decision:
+    """Plan the next currency, or withdraw the plan if the currency has not begun."""
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
-    outcome = _currency_outcome(root, request, now)
+    outcome = _currency_outcome(root, request, limits, now)
     if isinstance(outcome, Refused):
         return _decision(root, request, outcome)
     root = replace(root, currency=root.currency.followed_by(outcome.unit_id, outcome.begins_at))
@@ -58,12 +61,12 @@ def change_currency(snapshot: Snapshot, request: ChangeCurrency, now: Microsecon
 
 
 def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) -> Decision:
-    """Let the time of a root go on from the last one recorded, as fast as the store's clock goes from now on.
+    """Let the time of a root continue from the last one recorded, at the speed of the store's clock.
 
-    Time still never goes back, so that no window is opened again; each lasts as long as its rule says.
+    Time never goes back, so no window is opened again, and each window lasts as long as its rule says.
     """
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
-    outcome = _clock_outcome(root, snapshot.clock, request.told_time)
+    outcome = _clock_outcome(root, snapshot.clock, request.true_time)
     if isinstance(outcome, Refused):
         return _decision(root, request, outcome)
     root = replace(root, ahead=outcome.ahead)
@@ -71,15 +74,15 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     return _decision(root, request, outcome, journal=(entry,))
 
 
-def _limits_outcome(snapshot: Snapshot, request: SetLimits) -> LimitsSet | Refused:
+def _limits_outcome(snapshot: Snapshot, request: SetLimits, most_stored: int) -> LimitsSet | Refused:
     added = sum(limit is not None for _, limit in request.changes)
-    if added and snapshot.stored_limits + added > MAX_STORED_LIMITS:
+    if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)
     return LimitsSet(snapshot.root.limits_version + 1)
 
 
 def _currency_outcome(
-    root: RootRecord, request: ChangeCurrency, now: Microseconds
+    root: RootRecord, request: ChangeCurrency, limits: AppliedLimits, now: Microseconds
 ) -> CurrencyChanged | Refused:
     is_planned = root.currency.next_unit_id != ""
     if not request.unit_id:
@@ -88,7 +91,7 @@ def _currency_outcome(
         return Refused(Reason.CURRENCY_PLANNED)
     if request.unit_id == root.currency.unit_id:
         return Refused(Reason.UNIT_UNCHANGED)
-    begins_at = request.window(now).end
+    begins_at = window_before(limits.rules, now).end
     return (
         Refused(Reason.WINDOW_NEVER_ENDS)
         if begins_at is None
@@ -96,9 +99,9 @@ def _currency_outcome(
     )
 
 
-def _clock_outcome(root: RootRecord, clock: Microseconds, told_time: Microseconds) -> ClockResumed | Refused:
-    # A clock that is wrong now would be right later, and time would jump ahead by as much.
-    if abs(clock - told_time) > CLOCK_TOLERANCE:
+def _clock_outcome(root: RootRecord, clock: Microseconds, true_time: Microseconds) -> ClockResumed | Refused:
+    # A clock that is wrong now may be corrected later, and time would jump ahead by as much.
+    if abs(clock - true_time) > CLOCK_TOLERANCE:
         return Refused(Reason.CLOCKS_DISAGREE)
     if root.last_time - clock - root.ahead < CLOCK_TOLERANCE:
         return Refused(Reason.CLOCK_NOT_BEHIND)

@@ -1,7 +1,7 @@
 """What counts against the limit of one level, and how it moves on with time.
 
-With a calendar window everything since the window's start counts and is forgotten at its end. With a sliding window the
-level keeps a sum for each day in which something was charged, and each day leaves by itself.
+With a calendar window everything since its start counts, until its end. With a sliding window the level keeps a sum for
+each day with charges, and each day stops counting by itself.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from budget_service.ledger.windows import Microseconds, Span, Window
 
 
 class Day(Struct, frozen=True, gc=False):
-    """What was charged in an earlier span that began at `start`; it counts at least until `leaves_at`."""
+    """The charges of an earlier span that began at `start`. They count at least until `leaves_at`."""
 
     start: Microseconds
     leaves_at: Microseconds
     spent: Cost
 
     def counts(self, now: Microseconds, span: Span) -> bool:
-        """Tell whether the sum still counts: a changed rule may keep it for longer, never let it go sooner."""
+        """Return whether the sum still counts. A changed rule may keep it longer, but never drops it sooner."""
         return now < self.leaves_at or self.start >= span.counts_from
 
 
@@ -48,13 +48,17 @@ class Balance(Struct, frozen=True, gc=False):
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing counts."""
+        """Return whether nothing counts."""
         return self.spent == NOTHING and self.reserved == NOTHING
 
     def counted_window(self, *, as_one: bool = False) -> Window:
-        """Return the span from the oldest charge that counts to the next moment at which budget returns.
+        """Return the span from the oldest charge that counts to the time when budget returns.
 
-        It has no end if that is never. `as_one`: budget returns only when the last charge is gone.
+        Args:
+            as_one: Budget returns only when the last charge no longer counts.
+
+        Returns:
+            The span, without an end if budget never returns.
         """
         if not self.earlier and self.leaves_at is None:
             return self.window
@@ -64,7 +68,7 @@ class Balance(Struct, frozen=True, gc=False):
         leaving = [day.leaves_at for day in self.earlier if day.spent != NOTHING]
         if self.today != NOTHING or not leaving:
             leaving.append(self.leaves_at)
-        # A day that a changed rule keeps for longer is looked at again when the next day begins.
+        # A day that a changed rule keeps longer is examined again when the next day begins.
         first = max(leaving) if as_one else min(leaving)
         return Window(start, max(first, self.window.end))
 
@@ -78,15 +82,15 @@ class Balance(Struct, frozen=True, gc=False):
 
     @property
     def last_end(self) -> Microseconds | None:
-        """When what is charged now is over: no longer counted; None if that is never."""
+        """When a charge of the present span stops counting; None if never."""
         return self.window.end if self.leaves_at is None else self.leaves_at
 
     def counts(self, start: Microseconds) -> bool:
-        """Tell whether charges of the span that began at `start` count."""
+        """Return whether charges of the span that began at `start` count."""
         return start == self.window.start or any(day.start == start for day in self.earlier)
 
     def has_room(self, cost: Cost, maximum: Cost) -> bool:
-        """Tell whether `cost` may be added without going above `maximum`."""
+        """Return whether `cost` may be added without going above `maximum`."""
         spent, reserved = self.spent, self.reserved
         return (
             spent.information + reserved.information + cost.information <= maximum.information
@@ -94,10 +98,14 @@ class Balance(Struct, frozen=True, gc=False):
         )
 
     def at(self, now: Microseconds, span: Span) -> Balance:
-        """Return the balance at `now`, `span` being what today's configuration says of it.
+        """Return the balance at `now`.
 
-        A changed configuration gives nothing back at once: what counts stays until the old rule or, if that is later,
-        the new one lets it go; only the end of a calendar window is the sooner of both.
+        A changed configuration gives no budget back at once: charges count until both the old and the new rule drop
+        them. Only the end of a calendar window is the earlier one of the two.
+
+        Args:
+            now: The ledger's time.
+            span: The span around `now` by today's configuration.
         """
         if self.leaves_at is None and span.leaves_at is None and self.window == span.window:
             return self

@@ -1,9 +1,9 @@
-"""What a root account counts in, and how one currency follows another.
+"""The currency of a root account, and how one currency follows another.
 
-Amounts of two currencies are never added up. From the moment at which a new currency begins, a level at which anything
-of the last one still counts has nothing left, however little that is: what a unit was worth before says nothing about
-what it is worth now. When the last of it is gone by the level's own window, the level begins anew. So a new currency
-gives no budget back early, whatever moment is chosen; a good moment only makes the wait short.
+Amounts of two currencies are never added up. When a new currency begins, a level at which anything of the old one
+still counts has nothing left, however little that is: the value of an old unit says nothing about the value of a new
+one. The level begins anew when the last old charge stops counting by the level's own window. So a new currency never
+gives budget back early; a well chosen time only makes the wait short.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Currency(Struct, frozen=True, gc=False):
 
     @property
     def at_last(self) -> Currency:
-        """The currency when all that is planned has come."""
+        """The currency after the planned one, if any, has begun."""
         return self.at(END_OF_TIME)
 
     def charged(self, unit_id: str) -> Currency:
@@ -51,16 +51,23 @@ class Currency(Struct, frozen=True, gc=False):
         return replace(self, next_unit_id=unit_id, next_since=since)
 
 
-# That of a root before its first charge.
+# The currency of a root before its first charge.
 UNUSED = Currency()
 
 
 def window_before(rules: Iterable[WindowRule], now: Microseconds) -> Window:
-    """Return the span around `now` at whose end a new currency begins under these rules; no end: never.
+    """Return the span around `now` at whose end a new currency begins.
 
-    It is the first refresh of the windows that are refreshed least often, so that most levels begin anew with it. The
-    days of a sliding window are asked last: they leave after it anyway, one by one. For every moment of the span the
-    answer is the same.
+    That is the first refresh of the windows that are refreshed least often, so that most levels begin anew with it.
+    Days of sliding windows come last in this order: they stop counting one by one anyway. The answer is the same for
+    every time in the span.
+
+    Args:
+        rules: The windows of all limits of the root.
+        now: The ledger's time.
+
+    Returns:
+        The span; without an end if the currency can never begin.
     """
     found = tuple(rules)
     if any(rule.period is Period.NEVER for rule in found):

@@ -1,4 +1,4 @@
-"""The one encoding that the ledger hashes: every part behind its length, so that no two lists of parts look alike."""
+"""The encoding that the ledger hashes: length-prefixed parts, so that different lists have different encodings."""
 
 import hashlib
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The changes of one decision while it is being made: the arithmetic of balances, without the rules."""
+"""The changes of one decision while it is made: the arithmetic of balances, without the rules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Draft:
         return self.balances[self._levels[-1].level]
 
     def has_room(self, cost: Cost) -> bool:
-        """Tell whether `cost` may be added to every level without going above a limit, whatever its mode."""
+        """Return whether `cost` may be added to every level without going above a limit, whatever its mode."""
         for each in self._levels:  # noqa: SIM110 - a generator takes twice as long
             if not self._has_room(self.balances[each.level], each, cost):
                 return False
@@ -65,7 +65,7 @@ class Draft:
         self.ended.append(reservation.reservation_id)
 
     def spend(self, entry: JournalEntry) -> None:
-        """Write a charge and count it in those of its spans that still count; the first one fixes the currency."""
+        """Add a charge to the journal and to its spans that still count. The first charge fixes the currency."""
         self.currency = self.currency.charged(entry.unit_id)
         for hold in entry.holds:
             level = entry.account.level(hold.depth)
@@ -82,7 +82,7 @@ class Draft:
         )
 
     def has_charged(self, entry: JournalEntry) -> bool:
-        """Tell whether so much was charged in each span of an entry, all of which count."""
+        """Return whether at least the cost of an entry was charged in each of its spans, all of which count."""
         return all(
             entry.cost_at(hold.depth).within(
                 self.balances[entry.account.level(hold.depth)].charged_in(hold.window_start)
@@ -91,18 +91,18 @@ class Draft:
         )
 
     def refund(self, entry: JournalEntry) -> None:
-        """Write an entry that takes what it says off its spans, all of which count."""
+        """Add a refund to the journal and subtract it from its spans, all of which count."""
         for hold in entry.holds:
             level = entry.account.level(hold.depth)
             self.balances[level] = self.balances[level].refunded(hold.window_start, entry.cost_at(hold.depth))
         self.journal.append(entry)
 
     def is_paid_in(self, start: Microseconds) -> bool:
-        """Tell whether what was paid for in a span of the leaf that began then is free: it counts, in this currency."""
+        """Return whether payments in the leaf's span that began at `start` count, in the present currency."""
         return start >= self.currency.since and self.leaf.counts(start)
 
     def payment_span(self, account: Account, hold: Hold) -> Microseconds | None:
-        """Return the start of the leaf's span in which what was held there is paid for; None if it counts no more."""
+        """Return the start of the leaf's span in which a hold is paid for; None if it no longer counts."""
         balance = self.balances.get(account.level(hold.depth))
         if balance is None or not balance.counts(hold.window_start):
             return None
@@ -131,18 +131,18 @@ class Draft:
         span = each.limit.window.around(self.now)
         last = self.balances.get(each.level)
         found = Balance.opened(span, span.window.start) if last is None else last.at(self.now, span)
-        # A level that only records does not wait.
-        if self._is_of_the_last_currency(found) and (found.is_empty or each.limit.mode is Mode.TRACK):
+        # A level in mode track does not wait for old charges to stop counting.
+        if self._is_in_old_currency(found) and (found.is_empty or each.limit.mode is Mode.TRACK):
             found = Balance.opened(span, max(span.window.start, self.currency.since))
         if found is not last:
             self.balances[each.level] = found
 
     def _has_room(self, balance: Balance, each: LevelLimit, cost: Cost) -> bool:
-        if self._is_of_the_last_currency(balance):
+        if self._is_in_old_currency(balance):
             return cost == NOTHING
         return balance.has_room(cost, each.limit.maximum)
 
-    def _is_of_the_last_currency(self, balance: Balance) -> bool:
+    def _is_in_old_currency(self, balance: Balance) -> bool:
         return balance.reserved_since < self.currency.since
 
     def _add_reserved(self, reservation: Reservation, held: Cost, *, returns: bool = False) -> None:
@@ -157,7 +157,7 @@ class Draft:
         balance = self.balances[each.level]
         limit = each.limit
         depth = each.level.depth
-        if self._is_of_the_last_currency(balance):
+        if self._is_in_old_currency(balance):
             window = balance.counted_window(as_one=True)
             return LevelStatus(depth, limit.maximum, limit.mode, window, limit.maximum, NOTHING)
         window = balance.counted_window()

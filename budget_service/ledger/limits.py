@@ -1,4 +1,4 @@
-"""Limits that an administrator has set in the ledger, beside those of the configuration, and their text."""
+"""The limits that a request is decided by, and those that an administrator has set in the ledger, with their text."""
 
 from __future__ import annotations
 
@@ -6,23 +6,50 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from budget_service.ledger.values import Account, Cost, Limit, Mode
+from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
 
-# One request changes at most so many, and one root has at most so many: everything that grows has an end.
+# Bounds of one request and of one root account: everything that grows is bounded.
 MAX_CHANGED_AT_ONCE = 1000
 MAX_STORED_LIMITS = 100_000
 
 
 class LimitsChangedError(Exception):
-    """A request was made with limits that are no longer those of the ledger; ask for them and make it again."""
+    """The limits are no longer those of the ledger. Look them up and apply the request again."""
 
 
 class StoredLimits(Struct, frozen=True, gc=False):
-    """The limits that are set on the levels of one account; `version` counts the changes of its whole root."""
+    """Stored limits of the levels of an account. `version` counts the changes of the whole root's limits."""
 
     version: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)
+
+
+class AppliedLimits(Struct, frozen=True, gc=False):
+    """The limits that a request is decided by, and the version of the root's stored limits that they were found with.
+
+    `levels` are the levels of the account that have a limit, from the widest; a request about a budget needs at least
+    one. `rules` are the windows of all limits that the root has; only a change of currency needs them. `most_stored` is
+    how many limits a root may have stored. What an administrator asks of a root otherwise needs none: see NO_LIMITS.
+    """
+
+    levels: tuple[LevelLimit, ...] = ()
+    version: int = 0
+    rules: tuple[WindowRule, ...] = ()
+    most_stored: int = MAX_STORED_LIMITS
+
+    def payer(self, account: Account) -> str:
+        """Return whose payments count for a request: the account's own, made in windows of its last level with a limit.
+
+        One level's windows follow each other, so that what a payer has paid for belongs to one window at a time. The
+        last level is the account itself as long as every account has a limit of its own; no path has two slashes in a
+        row.
+        """
+        last = self.levels[-1].level
+        return account.text if last == account else f"{account.text}//{last.depth}"
+
+
+NO_LIMITS = AppliedLimits()
 
 
 def limit_text(limit: Limit) -> str:

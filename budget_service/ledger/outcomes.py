@@ -1,4 +1,4 @@
-"""What the ledger answers. Every outcome is remembered under its request id, refusals for an hour."""
+"""The outcomes of requests. Each is kept under its request id, refusals for an hour."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Reason(Enum):
 
 
 class LevelStatus(Struct, frozen=True, gc=False):
-    """A level with a limit at one moment; `depth` is how many segments of the account's path it has."""
+    """The state of a limited level at one time; `depth` is the number of segments of its path."""
 
     depth: int
     maximum: Cost
@@ -78,7 +78,7 @@ class Shortfall(Struct, frozen=True, gc=False):
 
 
 class Reserved(Struct, frozen=True, gc=False):
-    """A hold; it holds nothing if the question is `already_paid` for."""
+    """A new reservation; it holds nothing if the question is `already_paid` for."""
 
     reservation_id: str
     held: Cost
@@ -95,7 +95,7 @@ class Charged(Struct, frozen=True, gc=False):
 
 
 class Cancelled(Struct, frozen=True, gc=False):
-    """A reservation that was given back, or a charge that was refunded."""
+    """A cancelled reservation, or a refunded charge."""
 
     returned: Cost
     unit_id: str
@@ -128,7 +128,7 @@ class CurrencyChanged(Struct, frozen=True, gc=False):
 
 
 class ClockResumed(Struct, frozen=True, gc=False):
-    """The time of a root goes on, ahead of its store's clock by so much."""
+    """The time of a root continues, `ahead` of its store's clock."""
 
     ahead: Microseconds
 
@@ -138,7 +138,7 @@ Outcome: TypeAlias = Reserved | Charged | Cancelled | RootOutcome | Exhausted | 
 
 
 class Answer(Struct, frozen=True, gc=False):
-    """An outcome, and whether it was recalled from an earlier request with the same id and content."""
+    """An outcome, and whether it is the replay of an earlier request with the same id and content."""
 
     outcome: Outcome
     replayed: bool

@@ -1,4 +1,4 @@
-"""What may be asked of the ledger without changing it."""
+"""Reading the state of an account without changing the ledger."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from budget_service.ledger.windows import Microseconds
 class Statement:
     """Every level of an account that has a limit, from the widest, and the currency of its root.
 
-    `limits_version` counts the changes of the root's stored limits, so that the reader can tell old ones; `ahead` is
-    how far the root's time is ahead of the store's clock.
+    `limits_version` is the version of the root's stored limits, by which outdated limits are recognised. `ahead` is how
+    far the root's time is ahead of the store's clock.
     """
 
     currency: Currency
@@ -35,7 +35,7 @@ def statement(snapshot: Snapshot, levels: tuple[LevelLimit, ...], now: Microseco
 
 
 def check(found: Statement, cost: Cost, unit_id: str) -> tuple[Shortfall, ...] | Refused:
-    """Return what is missing to pay `cost` now, nothing if it would be allowed; a foreign currency is refused."""
+    """Return what is missing to pay `cost` now: nothing if it would be allowed. Another currency is refused."""
     if found.currency.unit_id not in ("", unit_id):
         return Refused(Reason.UNIT_MISMATCH)
     return shortfalls(found.levels, cost)

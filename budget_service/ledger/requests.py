@@ -1,7 +1,7 @@
 """What a client may ask the ledger to change.
 
-A request carries the limits that apply to its account now, with the version of the root's stored limits that they were
-found with, so that the rules need nothing else. Its `request_id` belongs to the root account: two roots may use the
+A request is complete when it is made, and stays the same when it is sent again. The limits that it is decided by are a
+value of their own (`ledger.limits.AppliedLimits`). The `request_id` belongs to the root account: two roots may use the
 same one.
 """
 
@@ -12,18 +12,16 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from budget_service.ledger.currency import window_before
 from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import limit_text
-from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, LevelLimit, Limit
-from budget_service.ledger.windows import Microseconds, Window, WindowRule
+from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
+from budget_service.ledger.windows import Microseconds
 
 
 class Reserve(Struct, frozen=True, gc=False, kw_only=True):
-    """Hold a worst case for `ttl`. The service draws `reservation_id`, which is no part of the content."""
+    """Reserve a worst-case cost for `ttl`. The service draws `reservation_id`, which is not part of the fingerprint."""
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
     max_cost: Cost
     unit_id: str
@@ -31,23 +29,22 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     ttl: Microseconds
     reservation_id: str
     forfeits: bool
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the client said."""
-        said = ("reserve", *_cost_parts(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
-        return _fingerprint(self.account, said)
+        """Return a digest of everything the client sent."""
+        fields = ("reserve", *_cost_fields(self.max_cost, self.unit_id), self.query_id, str(self.ttl))
+        return _fingerprint(self.account, fields)
 
 
 class Charge(Struct, frozen=True, gc=False, kw_only=True):
     """Settle a reservation, or deduct directly if `reservation_id` is empty; ids that are not known are empty.
 
-    `policy_statement` is what the release's policy had published, opaque here; empty: nothing. With `worst_case_above`,
-    which is the service's and no part of the content, the levels above the account count what was reserved.
+    `policy_statement` lists the publications of the release's policy; it is opaque here, and empty for none. With
+    `worst_case_above`, which the service sets and which is not part of the fingerprint, the levels above the account
+    count the reserved cost.
     """
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
     cost: Cost
     unit_id: str
@@ -57,52 +54,46 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     charge_ticket: bytes = b""
     policy_statement: str = ""
     worst_case_above: bool = False
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the client said."""
+        """Return a digest of everything the client sent."""
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
-        # An empty one is left out, so that charges of clients that know of none keep their digests.
+        # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
         stated = (self.policy_statement,) if self.policy_statement else ()
-        return _fingerprint(self.account, ("charge", *_cost_parts(self.cost, self.unit_id), *ids, *stated))
+        return _fingerprint(self.account, ("charge", *_cost_fields(self.cost, self.unit_id), *ids, *stated))
 
 
 class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
-    """Give a reservation back."""
+    """Cancel a reservation."""
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
     reservation_id: str
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the client said."""
+        """Return a digest of everything the client sent."""
         return _fingerprint(self.account, ("release", self.reservation_id))
 
 
 class WriteOff(Struct, frozen=True, gc=False, kw_only=True):
-    """Spend what is left of one level, the `account`, because charges were lost and nobody knows them."""
+    """Spend what is left of one level, the `account`, because an unknown amount of charges was lost."""
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of what is asked."""
+        """Return a digest of the request."""
         return _fingerprint(self.account, ("write off",))
 
 
 class Refund(Struct, frozen=True, gc=False, kw_only=True):
-    """Give back what an account was charged for a release in its present window, which it then has not paid for.
+    """Give back what an account was charged for a release in its present window; the release is then no longer paid.
 
-    All but the account, the release, the `reason` and the request's id is what the journal says of the charge; no
-    `holds`: it has none that counts.
+    `account`, `release_id`, `reason` and `request_id` are the administrator's. The other fields are those of the charge
+    in the journal, with empty `holds` if there is none that counts.
     """
 
     account: Account
-    levels: tuple[LevelLimit, ...]
     request_id: str
     release_id: str
     reason: str
@@ -111,10 +102,9 @@ class Refund(Struct, frozen=True, gc=False, kw_only=True):
     shared_cost: Cost | None
     unit_id: str
     holds: tuple[Hold, ...]
-    limits_version: int = 0
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator said."""
+        """Return a digest of everything the administrator sent."""
         return _fingerprint(self.account, ("refund", self.release_id, self.reason))
 
 
@@ -126,67 +116,48 @@ class SetLimits(Struct, frozen=True, gc=False, kw_only=True):
     changes: tuple[tuple[Account, Limit | None], ...]
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator said."""
-        said = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in self.changes)
-        return _fingerprint(self.account, ("set limits", *(part for pair in said for part in pair)))
+        """Return a digest of everything the administrator sent."""
+        changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in self.changes)
+        return _fingerprint(self.account, ("set limits", *(field for change in changes for field in change)))
 
 
 class ChangeCurrency(Struct, frozen=True, gc=False, kw_only=True):
-    """Plan the currency that follows in a root, the `account`, or plan none any more if `unit_id` is empty.
-
-    `rules` are the windows of all limits that the root has.
-    """
+    """Plan the currency that follows in a root, the `account`, or plan none any more if `unit_id` is empty."""
 
     account: Account
     request_id: str
     unit_id: str
-    rules: tuple[WindowRule, ...]
-    limits_version: int = 0
-
-    def window(self, now: Microseconds) -> Window:
-        """Return the span around `now` at whose end the new currency begins; no end: never."""
-        return window_before(self.rules, now)
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator said."""
+        """Return a digest of everything the administrator sent."""
         return _fingerprint(self.account, ("change currency", self.unit_id))
 
 
 class ResumeClock(Struct, frozen=True, gc=False, kw_only=True):
-    """Let the time of a root, the `account`, go on after its store's clock was wrong.
+    """Let the time of a root, the `account`, continue after its store's clock was wrong.
 
-    `told_time` is what the time is, by another clock.
+    `true_time` is the present time by the administrator's clock.
     """
 
     account: Account
     request_id: str
-    told_time: Microseconds
+    true_time: Microseconds
 
     def fingerprint(self) -> Fingerprint:
-        """Return a digest of what the administrator wants; a repeat is sent later and says another time."""
+        """Return a digest without the time: a retry is sent later, with another time."""
         return _fingerprint(self.account, ("resume clock",))
 
 
 BudgetRequest: TypeAlias = Reserve | Charge | CancelReservation | WriteOff | Refund
-# What an administrator asks of a root account.
+# Requests of an administrator about a root account.
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
 Request: TypeAlias = BudgetRequest | RootRequest
 
 
-def payer_of(request: BudgetRequest) -> str:
-    """Return whose payments count for a request: those of its account, made in windows of the last level with a limit.
-
-    One level's windows follow each other, so that what a payer has paid for belongs to one window at a time. The last
-    level is the account itself as long as every account has a limit of its own; no path has two slashes in a row.
-    """
-    account, last = request.account, request.levels[-1].level
-    return account.text if last == account else f"{account.text}//{last.depth}"
-
-
-def _cost_parts(cost: Cost, unit_id: str) -> tuple[str, str, str]:
+def _cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:
     return str(cost.information), str(cost.calls), unit_id
 
 
-def _fingerprint(account: Account, said: Iterable[str]) -> Fingerprint:
-    # The account comes first as one part: its own slashes keep its segments apart.
-    return digest([part.encode() for part in (account.text, *said)])
+def _fingerprint(account: Account, fields: Iterable[str]) -> Fingerprint:
+    # The account comes first, as one field: its slashes separate its segments.
+    return digest([part.encode() for part in (account.text, *fields)])

@@ -1,7 +1,7 @@
-"""The rules: what the ledger answers to a request and what it writes.
+"""The rules: what the ledger answers to a request, and what it writes.
 
-Two promises hold for every sequence of decisions whose changes are written: in enforce mode what is spent and held in a
-window never goes above the limit by a request that was allowed, and a charge that was answered is in the journal.
+Two promises hold for every sequence of decisions whose changes are written. In mode enforce, no allowed request raises
+what is spent and reserved in a window above the limit. And a charge that was answered is in the journal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from budget_service.ledger.administration import (
     set_limits,
 )
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.limits import LimitsChangedError
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -56,25 +56,36 @@ from budget_service.ledger.values import NOTHING, Cost, Hold, Mode
 from budget_service.ledger.windows import Microseconds
 
 
-def decide(snapshot: Snapshot, request: Request, now: Microseconds) -> Decision:
-    """Answer a request at the ledger's time `now`, which is `snapshot.root.now(clock)`.
+def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Microseconds) -> Decision:
+    """Answer a request by the limits that apply to it.
 
     The change must be written while all that the snapshot read is unchanged; only then may the answer be given.
-    Raises LimitsChangedError if the request was made with other stored limits than the root has now.
+
+    Args:
+        snapshot: The state of the root account, as far as the request needs it.
+        request: What is asked.
+        limits: The limits of the request's account and the version of the root's stored limits they were found with.
+        now: The ledger's time, `snapshot.root.now(clock)`.
+
+    Returns:
+        The answer, and what has to be written before it is given.
+
+    Raises:
+        LimitsChangedError: The root's stored limits have changed since the limits were found.
     """
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
         return Decision(_recall(remembered, request), None)
     if isinstance(request, SetLimits):
-        return set_limits(snapshot, request, now)
+        return set_limits(snapshot, request, limits, now)
     if isinstance(request, ResumeClock):
         return resume_clock(snapshot, request, now)
-    if request.limits_version != snapshot.root.limits_version:
+    if limits.version != snapshot.root.limits_version:
         raise LimitsChangedError
     if isinstance(request, ChangeCurrency):
-        return change_currency(snapshot, request, now)
-    draft = Draft(snapshot, request.levels, now)
-    outcome = _outcome(snapshot, draft, request)
+        return change_currency(snapshot, request, limits, now)
+    draft = Draft(snapshot, limits.levels, now)
+    outcome = _outcome(snapshot, draft, request, limits)
     return Decision(Answer(outcome, replayed=False), _change(snapshot.root, draft, request, outcome))
 
 
@@ -84,13 +95,13 @@ def _recall(remembered: Remembered, request: Request) -> Answer:
     return Answer(remembered.outcome, replayed=True)
 
 
-def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest) -> Outcome:
+def _outcome(snapshot: Snapshot, draft: Draft, request: BudgetRequest, limits: AppliedLimits) -> Outcome:
     if isinstance(request, CancelReservation):
         return _cancel(snapshot, draft, request)
     if isinstance(request, WriteOff):
-        return _write_off(draft, request)
+        return _write_off(draft, request, limits)
     if isinstance(request, Refund):
-        # What is paid for is paid for in the root's currency.
+        # Payments are in the root's currency.
         return _refund(snapshot, draft, request)
     if draft.currency.unit_id not in ("", request.unit_id):
         return Refused(Reason.UNIT_MISMATCH)
@@ -140,7 +151,7 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
         return Refused(Reason.RESERVATION_OVER)
     if (reason := _mismatch(snapshot, draft, request, reservation)) is not None:
         return Refused(reason)
-    # However old the payment is, it made the question free; only a refund takes it away.
+    # The payment made the question free, however old it is. Only a refund withdraws it.
     if reservation.paid_release_id and snapshot.release_paid_in is None:
         return Refused(Reason.RESERVATION_OVER)
     if reservation.paid_release_id or _release_is_paid(snapshot, draft):
@@ -149,9 +160,9 @@ def _settle(snapshot: Snapshot, draft: Draft, request: Charge) -> Outcome:
     if not request.cost.within(reservation.held):
         return Refused(Reason.COST_ABOVE_RESERVATION)
     draft.end(reservation)
-    # The charge counts in the windows that admitted it, even if a new one has begun since: it was bounded there.
+    # The charge counts in the windows that admitted the reservation, even if new ones have begun since.
     entry = _entry(EntryKind.SETTLED, draft, request, reservation.query_id, holds=reservation.holds)
-    # What was held fits above: it has just been given back there.
+    # What was held fits into the levels above: it was just returned there.
     draft.spend(replace(entry, shared_cost=reservation.held) if request.worst_case_above else entry)
     span = draft.payment_span(reservation.account, reservation.holds[-1])
     if span is not None:
@@ -177,12 +188,12 @@ def _cancel(snapshot: Snapshot, draft: Draft, request: CancelReservation) -> Out
     return Cancelled(reservation.held, reservation.unit_id)
 
 
-def _write_off(draft: Draft, request: WriteOff) -> Outcome:
-    """Spend what the level has left in the window that is open; nothing if it only tracks.
+def _write_off(draft: Draft, request: WriteOff, limits: AppliedLimits) -> Outcome:
+    """Spend what the level has left in the present window; nothing in mode track.
 
-    With a sliding window it counts as charged today, so that it stays as long as any charge that was lost could.
+    In a sliding window it counts as charged today, and so for at least as long as any lost charge.
     """
-    (each,), (status,) = request.levels, draft.statuses()
+    (each,), (status,) = limits.levels, draft.statuses()
     rest = NOTHING if each.limit.mode is Mode.TRACK else status.remaining
     if rest != NOTHING:
         draft.spend(
@@ -202,7 +213,7 @@ def _write_off(draft: Draft, request: WriteOff) -> Outcome:
 
 
 def _refund(snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
-    """Take what a release cost off the spans that still count it, once: it is no longer paid for."""
+    """Subtract what a release cost from the spans that still count it, once. It is then no longer paid for."""
     entry = JournalEntry(
         kind=EntryKind.REFUNDED,
         account=request.account,
@@ -232,7 +243,7 @@ def _admission(draft: Draft, cost: Cost) -> Exhausted | Refused | None:
     statuses = draft.statuses()
     if missing := shortfalls(statuses, cost):
         return Exhausted(draft.now, missing)
-    # Only a level that tracks gets here with a sum that 64 bits cannot hold.
+    # Only the sum of a level in mode track may exceed 64 bits here.
     return None if all(cost.fits_above(status.used) for status in statuses) else Refused(Reason.SUM_OVERFLOW)
 
 
@@ -247,7 +258,7 @@ def _open_reservation(snapshot: Snapshot, draft: Draft) -> Reservation | None:
 
 
 def _recorded_release(snapshot: Snapshot, draft: Draft) -> str:
-    """Return the release that the question was paid for as in a span that counts; empty: none."""
+    """Return the release for which the question was paid in a span that counts; empty if there is none."""
     paid = snapshot.query_paid
     return paid.release_id if paid is not None and draft.is_paid_in(paid.window_start) else ""
 
@@ -257,7 +268,7 @@ def _release_is_paid(snapshot: Snapshot, draft: Draft) -> bool:
 
 
 def _contradicts(request: Charge, recorded: str) -> bool:
-    # One question over one version of the data has one answer: another release means that the data changed under it.
+    # One question over one version of the data has one release: another one means that the data changed in between.
     return recorded not in ("", request.release_id)
 
 
@@ -301,5 +312,5 @@ def _change(root: RootRecord, draft: Draft, request: BudgetRequest, outcome: Out
 def _kept_until(draft: Draft, outcome: Outcome) -> Microseconds:
     if isinstance(outcome, Refused | Exhausted):
         return draft.now + REFUSAL_RETENTION
-    # A budget that is never refreshed has no end to count from: its outcomes are kept from now on.
+    # A budget that is never refreshed has no end of a window: the time counts from now.
     return (draft.leaf.last_end or draft.now) + RETENTION

@@ -1,4 +1,4 @@
-"""The state of the ledger as the rules see it: what they read for one request, and what they want written."""
+"""The state of the ledger as the rules see it: what they read for one request, and what they write."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from budget_service.ledger.outcomes import Answer, Outcome
 from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
 from budget_service.ledger.windows import Microseconds
 
-# One request ends at most this many lapsed reservations; the others count as held until the next one, which can only
-# refuse too much.
+# One request ends at most this many lapsed reservations. The others count as held until the next request, which can
+# only refuse too much.
 MAX_EXPIRED_AT_ONCE = 1000
 
 
 class RootRecord(Struct, frozen=True, gc=False):
     """What is kept once for a root account.
 
-    Its currency, the last time recorded, how often its stored limits have changed, and how far its time is ahead of the
-    store's clock since an administrator let it go on.
+    Its currency, the last time recorded, the version of its stored limits, and how far its time is ahead of the store's
+    clock since an administrator resumed it.
     """
 
     currency: Currency = UNUSED
@@ -51,7 +51,7 @@ class Reservation(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class EntryKind(Enum):
-    """How a charge came about, or what else the journal tells.
+    """The kind of a charge, or of another change in the journal.
 
     CURRENCY: another currency is planned for the root account, or none any more if the entry has no `unit_id`. It
     takes nothing, and its one hold begins with the new currency. CLOCK: the root's time goes on, ahead of the store's
@@ -69,18 +69,16 @@ class EntryKind(Enum):
 
     @property
     def is_charge(self) -> bool:
-        """Tell whether the entry says what somebody was charged."""
+        """Return whether the entry is a charge."""
         return self not in (EntryKind.CURRENCY, EntryKind.CLOCK, EntryKind.REFUNDED)
 
 
 class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
-    """A charge as it is written for good: adding up `cost_at` over the `holds` of all entries gives what was spent.
+    """A permanent entry: the sum of `cost_at` over the `holds` of all entries, less refunds, is what was spent.
 
-    What was refunded is taken off again.
-
-    `policy_statement` is what the charge said of the policy; empty if it said nothing, or is none that a client made.
-    `shared_cost` is what the levels above the account count in place of `cost`; None: they count the same. `reason` is
-    why an administrator refunded a charge.
+    `policy_statement` is that of the charge; empty if it had none, or is not a charge by a client. `shared_cost` is
+    what the levels above the account count instead of `cost`; None: they count the same. `reason` is why an
+    administrator refunded a charge.
     """
 
     kind: EntryKind
@@ -97,7 +95,7 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     reason: str = ""
 
     def cost_at(self, depth: int) -> Cost:
-        """Return what counts at the level of the account that has so many segments."""
+        """Return what counts at the level of the account with `depth` segments."""
         if self.shared_cost is None or depth >= self.account.depth:
             return self.cost
         return self.shared_cost
@@ -124,7 +122,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
     `due` are the root's reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them; `reservation` is the one
     that the request names, if it is open and of this account; `query_paid` and `release_paid_in`, the start of the
-    span in which the request's release was last paid for, are those of the request's payer (`requests.payer_of`);
+    span in which the request's release was last paid for, are those of the payer (`AppliedLimits.payer`);
     `stored_limits` is how many limits the root has stored, needed only to set some; `clock` is the store's, needed only
     to let the time of the root go on.
     """

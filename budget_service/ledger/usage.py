@@ -23,7 +23,7 @@ class Curve:
 
 @dataclass
 class Usage:
-    """What the accounts with `depth` segments were charged on each of `days` days of 24 hours since `start`."""
+    """The charges of the accounts with `depth` segments on each of `days` days of 24 hours since `start`."""
 
     start: Microseconds
     days: int

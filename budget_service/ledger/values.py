@@ -14,7 +14,7 @@ from budget_service.ledger.windows import Microseconds, WindowRule
 MAX_AMOUNT = 2**63 - 1
 MAX_SEGMENTS = 4
 MAX_SEGMENT_BYTES = 128
-# In a configuration it stands for any one segment, and so it is the name of none.
+# In a configuration it stands for any one segment, so no segment may have this name.
 ANY = "*"
 
 Fingerprint: TypeAlias = str
@@ -50,7 +50,7 @@ class Unit(Enum):
 
 
 class Cost(Struct, frozen=True, gc=False):
-    """An amount of both units, each in [0, 2^63 - 1]; its currency (`unit_id`) stands beside it where it matters."""
+    """An amount of both units, each in [0, 2^63 - 1]. Its currency (`unit_id`) is kept separately where it matters."""
 
     information: int
     calls: int
@@ -73,11 +73,11 @@ class Cost(Struct, frozen=True, gc=False):
         return self.information if unit is Unit.INFORMATION else self.calls
 
     def within(self, bound: Cost) -> bool:
-        """Tell whether neither unit is above `bound`."""
+        """Return whether neither unit is above `bound`."""
         return self.information <= bound.information and self.calls <= bound.calls
 
     def fits_above(self, base: Cost) -> bool:
-        """Tell whether `base + self` can be counted in 64 bits."""
+        """Return whether `base + self` can be counted in 64 bits."""
         return all(base.of(unit) + self.of(unit) <= MAX_AMOUNT for unit in Unit)
 
 
@@ -158,7 +158,7 @@ class LevelLimit(Struct, frozen=True, gc=False, cache_hash=True):
 
 
 def has_invisible(text: str) -> bool:
-    """Tell whether a text has a character that nobody sees, or that turns or ends the text around it."""
+    """Return whether a text has a character that is invisible, or that reverses or ends the text around it."""
     return any(unicodedata.category(each) in _INVISIBLE for each in text)
 
 
@@ -169,7 +169,7 @@ def _check_segment(segment: str, field: str) -> None:
         raise InvalidFieldError(field, "must be UTF-8") from None
     if not 1 <= size <= MAX_SEGMENT_BYTES:
         raise InvalidFieldError(field, f"must have 1 to {MAX_SEGMENT_BYTES} bytes")
-    # What nobody sees makes two accounts look like one, and turns the text around it.
+    # Invisible characters make two accounts look like one, and can reverse the text around them.
     if "/" in segment or has_invisible(segment):
         raise InvalidFieldError(field, "must have no slash, no control character and no invisible one")
     if not unicodedata.is_normalized("NFC", segment):

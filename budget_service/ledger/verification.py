@@ -1,4 +1,4 @@
-"""The journal added up anew, and compared with the balances that the ledger keeps."""
+"""Verification: the journal is added up again and compared with the balances that the ledger keeps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from budget_service.ledger.windows import Microseconds
 
 
 class Sum(Enum):
-    """What was added up, or gathered."""
+    """What is compared."""
 
     SPENT = "spent"
     RESERVED = "reserved"
@@ -25,9 +25,9 @@ class Sum(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A sum of one level that is not what it should be; `start` is that of its span, None for what is reserved.
+    """A sum of a level that differs from the journal. `start` is that of its span, None for what is reserved.
 
-    For a currency that is not what it should be there is no unit, and `kept` and `rebuilt` are when it begins.
+    For a currency that differs, `unit` is None, and `kept` and `rebuilt` are when it begins.
     """
 
     level: Account
@@ -40,7 +40,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The journal of a root up to `position`, sealed: what counts of it, how many entries it had, and their digest."""
+    """The verified sums of a root's journal up to `position`, with the number and the digest of its entries."""
 
     position: str = ""
     entries: int = 0
@@ -51,9 +51,9 @@ class Checkpoint:
 
 @dataclass
 class Rebuilt:
-    """What the journal says was spent, by level and start of span, and in which currency.
+    """What was spent according to the journal, by level and start of span, and in which currency.
 
-    Give it every entry once, in their order.
+    `add` every entry once, in order.
     """
 
     entries: int = 0
@@ -64,13 +64,13 @@ class Rebuilt:
 
     @staticmethod
     def after(checkpoint: Checkpoint) -> Rebuilt:
-        """Return what a sealed journal says, to be continued."""
+        """Return the sums of a checkpoint, to be continued."""
         rebuilt = Rebuilt(checkpoint.entries, checkpoint.digest, currency=checkpoint.currency)
         rebuilt.spent.update({level: dict(spans) for level, spans in checkpoint.spent.items()})
         return rebuilt
 
     def checkpointed(self, position: str) -> Checkpoint:
-        """Return the checkpoint at the last entry, without spans that no longer count at any compared balance."""
+        """Return a checkpoint at the last entry, without spans that no longer count at any compared balance."""
         spent = {
             level: {start: cost for start, cost in spans.items() if start >= self.oldest.get(level, 0)}
             for level, spans in self.spent.items()
@@ -86,7 +86,7 @@ class Rebuilt:
             self.currency = currency.followed_by(entry.unit_id, entry.holds[0].window_start)
             return
         if entry.kind is EntryKind.REFUNDED:
-            self._take(entry)
+            self._subtract(entry)
         if not entry.kind.is_charge:
             return
         self.currency = currency.charged(entry.unit_id)
@@ -94,21 +94,21 @@ class Rebuilt:
             spans = self.spent[entry.account.level(hold.depth)]
             spans[hold.window_start] = spans.get(hold.window_start, NOTHING) + entry.cost_at(hold.depth)
 
-    def _take(self, entry: JournalEntry) -> None:
+    def _subtract(self, entry: JournalEntry) -> None:
         for hold in entry.holds:
             spans = self.spent[entry.account.level(hold.depth)]
             before, cost = spans.get(hold.window_start, NOTHING), entry.cost_at(hold.depth)
-            # More than was charged is not taken, and then the balance differs.
+            # A refund of more than was charged is not subtracted; then the balance differs.
             spans[hold.window_start] = before - cost if cost.within(before) else before
 
     def differences(
         self, level: Account, balance: Balance, held: Iterable[tuple[Microseconds, Cost]]
     ) -> Iterator[Difference]:
-        """Compare a balance with the journal up to its moment, and with what was `held` at its level then."""
+        """Compare a balance with the journal up to its time, and with what was `held` at its level then."""
         spans = self.spent.get(level, {})
         kept = {day.start: day.spent for day in balance.earlier} | {balance.window.start: balance.today}
         self.oldest[level] = min(kept)
-        # A span that is newer than the last one would be a balance that was lost or set back.
+        # A span that is newer than the balance's last one shows that the balance was lost or set back.
         newer = {start: NOTHING for start in spans if start > balance.window.start}
         for start, spent in (newer | kept).items():
             yield from _compared(level, Sum.SPENT, start, spent, spans.get(start, NOTHING))
@@ -116,8 +116,8 @@ class Rebuilt:
         yield from _compared(level, Sum.RESERVED, None, balance.reserved, reserved)
 
     def currency_differences(self, root: Account, kept: Currency) -> Iterator[Difference]:
-        """Compare the currency of the root with the journal, when all that is planned has come."""
-        # The ledger notes that a moment has come with the next request only.
+        """Compare the currency of the root with the journal, as of when all planned changes have come into effect."""
+        # The ledger records the beginning of a currency only with the next request.
         found, expected = kept.at_last, self.currency.at_last
         if found != expected:
             yield Difference(root, None, Sum.CURRENCY, None, found.since, expected.since)
@@ -130,22 +130,23 @@ class Rebuilt:
 
 
 def entry_parts(entry: JournalEntry) -> list[bytes]:
-    """Return all that an entry says, part by part, as the digest of a sealed journal takes it.
+    """Return the fields of an entry as the digest of a checkpoint takes them.
 
-    What an earlier version did not know is there only where the entry has it, behind its name, which no number is.
+    Fields that earlier versions did not have are there only where the entry has them, behind their names, which cannot
+    be confused with numbers.
     """
     amounts = (str(entry.cost.information), str(entry.cost.calls), entry.unit_id)
     ids = (entry.request_id, entry.release_id, entry.query_id, str(entry.time))
     holds = (str(number) for hold in entry.holds for number in (hold.depth, hold.window_start))
     stated = ("policy_statement", entry.policy_statement) if entry.policy_statement else ()
-    said = (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *stated, *_later_parts(entry))
-    return [part.encode() for part in said]
+    fields = (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *stated, *_later_fields(entry))
+    return [field.encode() for field in fields]
 
 
-def _later_parts(entry: JournalEntry) -> tuple[str, ...]:
+def _later_fields(entry: JournalEntry) -> tuple[str, ...]:
     shared = entry.shared_cost
-    told = () if shared is None else ("shared_cost", str(shared.information), str(shared.calls))
-    return (*told, "reason", entry.reason) if entry.reason else told
+    counted = () if shared is None else ("shared_cost", str(shared.information), str(shared.calls))
+    return (*counted, "reason", entry.reason) if entry.reason else counted
 
 
 def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tuple[Microseconds, Cost]]]:

@@ -21,7 +21,7 @@ DAY: Microseconds = 86_400 * SECOND
 MIN_SLIDING_DAYS = 2
 MAX_SLIDING_DAYS = 400
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# What a machine calls its own zone is another one elsewhere.
+# These names mean another zone on another machine.
 OF_THE_MACHINE = frozenset({"localtime", "Factory"})
 
 
@@ -47,16 +47,19 @@ class Window(NamedTuple):
     start: Microseconds
     end: Microseconds | None
 
-    def contains(self, moment: Microseconds) -> bool:
-        """Tell whether a moment is in the window."""
-        return self.start <= moment and (self.end is None or moment < self.end)
+    def contains(self, time: Microseconds) -> bool:
+        """Return whether a time is in the window."""
+        return self.start <= time and (self.end is None or time < self.end)
 
     def at(self, now: Microseconds, configured: Window) -> Window:
-        """Return the window that is open at `now`, this one being the last that was used.
+        """Return the window at `now`, if this one was the last that was used.
 
-        `configured` is the window around `now` by today's configuration. A changed configuration cannot end a window
-        early and so give a spent budget back, unless the new rule ends it sooner; and a window never begins before the
-        one before it ended, so that no two share a start.
+        A changed configuration ends a window early, and so gives a spent budget back, only if the new rule ends it
+        sooner. A window never begins before the one before it has ended, so no two share a start.
+
+        Args:
+            now: The ledger's time.
+            configured: The window around `now` by today's configuration.
         """
         if self.end is None or now < self.end:
             return Window(self.start, _earlier(self.end, configured.end))
@@ -64,10 +67,10 @@ class Window(NamedTuple):
 
 
 class Span(Struct, frozen=True, gc=False):
-    """What a rule says of one moment: the window that charges of it are admitted in, and what else counts then.
+    """What a rule means at one time: the window that admits charges, and what else counts.
 
-    For a calendar rule the window is all that counts. For a sliding one it is the day; the days that began at
-    `counts_from` or later count too, and what is charged today counts until `leaves_at`.
+    For a calendar rule only the window counts. For a sliding one the window is the day; days that began at
+    `counts_from` or later count too, and today's charges count until `leaves_at`.
     """
 
     window: Window
@@ -101,7 +104,7 @@ class WindowRule(Struct, frozen=True, gc=False, cache_hash=True):
         return _calendar_span(self.period, self.zone, today)
 
 
-# The span that each rule gave last: the calendar is asked once a window, not once a request.
+# The last span of each rule: the calendar is computed once per window, not once per request.
 _last_spans: dict[WindowRule, Span] = {}
 MAX_LAST_SPANS = 1024
 
@@ -128,7 +131,7 @@ def _calendar_span(period: Period, zone: str, today: date) -> Span:
 
 
 def _midnight(day: date, zone: str) -> Microseconds:
-    # Where clocks skip midnight, `fold=0` names the moment of the jump; where midnight comes twice, the first one.
+    # Where clocks skip midnight, `fold=0` is the time of the jump; where midnight comes twice, the first one.
     return microseconds_of(datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)))
 
 
@@ -137,11 +140,11 @@ def _earlier(one: Microseconds | None, other: Microseconds | None) -> Microsecon
     return min(ends) if ends else None
 
 
-def datetime_of(moment: Microseconds) -> datetime:
-    """Return a moment as a datetime in UTC, exactly."""
-    return EPOCH + timedelta(microseconds=moment)
+def datetime_of(time: Microseconds) -> datetime:
+    """Return a time as a datetime in UTC, exactly."""
+    return EPOCH + timedelta(microseconds=time)
 
 
-def microseconds_of(moment: datetime) -> Microseconds:
+def microseconds_of(time: datetime) -> Microseconds:
     """Return an aware datetime as microseconds, exactly."""
-    return (moment - EPOCH) // timedelta(microseconds=1)
+    return (time - EPOCH) // timedelta(microseconds=1)

@@ -1,4 +1,4 @@
-"""Between the administrator's protocol buffers and the ledger's values."""
+"""Translates between the administrator's protocol buffers and the ledger's values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from budget_service.ledger.windows import (
     zones,
 )
 from budget_service.server.messages import parse_account, parse_id, parse_unit_id
-from budget_service.server.refunds import unfounded
+from budget_service.server.refunds import without_charge
 from budget_service.server.responses import cost_message, timestamp
 from budget_service.server.settings import LiveSettings
 
@@ -67,21 +67,21 @@ class Listing:
     after: str
 
     def matches(self, entry: JournalEntry) -> bool:
-        """Tell whether an entry is listed."""
+        """Return whether an entry is listed."""
         is_in_time = self.start <= entry.time and (self.end is None or entry.time < self.end)
         return is_in_time and self.account == entry.account.level(self.account.depth)
 
     def token(self, position: str) -> str:
-        """Return what leads to the page after a position."""
+        """Return the page token for the page after a position."""
         return base64.urlsafe_b64encode(json.dumps([self._digest(), position]).encode()).decode()
 
     def _digest(self) -> str:
-        parts = (self.account.text, str(self.start), str(self.end))
-        return digest(part.encode() for part in parts)
+        fields = (self.account.text, str(self.start), str(self.end))
+        return digest(field.encode() for field in fields)
 
 
 def parse_set_limits(message: pb.SetLimitsRequest) -> SetLimits:
-    """Return what is asked, or raise InvalidFieldError."""
+    """Return the request, or raise InvalidFieldError."""
     if not 1 <= len(message.changes) <= MAX_CHANGED_AT_ONCE:
         raise InvalidFieldError("changes", f"must be 1 to {MAX_CHANGED_AT_ONCE}")
     changes = tuple(_change(each, f"changes[{index}]") for index, each in enumerate(message.changes))
@@ -95,41 +95,40 @@ def parse_set_limits(message: pb.SetLimitsRequest) -> SetLimits:
 
 
 def parse_begin_currency(message: pb.BeginCurrencyRequest) -> ChangeCurrency:
-    """Return what is asked, its windows still to be found, or raise InvalidFieldError."""
+    """Return the request, or raise InvalidFieldError."""
     unit_id = parse_unit_id(message.unit_id, "unit_id")
     return ChangeCurrency(
         account=parse_root(message.account),
         request_id=parse_id(message.request_id, "request_id"),
         unit_id=unit_id,
-        rules=(),
     )
 
 
 def parse_withdraw_currency(message: pb.WithdrawCurrencyRequest) -> ChangeCurrency:
-    """Return what is asked, its windows still to be found, or raise InvalidFieldError."""
+    """Return the request, or raise InvalidFieldError."""
     request_id = parse_id(message.request_id, "request_id")
-    return ChangeCurrency(account=parse_root(message.account), request_id=request_id, unit_id="", rules=())
+    return ChangeCurrency(account=parse_root(message.account), request_id=request_id, unit_id="")
 
 
 def parse_resume_clock(message: pb.ResumeClockRequest) -> ResumeClock:
-    """Return what is asked, or raise InvalidFieldError."""
+    """Return the request, or raise InvalidFieldError."""
     if not message.HasField("true_time"):
         raise InvalidFieldError("true_time", "must say what the time is")
     return ResumeClock(
         account=parse_root(message.account),
         request_id=parse_id(message.request_id, "request_id"),
-        told_time=_moment(message.true_time, "true_time"),
+        true_time=_microseconds(message.true_time, "true_time"),
     )
 
 
 def parse_refund(message: pb.RefundChargeRequest) -> Refund:
-    """Return what is asked, its charge still to be found, or raise InvalidFieldError."""
+    """Return the request without its charge, or raise InvalidFieldError."""
     if not 1 <= len(message.reason) <= MAX_REASON_CHARACTERS:
         raise InvalidFieldError("reason", f"must have 1 to {MAX_REASON_CHARACTERS} characters")
     if has_invisible(message.reason):
         raise InvalidFieldError("reason", "must have no control character and no invisible one")
     account, release_id = parse_account(message.account), parse_id(message.release_id, "release_id")
-    return unfounded(account, release_id, message.reason, parse_id(message.request_id, "request_id"))
+    return without_charge(account, release_id, message.reason, parse_id(message.request_id, "request_id"))
 
 
 def parse_root(message: budget_pb2.Account) -> Account:
@@ -141,11 +140,11 @@ def parse_root(message: budget_pb2.Account) -> Account:
 
 
 def parse_listing(message: pb.ListChargesRequest) -> Listing:
-    """Return what is asked, or raise InvalidFieldError."""
+    """Return the request, or raise InvalidFieldError."""
     if not 0 <= message.page_size <= MAX_PAGE:
         raise InvalidFieldError("page_size", f"must be between 0 and {MAX_PAGE}")
-    start = _moment(message.start_time, "start_time") if message.HasField("start_time") else 0
-    end = _moment(message.end_time, "end_time") if message.HasField("end_time") else None
+    start = _microseconds(message.start_time, "start_time") if message.HasField("start_time") else 0
+    end = _microseconds(message.end_time, "end_time") if message.HasField("end_time") else None
     first = Listing(parse_account(message.account), start, end, message.page_size or DEFAULT_PAGE, "")
     if not message.page_token:
         return first
@@ -154,7 +153,7 @@ def parse_listing(message: pb.ListChargesRequest) -> Listing:
 
 
 def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
-    """Return an empty report as asked for, or raise InvalidFieldError."""
+    """Return an empty usage report for the request, or raise InvalidFieldError."""
     if not account.depth <= message.depth <= 4:
         raise InvalidFieldError("depth", "must be between the account's own number of segments and 4")
     if not 1 <= message.days <= MAX_DAYS:
@@ -165,7 +164,7 @@ def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
     ):
         if len(limits) > MAX_CURVES or any(limit < 0 for limit in limits):
             raise InvalidFieldError(field, f"must be at most {MAX_CURVES} numbers that are not negative")
-    return Usage(_moment(message.start_time, "start_time"), message.days, message.depth)
+    return Usage(_microseconds(message.start_time, "start_time"), message.days, message.depth)
 
 
 def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
@@ -214,7 +213,7 @@ def difference_message(found: Difference) -> pb.Difference:
 
 def _change(message: pb.LimitChange, field: str) -> tuple[Account, Limit | None]:
     if ANY in message.path:
-        # Who writes one means every account, and would limit none.
+        # A wildcard here would look like a limit for every account, and would limit none.
         problem = f"must name one level: {ANY} stands for others in budget.yaml only"
         raise InvalidFieldError(f"{field}.path", problem)
     level = Account.parse(tuple(message.path), f"{field}.path")
@@ -245,11 +244,11 @@ def _rule(message: pb.Limit, field: str) -> WindowRule:
     return WindowRule(period, zone, days)
 
 
-def _moment(message: Timestamp, field: str) -> Microseconds:
-    moment = message.seconds * SECOND + message.nanos // 1000
-    if not 0 <= moment < 2**53:
+def _microseconds(message: Timestamp, field: str) -> Microseconds:
+    time = message.seconds * SECOND + message.nanos // 1000
+    if not 0 <= time < 2**53:
         raise InvalidFieldError(field, "must be between 1970 and 2255")
-    return moment
+    return time
 
 
 def _position(token: str, listing: Listing) -> str:

@@ -1,4 +1,4 @@
-"""The administrator's gRPC service: it translates messages, asks the store and reads the ledger page by page."""
+"""The administrator's gRPC service: translates messages, calls the store, reads the ledger page by page."""
 # ruff: noqa: N802 - the names of the RPCs are the proto's
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from pathlib import Path
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import Unit
@@ -16,12 +17,13 @@ from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.messages import parse_account
-from budget_service.server.refunds import founded
+from budget_service.server.refunds import with_charge
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
+from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
 
@@ -35,7 +37,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         settings: LiveSettings,
         changes: RequestRunner,
         readings: RequestRunner,
+        *,
         archive: Path | None,
+        tuning: Tuning,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -43,6 +47,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._changes = changes
         self._readings = readings
         self._archive = archive
+        self._tuning = tuning
         self._checkpointing = asyncio.Lock()
 
     async def SetLimits(self, request: pb.SetLimitsRequest, context: Context) -> pb.SetLimitsResponse:
@@ -56,7 +61,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def GetUsageReport(
         self, request: pb.GetUsageReportRequest, context: Context
     ) -> pb.GetUsageReportResponse:
-        """Tell how soon limits would have been exhausted."""
+        """Report how soon limits would have been exhausted."""
         return await self._readings.finish_and_answer(self._report(request), context)
 
     async def VerifyLedger(
@@ -66,7 +71,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         return await self._readings.finish_and_answer(self._verify(request), context)
 
     async def SealJournal(self, request: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
-        """Seal a journal."""
+        """Make checkpoints of journals, and archive them if asked."""
         return await self._changes.finish_and_answer(self._checkpoint(request), context)
 
     async def BeginCurrency(
@@ -78,40 +83,40 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def WithdrawCurrency(
         self, request: pb.WithdrawCurrencyRequest, context: Context
     ) -> pb.WithdrawCurrencyResponse:
-        """Take back a plan."""
+        """Withdraw a planned currency."""
         return await self._changes.finish_and_answer(self._withdraw_currency(request), context)
 
     async def ResumeClock(self, request: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
-        """Let the time of a root go on."""
+        """Let the clock of a root continue after the store's clock was wrong."""
         return await self._changes.finish_and_answer(self._resume_clock(request), context)
 
     async def RefundCharge(
         self, request: pb.RefundChargeRequest, context: Context
     ) -> pb.RefundChargeResponse:
-        """Give back what a release cost."""
+        """Refund the charge of a release."""
         return await self._changes.finish_and_answer(self._refund(request), context)
 
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
-        """Tell which configuration is in force."""
+        """Return which configuration is in force."""
         return messages.status_message(self._settings)
 
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)
-        await self._demand_an_end(request)
-        answer = await self._store.apply(request)
+        await self._demand_bounded(request)
+        answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, LimitsSet, request)
         return pb.SetLimitsResponse(version=outcome.version, replayed=answer.replayed)
 
-    async def _demand_an_end(self, request: ChangedLimits) -> None:
-        """Refuse limits that would take the bound from accounts which are made at first use."""
+    async def _demand_bounded(self, request: ChangedLimits) -> None:
+        """Refuse changes that would leave accounts which are created at first use without a shared bound."""
         stored = dict((await self._store.all_limits(request.account.root)).limits)
         configuration = self._settings.current.configuration
-        # What is without end already, from an earlier version or configuration, stops no other change.
-        before = configuration.patterns_without_end(stored)
+        # Patterns that are unbounded already must not block other changes.
+        before = configuration.unbounded_patterns(stored)
         for level, limit in request.changes:
             stored.pop(level, None)
             stored |= {} if limit is None else {level: limit}
-        opened = [each for each in configuration.patterns_without_end(stored) if each not in before]
+        opened = [each for each in configuration.unbounded_patterns(stored) if each not in before]
         if opened:
             raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened[0]))
 
@@ -129,12 +134,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _resume_clock(self, message: pb.ResumeClockRequest) -> pb.ResumeClockResponse:
         request = messages.parse_resume_clock(message)
-        answer = await self._store.apply(request)
+        answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, ClockResumed, request)
         return pb.ResumeClockResponse(ahead=duration(outcome.ahead), replayed=answer.replayed)
 
     async def _refund(self, message: pb.RefundChargeRequest) -> pb.RefundChargeResponse:
-        request = await founded(self._store, messages.parse_refund(message))
+        request = await with_charge(self._store, messages.parse_refund(message), self._tuning)
         answer = await self._limits.apply(request)
         outcome = success(answer, Cancelled, request)
         refunded = cost_message(outcome.returned, outcome.unit_id)
@@ -144,7 +149,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         listing = messages.parse_listing(message)
         found: list[pb.ChargeEntry] = []
         position = listing.after
-        async for each, entry in audit.entries(self._store, listing.account.root, listing.after, ""):
+        async for each, entry in audit.entries(
+            self._store, listing.account.root, listing.after, "", self._tuning
+        ):
             if listing.matches(entry):
                 if len(found) == listing.most:
                     return pb.ListChargesResponse(charges=found, next_page_token=listing.token(position))
@@ -155,7 +162,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def _report(self, message: pb.GetUsageReportRequest) -> pb.GetUsageReportResponse:
         account = parse_account(message.account)
         usage = messages.parse_usage(message, account)
-        await audit.measure(self._store, account, usage)
+        await audit.measure(self._store, account, usage, self._tuning)
         curves = [usage.curve(Unit.INFORMATION, limit) for limit in message.information_limits]
         curves += [usage.curve(Unit.CALLS, limit) for limit in message.call_limits]
         return pb.GetUsageReportResponse(
@@ -170,7 +177,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
         found = audit.Verification()
         for root in roots:
-            await audit.verify(self._store, root, found)
+            await audit.verify(self._store, root, found, self._tuning)
         return pb.VerifyLedgerResponse(
             entries=found.entries,
             balances=found.balances,
@@ -184,11 +191,11 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.no_archive())
         async with self._checkpointing:
             try:
-                checkpoint = await checkpoints.make_checkpoint(self._store, root)
+                checkpoint = await checkpoints.make_checkpoint(self._store, root, self._tuning)
             except checkpoints.LedgerDiffersError:
                 raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
             path = None
             if message.archive and self._archive is not None:
-                path = await checkpoints.archive(self._store, root, self._archive)
+                path = await checkpoints.archive(self._store, root, self._archive, self._tuning)
         name = "" if path is None else path.name
         return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)

@@ -1,4 +1,4 @@
-"""Readings of a whole ledger, page by page, while it goes on working."""
+"""Reads a whole ledger page by page while it is in use: verification and usage reports."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint, Difference, Rebuilt, held_by_level
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 
-PAGE = 1000
 MAX_DIFFERENCES = 1000
 
 
 @dataclass
 class Verification:
-    """What was compared, and the first of the sums that differ."""
+    """How much was compared, and the first differences."""
 
     entries: int = 0
     balances: int = 0
@@ -25,30 +25,41 @@ class Verification:
     differences: list[Difference] = field(default_factory=list)
 
     def note(self, difference: Difference) -> None:
-        """Count a difference, and keep it if it is one of the first."""
+        """Count a difference, and keep it if there are few."""
         self.different += 1
         if len(self.differences) < MAX_DIFFERENCES:
             self.differences.append(difference)
 
 
-async def verify(store: Store, root: str, found: Verification) -> Checkpoint:
-    """Add up a root's journal from its checkpoint, compare every balance with it, and note what differs.
+async def verify(store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS) -> Checkpoint:
+    """Add up a root's journal from its checkpoint and compare every balance with the sums.
 
-    The journal only grows, so it is read as far as each page of balances had come. The result is what may be sealed if
-    nothing differs. Raises StoreError.
+    The journal only grows, so it is read up to the position of each page of balances.
+
+    Args:
+        store: The ledger.
+        root: The root account's name.
+        found: Counts what was compared, and collects the differences.
+        tuning: Sets the length of a page.
+
+    Returns:
+        The checkpoint to be written if nothing differs.
+
+    Raises:
+        StoreError: The store failed.
     """
     last = await store.checkpoint(root)
     rebuilt, seen = Rebuilt.after(last), set[Account]()
     after, position = "", last.position
     early: set[Account] | None = None
     while early is None or after:
-        page = await store.balances(root, after, PAGE)
+        page = await store.balances(root, after, tuning.journal_page)
         if page.position:
-            async for _, entry in entries(store, root, position, page.position):
+            async for _, entry in entries(store, root, position, page.position, tuning):
                 rebuilt.add(entry)
-        # A journal whose entries are all dropped has no position of its own.
+        # A journal without entries in the store has no position of its own.
         position, after = page.position or position, page.after
-        # A level that is new since then may have been missed for good reason.
+        # Levels that are newer than the first page may be absent from it.
         early = set(rebuilt.spent) if early is None else early
         held = held_by_level(page.reservations)
         for level, balance in page.balances:
@@ -64,19 +75,21 @@ async def verify(store: Store, root: str, found: Verification) -> Checkpoint:
     return rebuilt.checkpointed(position)
 
 
-async def measure(store: Store, account: Account, usage: Usage) -> None:
+async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:
     """Add the charges of an account and of those below it to a usage report. Raises StoreError."""
-    async for _, entry in entries(store, account.root, "", ""):
+    async for _, entry in entries(store, account.root, "", "", tuning):
         if account == entry.account.level(account.depth):
             usage.add(entry)
 
 
-async def entries(store: Store, root: str, after: str, until: str) -> AsyncIterator[tuple[str, JournalEntry]]:
+async def entries(
+    store: Store, root: str, after: str, until: str, tuning: Tuning = DEFAULTS
+) -> AsyncIterator[tuple[str, JournalEntry]]:
     """Give the entries of a root after one position, up to another, with their positions. Raises StoreError."""
     while True:
-        page = await store.journal(root, after, until, PAGE)
+        page = await store.journal(root, after, until, tuning.journal_page)
         for each in page:
             yield each
-        if len(page) < PAGE:
+        if len(page) < tuning.journal_page:
             return
         after = page[-1][0]

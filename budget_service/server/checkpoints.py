@@ -13,40 +13,52 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.verification import Checkpoint
 from budget_service.server import audit
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 
-DROPPED_AT_ONCE = 1000
 # Characters of the digest.
 NAMED_BY = 12
 
 
 class LedgerDiffersError(Exception):
-    """A balance is not what the journal says, so that the journal is not sealed."""
+    """A balance differs from the journal, so no checkpoint is made."""
 
 
-async def make_checkpoint(store: Store, root: str) -> Checkpoint:
-    """Verify a root and seal its journal as far as it has come. Raises LedgerDiffersError and StoreError."""
+async def make_checkpoint(store: Store, root: str, tuning: Tuning = DEFAULTS) -> Checkpoint:
+    """Verify a root account and store a checkpoint of its journal.
+
+    Raises:
+        LedgerDiffersError: A balance differs from the journal.
+        StoreError: The store failed.
+    """
     found = audit.Verification()
-    checkpoint = await audit.verify(store, root, found)
+    checkpoint = await audit.verify(store, root, found, tuning)
     if found.different:
         raise LedgerDiffersError
     await store.write_checkpoint(root, checkpoint)
     return checkpoint
 
 
-async def archive(store: Store, root: str, folder: Path) -> Path | None:
-    """Write the sealed entries that are still in the store into a file of their own, then drop them from the store.
+async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAULTS) -> Path | None:
+    """Move the entries up to the checkpoint into a file of their own.
 
-    The file is on the disk before the first entry is dropped; after a crash in between, a second file repeats some. Its
-    name says which entries it holds and begins their digest: a ledger that was restored may have others of the same
-    numbers. Returns None if there are none. Raises OSError and StoreError.
+    The file is on the disk before the first entry is dropped from the store. After a crash in between, the next file
+    has some of the entries again. The name of the file holds the numbers of its entries and the beginning of their
+    digest, because a restored ledger may have other entries with the same numbers.
+
+    Returns:
+        The path of the file; None if no entry is left to archive.
+
+    Raises:
+        OSError: The file cannot be written.
+        StoreError: The store failed.
     """
     checkpoint = await store.checkpoint(root)
     if not checkpoint.entries:
         return None
-    # Another worker may be writing the same one.
+    # Another worker may be writing the same archive.
     fresh = folder / f"{quote(root, safe='')}.{os.getpid()}.new"
     try:
-        count = await _write(fresh, store, root, checkpoint)
+        count = await _write(fresh, store, root, checkpoint, tuning)
         if not count:
             return None
         numbers = f"{checkpoint.entries - count + 1}-{checkpoint.entries}"
@@ -54,19 +66,19 @@ async def archive(store: Store, root: str, folder: Path) -> Path | None:
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
-    while await store.drop_checkpointed(root, DROPPED_AT_ONCE):
+    while await store.drop_checkpointed(root, tuning.dropped_at_once):
         pass
     return path
 
 
-async def _write(fresh: Path, store: Store, root: str, checkpoint: Checkpoint) -> int:
-    """Write the sealed entries, page by page, and return how many they are."""
+async def _write(fresh: Path, store: Store, root: str, checkpoint: Checkpoint, tuning: Tuning) -> int:
+    """Write the entries up to the checkpoint page by page; return their number."""
     count = 0
     with os.fdopen(os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
-        async for _, entry in audit.entries(store, root, "", checkpoint.position):
+        async for _, entry in audit.entries(store, root, "", checkpoint.position, tuning):
             file.write(_line(entry))
             count += 1
-        # The digest is that of every entry since the first one, this file's last one included.
+        # The digest covers all entries from the first one ever to the last one of this file.
         file.write(json.dumps({"entries": checkpoint.entries, "digest": checkpoint.digest}) + "\n")
         file.flush()
         await asyncio.to_thread(os.fsync, file.fileno())

@@ -1,18 +1,18 @@
-"""Whether the store answers: noticed within a fraction of the time that a single call may take.
+"""Detects within a fraction of a call's time-out that the store does not answer.
 
-A call that was sent to a store that hangs ends when its own time is over, with an unknown outcome. What can be known
-sooner is that the store says nothing at all:
+A call to a store that hangs ends with its time-out and an unknown outcome. Heartbeats show sooner that the store is
+silent:
 
-    a call waits, and nothing is answered for a moment ──▶ the store is asked for a sign of life
-    no sign for SIGN_STEPS ──▶ SILENT: new calls wait here, unsent
-    silent for PATIENCE_SECONDS, or it cannot be reached ──▶ AWAY: new calls are refused at once
-    a sign ──▶ ANSWERING
+    calls wait, and none is answered for a tick or two ──▶ a heartbeat is sent
+    no answer to it for HEARTBEAT_STEPS ──▶ SILENT: new calls wait here, unsent
+    silent for SILENCE_SECONDS, or not reachable ──▶ AWAY: new calls are refused at once
+    an answer ──▶ ANSWERING
 
-Whoever asks for the store's health is told of a silence at once. That the service cannot serve is said only of a store
-that is away: one slow write to a disk would otherwise take every replica of the service from its callers together.
+The health of the store shows a silence at once. The service itself becomes NOT_SERVING only when the store is away:
+otherwise one slow write to a disk would take all replicas of the service away from their callers together.
 
-Only time in which this process was punctual counts against the store: on a busy machine an answer may have come and not
-be read yet.
+Only time in which this process was punctual counts against the store. On a busy machine an answer may have arrived
+without being read yet.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from enum import Enum, auto
 
 from budget_service.stores.interface import Store, StoreError, StoreUnavailableError, StoreUnusableError
 
-# The store is asked for a sign of life when calls have waited for a tick or two without any answer.
+# A heartbeat is sent when calls have waited for a tick or two without any answer.
 TICK_SECONDS = 0.02
-# Then the sign is waited for in steps. One that ends so much too late shows that this process was held up.
+# Its answer is awaited in steps. A step that ends this much too late shows that this process was held up.
 HEARTBEAT_STEPS = 3
 STEP_SECONDS = 0.015
 LATE_SECONDS = 0.01
@@ -35,7 +35,7 @@ CHECK_SECONDS = 2.0
 
 
 class State(Enum):
-    """What is known of a store; see above."""
+    """What is known about a store; see the module."""
 
     ANSWERING = auto()
     SILENT = auto()
@@ -43,7 +43,7 @@ class State(Enum):
 
 
 class FailureDetector:
-    """Follows one store; `watch` and `check_again_and_again` do the work until they are cancelled.
+    """Watches one store; `watch` and `keep_checking` run until they are cancelled.
 
     `changed` is set whenever `answers` or `is_serving` may have changed.
     """
@@ -53,25 +53,29 @@ class FailureDetector:
         self._store = store
         self._state = State.ANSWERING
         self._turned = asyncio.Event()
-        # Why the last check was not passed; it is not passed before the first one.
+        # Why the last check failed. Before the first check it counts as failed.
         self._fault: StoreError | None = StoreUnavailableError("the store was not checked yet")
         self._waiting = 0
         self._answers = 0
-        self._doubt = asyncio.Event()
+        self._wanted = asyncio.Event()
         self._heartbeat: asyncio.Task[None] | None = None
 
     @property
     def answers(self) -> bool:
-        """Whether the store answers at this moment and passed its last check."""
+        """Whether the store answers now and passed its last check."""
         return self._state is State.ANSWERING and self._fault is None
 
     @property
     def is_serving(self) -> bool:
-        """Whether the store is there, though it may be silent for the moment, and passed its last check."""
+        """Whether the store is not away (it may be silent) and passed its last check."""
         return self._state is not State.AWAY and self._fault is None
 
     async def admit(self) -> None:
-        """Return when a new call may be sent to the store, else raise StoreUnavailableError: nothing was sent."""
+        """Return when a new call may be sent to the store.
+
+        Raises:
+            StoreUnavailableError: The store is away or must not be used; nothing was sent.
+        """
         while self._state is State.SILENT:
             await self._turned.wait()
         if self._state is State.AWAY:
@@ -80,72 +84,72 @@ class FailureDetector:
             raise StoreUnavailableError(str(self._fault))
 
     def began(self) -> None:
-        """Note that a call waits for the store."""
+        """Record that a call waits for the store."""
         self._waiting += 1
 
     def ended(self) -> None:
-        """Note that it waits no more."""
+        """Record that a call has ended."""
         self._waiting -= 1
 
-    def heard(self) -> None:
-        """Note that the store has answered something."""
+    def answered(self) -> None:
+        """Record that the store has answered a call."""
         self._answers += 1
 
-    def doubted(self) -> None:
-        """Note that the store could not do something: it is asked for a sign of life now."""
-        self._doubt.set()
+    def request_heartbeat(self) -> None:
+        """Have a heartbeat sent now, because a call has failed."""
+        self._wanted.set()
 
     async def watch(self) -> None:
-        """Ask for a sign of life whenever there is reason to."""
+        """Send heartbeats whenever there is a reason to."""
         try:
             while True:
-                await self._reason_to_ask()
-                await self._ask_until_it_answers()
+                await self._reason_for_heartbeat()
+                await self._ping_until_answered()
         finally:
             # More than once: redis-py loses a cancellation that comes while it takes a connection from its pool.
             while self._heartbeat is not None and not self._heartbeat.done():
                 self._heartbeat.cancel()
                 await asyncio.wait((self._heartbeat,), timeout=TICK_SECONDS)
 
-    async def check_again_and_again(self) -> None:
-        """Check all that the store promises, once a second."""
+    async def keep_checking(self) -> None:
+        """Run the store's own check once a second."""
         while True:
             self._fault = await self._found_fault()
             self.changed.set()
             if isinstance(self._fault, StoreUnavailableError):
-                self.doubted()
+                self.request_heartbeat()
             await asyncio.sleep(CHECK_EVERY_SECONDS)
 
-    async def _reason_to_ask(self) -> None:
+    async def _reason_for_heartbeat(self) -> None:
         waited = False
-        while not self._doubt.is_set():
+        while not self._wanted.is_set():
             answers = self._answers
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
-                    await self._doubt.wait()
+                    await self._wanted.wait()
             is_quiet = self._waiting > 0 and answers == self._answers
             if is_quiet and waited:
                 return
             waited = is_quiet
-        self._doubt.clear()
+        self._wanted.clear()
 
-    async def _ask_until_it_answers(self) -> None:
+    async def _ping_until_answered(self) -> None:
         silence_left = SILENCE_SECONDS
-        while not (heartbeat := await self._heartbeat_or_refusal()):
+        while not (heartbeat := await self._is_reachable()):
             silence_left -= HEARTBEAT_STEPS * STEP_SECONDS + TICK_SECONDS
             is_away = heartbeat is False or silence_left <= 0 or self._state is State.AWAY
             self._turn(State.AWAY if is_away else State.SILENT)
             await asyncio.sleep(TICK_SECONDS)
         self._turn(State.ANSWERING)
 
-    async def _heartbeat_or_refusal(self) -> bool | None:
-        signed = await self._heard_heartbeat()
-        # A connection may break while the store lives; the next one tells.
-        return await self._heard_heartbeat() if signed is False else signed
+    async def _is_reachable(self) -> bool | None:
+        reachable = await self._heartbeat_in_time()
+        # A connection may break while the store is alive; a second heartbeat shows that.
+        return await self._heartbeat_in_time() if reachable is False else reachable
 
-    async def _heard_heartbeat(self) -> bool | None:
-        """Return whether the store can be reached; None: it says nothing."""
-        # A sign that is overdue is waited for again: it comes when a store that was held up goes on.
+    async def _heartbeat_in_time(self) -> bool | None:
+        """Return whether the store can be reached; None: no answer in time."""
+        # An overdue heartbeat is awaited again: its answer comes when a store that was held up goes on.
         self._heartbeat = self._heartbeat or asyncio.create_task(self._store.ping())
         await _wait_fairly(self._heartbeat, HEARTBEAT_STEPS)
         if not self._heartbeat.done():
@@ -168,13 +172,13 @@ class FailureDetector:
         if state is not self._state:
             self._state = state
             self.changed.set()
-            # Those who wait see the new state; whoever comes later waits for the next turn.
+            # Waiting calls see the new state; later ones wait for the next change.
             turned, self._turned = self._turned, asyncio.Event()
             turned.set()
 
 
 async def _wait_fairly(task: asyncio.Task[None], steps: int) -> None:
-    """Wait until a task is done, or for so many steps; one that this process was late with does not count."""
+    """Wait until a task is done or `steps` have passed; a step that this process was late with does not count."""
     clock = asyncio.get_running_loop().time
     while steps and not task.done():
         began = clock()

@@ -1,4 +1,4 @@
-"""Health, fed by the pulse of the store."""
+"""Reports what the failure detector finds to the health service."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ log = logging.getLogger(__name__)
 
 
 async def watch(detector: FailureDetector, report: Callable[[bool, bool], None]) -> None:
-    """Report whether the store answers, and whether the service can serve, whenever that changes.
+    """Report changes of the store's state, until cancelled.
 
-    Runs until it is cancelled.
+    Args:
+        detector: The failure detector of the store.
+        report: Called with two flags: whether the store answers, and whether the service can serve.
     """
     reported: tuple[bool, bool] | None = None
     while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from budget_service.server.rpc_errors import DOMAIN
 from budget_service.server.service import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
 from gris_serving.draining import connection_options, drain_and_stop
@@ -31,25 +32,25 @@ from gris_serving.options import checked_address
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions
 
-# Of a call only five small objects of gRPC's own are left that refer to one another, so that there is little to look
-# for; as many new objects as this are looked at in a few milliseconds.
+# A call leaves only five small objects of gRPC in reference cycles, so there is little to collect. Examining this many
+# new objects takes a few milliseconds.
 OBJECTS_BEFORE_COLLECTION = 20_000
 
 GRACE_SECONDS = 5.0
 STOP_AGAIN_SECONDS = 0.1
 SERVICES = (SERVICE_NAME, health.OVERALL)
 STORE = f"{SERVICE_NAME}/store"
-"""The health check's name of the store: whether it answers at this moment."""
+"""The health check's name of the store: whether it answers now."""
 ALIVE = f"{SERVICE_NAME}/alive"
-"""The health check's name that serves as long as the process can answer, whatever its store does."""
+"""The health check's name of the process: SERVING as long as it can answer, whatever its store does."""
 
-# So many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on, without a reason.
+# How many calls may wait to be accepted. By default gRPC cancels calls at random from 1000 on, without a reason.
 MAX_PENDING_CALLS = 100_000
 
 OPTIONS = (
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
-    # By default a client that asks more often than every five minutes whether this lives is sent away.
+    # By default gRPC disconnects clients that send keepalive pings more often than every five minutes.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -80,13 +81,13 @@ OPEN = Security(SecurityOptions(), METHODS)
 
 
 class ListenError(Exception):
-    """The address cannot be listened on."""
+    """The server cannot listen on the address."""
 
 
 def spare_the_collector() -> None:
-    """Take what is loaded for good out of Python's garbage collection, and let it look at the rest less often.
+    """Exclude what is loaded from Python's garbage collection, and run it less often.
 
-    It costs a charge a tenth of its time otherwise. Call it once for the process, when everything is imported.
+    It would take a tenth of the time of a charge. To be called once per process, when everything is imported.
     """
     gc.collect()
     gc.freeze()
@@ -99,9 +100,12 @@ def new_server(
     interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
     drain_seconds: float = 0.0,
 ) -> grpc.aio.Server:
-    """Return a server with nothing on it yet, that is drained for so long in the end.
+    """Return a server without services.
 
-    Only workers of one service share a port: two services on one would share its calls by chance.
+    Args:
+        shares_port: For workers of one service only. Two services on one port would get each other's calls.
+        interceptors: What each call passes through.
+        drain_seconds: How long the server will be drained before it stops.
     """
     options = (*OPTIONS, *connection_options(drain_seconds), ("grpc.so_reuseport", int(shares_port)))
     return grpc.aio.server(interceptors=interceptors, options=options)
@@ -120,52 +124,81 @@ async def serving(
     recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
     drain_seconds: float = 0.0,
     detector: FailureDetector | None = None,
+    tuning: Tuning = DEFAULTS,
 ) -> AsyncIterator[str]:
-    """Serve `store` on `listen` (HOST:PORT, port 0: any free one) and give the address; raises ListenError.
+    """Serve the budget service, its health and, if wanted, reflection.
 
-    `server` is one that has not been started, by default a `new_server`; `security` says over what line it listens.
-    A `detector` of the store that others look at, too, is followed here.
+    On leaving, the service reports NOT_SERVING and goes on for `drain_seconds`. Then it takes no new calls, running
+    ones get GRACE_SECONDS, and every commit is finished. The store stays open.
 
-    On leaving, the service reports NOT_SERVING and goes on for `drain_seconds` (which the server must know, too); then
-    no new calls are taken, those that have begun get GRACE_SECONDS, and every commit is finished. The store stays open.
+    Args:
+        store: The ledger.
+        settings: The configuration and ticket keys in force.
+        listen: HOST:PORT; port 0 takes any free one.
+        with_reflection: Whether clients may list the services.
+        server: A server that has not been started; by default a `new_server` without drain.
+        security: TLS and authorisation.
+        instrumentation: Makes metrics, spans and log events of the calls.
+        recorders: Further metrics, by method.
+        drain_seconds: How long to go on after NOT_SERVING; `server` must be made with the same.
+        detector: The failure detector of the store, if others use it too. It runs as long as the server.
+        tuning: Bounds of the service.
+
+    Yields:
+        The address it listens on.
+
+    Raises:
+        ListenError: The server cannot listen on the address.
     """
     server = server or new_server()
     detector = detector or FailureDetector(store)
-    calls = RequestRunner(detector)
-    service = BudgetService(store, settings, calls)
-    health_service = health.Health()
+    calls = RequestRunner(detector, tuning)
+    service = BudgetService(store, settings, calls, tuning)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumentation.before(server, recorders))
-    health_pb2_grpc.add_HealthServicer_to_server(health_service, server)
-    if with_reflection:
-        reflection.enable_server_reflection(
-            (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server
-        )
+    health_service = _with_health(server, with_reflection=with_reflection)
     address = _bind(server, listen, security)
 
+    report = _reporting(service, health_service, instrumentation)
+    report(False, False)
+    health_service.report((ALIVE,), serving=True)
+    await server.start()
+    instrumentation.report("server", serving=True)
+    watchers = (detector.watch(), detector.keep_checking(), watch(detector, report))
+    watching = [asyncio.create_task(each) for each in watchers]
+    try:
+        yield address
+    finally:
+        instrumentation.report("server", serving=False)
+        # The failure detector runs to the end: calls go on meanwhile.
+        await drain_and_stop(
+            server, health_service, SERVICES, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
+        )
+        for each in watching:
+            await _stop(each)
+        await calls.finish()
+
+
+def _reporting(
+    service: BudgetService, health_service: health.Health, instrumentation: Instrumentation
+) -> Callable[[bool, bool], None]:
     def report(answers: bool, serving: bool) -> None:
-        # A store that was away may have been set back meanwhile.
+        # A store that was away may have been set back to an earlier state meanwhile.
         service.forget_limits()
         health_service.report((STORE,), serving=answers)
         health_service.report(SERVICES, serving=serving)
         instrumentation.report("store", serving=answers)
 
-    report(False, False)
-    health_service.report((ALIVE,), serving=True)
-    await server.start()
-    instrumentation.report("server", serving=True)
-    followers = (detector.watch(), detector.check_again_and_again(), watch(detector, report))
-    following = [asyncio.create_task(each) for each in followers]
-    try:
-        yield address
-    finally:
-        instrumentation.report("server", serving=False)
-        # The store is followed to the end: calls go on meanwhile.
-        await drain_and_stop(
-            server, health_service, SERVICES, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
+    return report
+
+
+def _with_health(server: grpc.aio.Server, *, with_reflection: bool) -> health.Health:
+    service = health.Health()
+    health_pb2_grpc.add_HealthServicer_to_server(service, server)
+    if with_reflection:
+        reflection.enable_server_reflection(
+            (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server
         )
-        for each in following:
-            await _stop(each)
-        await calls.finish()
+    return service
 
 
 @asynccontextmanager
@@ -179,15 +212,16 @@ async def administering(
     security: Security = OPEN,
     instrumentation: Instrumentation = NOTHING,
     detector: FailureDetector,
+    tuning: Tuning = DEFAULTS,
 ) -> AsyncIterator[str]:
-    """Serve the administrator's service for `store` on an address of its own, as `serving` does the other.
+    """Serve the administrator's service on an address of its own; arguments as in `serving`.
 
-    Sealed journals may be moved to the folder `archive`. What changes the ledger is refused while its `detector`, which
-    `serving` follows, says that it must not be used; what only reads is not: whoever mends it has to look at it.
+    Journals with a checkpoint may be moved to the folder `archive`. Changes are refused while the `detector`, which
+    `serving` runs, finds that the store must not be used. Reads are not refused: they help to repair it.
     """
     server = server or new_server()
-    changes, readings = RequestRunner(detector), RequestRunner(None)
-    service = BudgetAdminService(store, settings, changes, readings, archive)
+    changes, readings = RequestRunner(detector, tuning), RequestRunner(None, tuning)
+    service = BudgetAdminService(store, settings, changes, readings, archive=archive, tuning=tuning)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, instrumentation.before(server))
     address = _bind(server, listen, security)
     await server.start()
@@ -200,7 +234,7 @@ async def administering(
 
 
 def split_address(listen: str) -> tuple[str, int]:
-    """Return host and port of HOST:PORT; raises ListenError."""
+    """Return host and port of HOST:PORT, or raise ListenError."""
     try:
         host, _, port = checked_address(listen).rpartition(":")
     except ValueError as error:

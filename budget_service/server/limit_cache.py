@@ -1,19 +1,16 @@
-"""Which limits apply to an account: those stored in the ledger before those of the configuration.
+"""The limits that apply to an account: those stored in the ledger, before those of the configuration.
 
-What was found is kept for the next request of the account. It may be old: the ledger refuses to decide by limits that
-it has changed since, and then they are asked for again.
+They are cached for the next request of the account and may be out of date. The ledger refuses to decide by limits that
+have changed since; then they are looked up again.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TypeVar
-
-from msgspec import Struct
-from msgspec.structs import replace
+from typing import TypeAlias
 
 from budget_service.configuration.budget_file import AccountUnknownError
-from budget_service.ledger.limits import LimitsChangedError, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import CancelReservation, ChangeCurrency, Charge, Refund, Reserve
@@ -23,46 +20,36 @@ from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store, StoreUnavailableError
 
 KNOWN_ACCOUNTS = 50_000
-# Each change of a root's limits makes a request of it look them up again, once.
+# A request looks limits up again after each change of its root's limits.
 MAX_ATTEMPTS = 5
 
-BudgetRequestT = TypeVar("BudgetRequestT", Reserve, Charge, CancelReservation, Refund)
+# What accounts are asked for; a restored ledger is written off without the cache.
+CachedRequest: TypeAlias = Reserve | Charge | CancelReservation | Refund
 
 
-class Found(Struct, frozen=True, gc=False):
-    """The limits of an account by a version of its root's stored ones."""
-
-    levels: tuple[LevelLimit, ...]
-    version: int
-
-
-UNKNOWN = Found((), 0)
-NO_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
-# Of no root's stored limits: the ledger decides nothing with it, and repeats what it has answered.
+PLACEHOLDER_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
+# No root has this version: the ledger then decides nothing, and only replays an earlier answer.
 NO_VERSION = -1
 
 
 class LimitCache:
-    """Applies requests, and reads, with the limits that are in force."""
+    """Applies requests, and reads accounts, by the limits that are in force."""
 
     def __init__(self, store: Store, settings: LiveSettings) -> None:
         self._store = store
         self._settings = settings
         self._configuration = settings.current.configuration
-        self._found: OrderedDict[Account, Found] = OrderedDict()
-
-    def cached(self, account: Account) -> Found:
-        """Return the limits of an account as they were found last; UNKNOWN if only the ledger can tell."""
-        return self._kept(account) or UNKNOWN
+        self._found: OrderedDict[Account, AppliedLimits] = OrderedDict()
 
     def forget(self) -> None:
-        """Look up every account anew: in a ledger that was set back, versions are given again to other limits."""
+        """Drop the cache: a ledger that was set back gives old versions to other limits."""
         self._found.clear()
 
-    async def apply(self, request: BudgetRequestT) -> Answer:
-        """Apply a request that was made with the limits `cached`; see `Store.apply`.
+    async def apply(self, request: CachedRequest) -> Answer:
+        """Apply a request by the limits that are in force; see `Store.apply`.
 
-        Raises AccountUnknownError if there is no such account, unless the request was answered when there was.
+        Raises:
+            AccountUnknownError: There is no such account, and the request was not answered when there was.
         """
         try:
             return await self._applied(request)
@@ -71,29 +58,33 @@ class LimitCache:
                 return answer
             raise
 
-    async def recalled(self, request: BudgetRequestT) -> Answer | None:
-        """Return the answer that the ledger gave to a request before, None if it remembers none; see `Store.apply`."""
-        # The store tells payments apart by the last level, so that there has to be one.
-        levels = request.levels or (LevelLimit(request.account, NO_LIMIT),)
+    async def recalled(self, request: CachedRequest) -> Answer | None:
+        """Return the ledger's earlier answer to the same request, None if it has none; see `Store.apply`."""
+        # The store looks up payments by the last level, so there has to be one.
+        kept = self._kept(request.account)
+        levels = (LevelLimit(request.account, PLACEHOLDER_LIMIT),) if kept is None else kept.levels
         try:
-            answer = await self._store.apply(replace(request, levels=levels, limits_version=NO_VERSION))
+            answer = await self._store.apply(request, AppliedLimits(levels, NO_VERSION))
         except LimitsChangedError:
             return None
-        # Of another request with the same id nothing is told.
+        # The refusal of an id that was used for another request is no earlier answer.
         return answer if answer.replayed else None
 
-    async def _applied(self, request: BudgetRequestT) -> Answer:
-        if not request.levels:
-            request = await self._with_limits(request)
+    async def _applied(self, request: CachedRequest) -> Answer:
+        limits = self._kept(request.account) or await self._look_up(request.account)
         for _ in range(MAX_ATTEMPTS):
             try:
-                return await self._store.apply(request)
+                return await self._store.apply(request, limits)
             except LimitsChangedError:
-                request = await self._with_limits(request)
+                limits = await self._look_up(request.account)
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     async def read(self, account: Account) -> Statement:
-        """Return the state of an account now; see `Store.read`. Raises AccountUnknownError."""
+        """Return the state of an account now; see `Store.read`.
+
+        Raises:
+            AccountUnknownError: There is no such account.
+        """
         for _ in range(MAX_ATTEMPTS):
             found = self._kept(account) or await self._look_up(account)
             statement = await self._store.read(account, found.levels)
@@ -103,19 +94,22 @@ class LimitCache:
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     async def change_currency(self, request: ChangeCurrency) -> Answer:
-        """Apply a request with the windows of its root; see `Store.apply`. Raises AccountUnknownError."""
+        """Apply a change of currency by the windows of its root; see `Store.apply`.
+
+        Raises:
+            AccountUnknownError: The root has no limit.
+        """
         root = request.account.root
         for _ in range(MAX_ATTEMPTS):
             stored = await self._store.all_limits(root)
             rules = self._settings.current.configuration.rules_of(root, stored.limits)
             try:
-                asked = replace(request, rules=rules, limits_version=stored.version)
-                return await self._store.apply(asked)
+                return await self._store.apply(request, AppliedLimits((), stored.version, rules))
             except LimitsChangedError:
                 continue
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
-    def _kept(self, account: Account) -> Found | None:
+    def _kept(self, account: Account) -> AppliedLimits | None:
         if self._configuration is not self._settings.current.configuration:
             self._configuration = self._settings.current.configuration
             self.forget()
@@ -124,22 +118,18 @@ class LimitCache:
             self._found.move_to_end(account)
             return found
         try:
-            # Most roots have no stored limits: the ledger says so if this one has.
+            # Most roots have no stored limits. If this one has, the ledger refuses the request.
             return self._keep(account, StoredLimits())
         except AccountUnknownError:
             return None
 
-    async def _with_limits(self, request: BudgetRequestT) -> BudgetRequestT:
-        found = await self._look_up(request.account)
-        return replace(request, levels=found.levels, limits_version=found.version)
-
-    async def _look_up(self, account: Account) -> Found:
+    async def _look_up(self, account: Account) -> AppliedLimits:
         self._found.pop(account, None)
         return self._keep(account, await self._store.limits(account))
 
-    def _keep(self, account: Account, stored: StoredLimits) -> Found:
+    def _keep(self, account: Account, stored: StoredLimits) -> AppliedLimits:
         levels = self._configuration.limits_of(account, stored.limits)
-        self._found[account] = found = Found(levels, stored.version)
+        self._found[account] = found = AppliedLimits(levels, stored.version)
         if len(self._found) > KNOWN_ACCOUNTS:
             self._found.popitem(last=False)
         return found

@@ -1,4 +1,4 @@
-"""From protocol buffers to the ledger's values: what comes in is checked here, field by field."""
+"""Translates requests from protocol buffers into the ledger's values, and checks them field by field."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from gris_api.common.v1 import cost_pb2
 from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost, InvalidFieldError
 from budget_service.ledger.windows import SECOND, Microseconds
-from budget_service.server.limit_cache import Found
 
 DEFAULT_TTL: Microseconds = 60 * SECOND
 SHORTEST_TTL: Microseconds = SECOND
 LONGEST_TTL: Microseconds = 600 * SECOND
 MAX_ID_CHARACTERS = 128
-# The ledger's own tickets have 40 bytes; the bound only keeps a request small.
+# A ticket has 40 bytes. The bound keeps requests small.
 MAX_TICKET_BYTES = 1024
 MAX_STATEMENT_BYTES = 4096
 
@@ -34,9 +33,9 @@ _KEPT_STATEMENTS = 256
 
 
 def parse_reserve(
-    message: pb.ReserveBudgetRequest, account: Account, limits: Found, reservation_id: str, *, forfeits: bool
+    message: pb.ReserveBudgetRequest, account: Account, reservation_id: str, *, forfeits: bool
 ) -> Reserve:
-    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
+    """Return the request, or raise InvalidFieldError."""
     return Reserve(
         max_cost=parse_cost(message.max_cost, "max_cost"),
         unit_id=parse_unit_id(message.max_cost.unit_id, "max_cost.unit_id"),
@@ -44,17 +43,13 @@ def parse_reserve(
         request_id=parse_id(message.request_id, "request_id"),
         ttl=_ttl(message.ttl) if message.HasField("ttl") else DEFAULT_TTL,
         account=account,
-        levels=limits.levels,
-        limits_version=limits.version,
         reservation_id=reservation_id,
         forfeits=forfeits,
     )
 
 
-def parse_charge(
-    message: pb.UpdateBudgetRequest, account: Account, limits: Found, *, worst_case_above: bool
-) -> Charge:
-    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
+def parse_charge(message: pb.UpdateBudgetRequest, account: Account, *, worst_case_above: bool) -> Charge:
+    """Return the request, or raise InvalidFieldError."""
     if len(message.charge_ticket) > MAX_TICKET_BYTES:
         raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
     return Charge(
@@ -68,19 +63,15 @@ def parse_charge(
         policy_statement=parse_statement(message.policy_statement, "policy_statement"),
         worst_case_above=worst_case_above,
         account=account,
-        levels=limits.levels,
-        limits_version=limits.version,
     )
 
 
-def parse_cancel(message: pb.ReleaseReservationRequest, account: Account, limits: Found) -> CancelReservation:
-    """Return what is asked of an account with these limits, or raise InvalidFieldError."""
+def parse_cancel(message: pb.ReleaseReservationRequest, account: Account) -> CancelReservation:
+    """Return the request, or raise InvalidFieldError."""
     return CancelReservation(
         request_id=parse_id(message.request_id, "request_id"),
         reservation_id=parse_id(message.reservation_id, "reservation_id"),
         account=account,
-        levels=limits.levels,
-        limits_version=limits.version,
     )
 
 
@@ -110,9 +101,13 @@ def parse_unit_id(unit_id: str, field: str) -> str:
 
 
 def parse_statement(text: str, field: str) -> str:
-    """Return what a policy has published, which may be nothing, or raise InvalidFieldError.
+    """Return a policy statement; an empty one stands for no publications.
 
-    Only its form is looked at: one statement that nobody can read takes the guarantee from all who share a level.
+    Only its form is checked. A statement that cannot be parsed would leave every account below a shared level without a
+    guarantee.
+
+    Raises:
+        InvalidFieldError: The statement is too long or not well formed.
     """
     if len(text) > MAX_STATEMENT_BYTES:
         raise InvalidFieldError(field, f"must have at most {MAX_STATEMENT_BYTES} bytes")
@@ -132,11 +127,11 @@ def _statement(text: str, field: str) -> str:
 
 
 def _is_publication(text: str) -> bool:
-    said = _PUBLICATION.fullmatch(text)
-    if said is None:
+    match = _PUBLICATION.fullmatch(text)
+    if match is None:
         return False
-    rho, delta = map(Fraction, said.groups())
-    return 0 < rho <= _LARGEST_RHO and 0 < delta < 1 and (str(rho), str(delta)) == said.groups()
+    rho, delta = map(Fraction, match.groups())
+    return 0 < rho <= _LARGEST_RHO and 0 < delta < 1 and (str(rho), str(delta)) == match.groups()
 
 
 def parse_id(text: str, field: str) -> str:

@@ -1,6 +1,6 @@
-"""What the ledger counts: units by what became of them, reservations that are open, and how requests are committed.
+"""The ledger's own metrics: units by outcome, open reservations, and the sizes and durations of commits.
 
-Labels are words of this module and components, never something that a client sent. Amounts are sums over all accounts.
+Labels are constants, never values that a client sent. Amounts are sums over all accounts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gris_serving.instrumentation import CallRecorder
 from gris_serving.metrics import SECONDS
 
 INTERVAL_SECONDS = 5.0
-# So many roots are looked at for open reservations: those that were used last.
+# Open reservations are counted for the roots that were used last.
 MAX_ROOTS = 1000
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -56,7 +56,7 @@ class LedgerMetrics:
         self._roots: dict[str, None] = {}
 
     def recorders(self) -> Mapping[str, CallRecorder]:
-        """Return what looks at the calls of each method that changes the ledger."""
+        """Return the recorder for each method that changes the ledger."""
         return {
             "ReserveBudget": _Units(self._units, "reserve", "max_cost", "held", self._roots),
             "UpdateBudget": _Units(self._units, "charge", "cost", "charged", self._roots),
@@ -69,7 +69,7 @@ class LedgerMetrics:
         self._seconds.observe(seconds)
 
     async def follow(self, store: Store) -> None:
-        """Look at the open reservations again and again; runs until it is cancelled."""
+        """Update the number of open reservations regularly, until cancelled."""
         while True:
             try:
                 self._open.set(await store.open_reservations(list(self._roots)))
@@ -100,7 +100,7 @@ class _Units:
         self._roots = roots
 
     def answered(self, request: Any, response: Any) -> None:
-        """Count what was granted, or repeated, or free."""
+        """Count units that were granted, replayed or free."""
         self._remember(request.account.path[0])
         if response.replayed:
             self._add("replayed", self._given(response))
@@ -110,7 +110,7 @@ class _Units:
             self._add("granted", self._given(response))
 
     def refused(self, request: Any, reason: str) -> None:
-        """Count what an exhausted budget did not give."""
+        """Count units that an exhausted budget refused."""
         if self._asked is not None and reason == "BUDGET_EXHAUSTED":
             self._add("refused", self._asked(request))
 

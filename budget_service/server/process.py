@@ -4,10 +4,9 @@
 
 With `--workers N` it runs N processes behind one port, for a store that several processes may write.
 
-When it can serve it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
-`admin_address` if `--admin-listen` asks for the administrator's service and `metrics_address` if `--metrics-listen`
-asks for metrics; its log goes to stderr. It exits with 2 if it is told something it cannot do, with 1 if the store
-cannot be reached.
+When it can serve, it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
+`admin_address` if `--admin-listen` is given and `metrics_address` if `--metrics-listen` is given. Its log goes to
+stderr. The exit code is 2 if the configuration or the options cannot be used, 1 if the store cannot be reached.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,12 +38,14 @@ from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.server.tickets import TicketKeyError
 from budget_service.server.workers import stop_with_supervisor, supervise
 from budget_service.stores.interface import (
+    Store,
     StoreError,
     StoreUnavailableError,
     StoreUnusableError,
     uncounted,
 )
 from budget_service.stores.opening import confirm_restored, demand_readable, open_store
+from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import logs
 from gris_serving.options import OperatingError, add_operating_options, address_option, operating_of
 from gris_serving.reloading_files import SecurityError
@@ -61,7 +63,7 @@ MAX_WORKERS = 64
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the service until it is told to stop; the result is the exit code."""
+    """Run the service until it is stopped; return the exit code."""
     options = _parser().parse_args(arguments)
     options.operating = operating_of(options)
     logs.configure(options.operating.log_format, options.operating.log_level)
@@ -129,65 +131,101 @@ async def _run(
     options: argparse.Namespace, settings: LiveSettings, security: Security, address: str, seen: Telemetry
 ) -> None:
     stop = _stop_event()
-    drain_seconds = options.operating.drain_seconds
-
-    def server(drain_seconds: float = 0.0) -> grpc.aio.Server:
-        interceptors = security.interceptors(seen.instrumentation)
-        return new_server(shares_port=options.worker, interceptors=interceptors, drain_seconds=drain_seconds)
-
     if options.worker:
         stop_with_supervisor(stop)
-    allow_volatile = settings.current.configuration.allow_volatile
     metrics = ledger_metrics(seen.registry)
-    committed = uncounted if metrics is None else metrics.committed
-    store = await open_store(address, allow_volatile=allow_volatile, mark=options.mark, committed=committed)
-    detector = FailureDetector(store)
-    spare_the_collector()
-    following = [asyncio.create_task(settings.follow(options.config))]
-    if metrics is not None:
-        following.append(asyncio.create_task(metrics.follow(store)))
-    try:
-        async with AsyncExitStack() as servers:
-            started = dict(seen.addresses)
-            if options.admin_listen is not None:
-                administering_ = administering(
-                    store,
-                    settings,
-                    options.admin_listen,
-                    options.archive,
-                    server=server(),
-                    security=security,
-                    instrumentation=seen.instrumentation,
-                    detector=detector,
-                )
-                started["admin_address"] = await servers.enter_async_context(administering_)
-            serving_ = serving(
+    program = _Program(options, settings, security, seen, metrics)
+    async with program.store(address) as store, program.followed(store), AsyncExitStack() as servers:
+        spare_the_collector()
+        _say_ready(await program.started(store, servers))
+        await stop.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The parts of one process, put together."""
+
+    options: argparse.Namespace
+    settings: LiveSettings
+    security: Security
+    telemetry: Telemetry
+    metrics: LedgerMetrics | None
+    tuning: Tuning = DEFAULTS
+
+    @asynccontextmanager
+    async def store(self, address: str) -> AsyncIterator[Store]:
+        """Open the store, and close it in the end."""
+        store = await open_store(
+            address,
+            allow_volatile=self.settings.current.configuration.allow_volatile,
+            mark=self.options.mark,
+            committed=uncounted if self.metrics is None else self.metrics.committed,
+            tuning=self.tuning,
+        )
+        try:
+            yield store
+        finally:
+            # The high-water mark does not have the last charges yet. Without them, an older backup would be accepted.
+            with suppress(StoreError):
+                await store.check()
+            await store.close()
+
+    @asynccontextmanager
+    async def followed(self, store: Store) -> AsyncIterator[None]:
+        """Reload the settings when their files change, and keep the ledger's metrics up to date."""
+        tasks = [asyncio.create_task(self.settings.follow(self.options.config))]
+        if self.metrics is not None:
+            tasks.append(asyncio.create_task(self.metrics.follow(store)))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def started(self, store: Store, servers: AsyncExitStack) -> Mapping[str, str]:
+        """Start the servers and return their addresses by name."""
+        detector = FailureDetector(store)
+        addresses = dict(self.telemetry.addresses)
+        if self.options.admin_listen is not None:
+            administering_ = administering(
                 store,
-                settings,
-                options.listen,
-                with_reflection=options.reflection,
-                server=server(drain_seconds),
-                security=security,
-                instrumentation=seen.instrumentation,
-                recorders={} if metrics is None else metrics.recorders(),
-                drain_seconds=drain_seconds,
+                self.settings,
+                self.options.admin_listen,
+                self.options.archive,
+                server=self._server(),
+                security=self.security,
+                instrumentation=self.telemetry.instrumentation,
                 detector=detector,
+                tuning=self.tuning,
             )
-            started["address"] = await servers.enter_async_context(serving_)
-            _say_ready(started)
-            await stop.wait()
-    finally:
-        for task in following:
-            task.cancel()
-        await asyncio.gather(*following, return_exceptions=True)
-        # The last charges are not in the mark yet: a backup from before them would not be known for one.
-        with suppress(StoreError):
-            await store.check()
-        await store.close()
+            addresses["admin_address"] = await servers.enter_async_context(administering_)
+        drain_seconds = self.options.operating.drain_seconds
+        serving_ = serving(
+            store,
+            self.settings,
+            self.options.listen,
+            with_reflection=self.options.reflection,
+            server=self._server(drain_seconds),
+            security=self.security,
+            instrumentation=self.telemetry.instrumentation,
+            recorders={} if self.metrics is None else self.metrics.recorders(),
+            drain_seconds=drain_seconds,
+            detector=detector,
+            tuning=self.tuning,
+        )
+        addresses["address"] = await servers.enter_async_context(serving_)
+        return addresses
+
+    def _server(self, drain_seconds: float = 0.0) -> grpc.aio.Server:
+        interceptors = self.security.interceptors(self.telemetry.instrumentation)
+        return new_server(
+            shares_port=self.options.worker, interceptors=interceptors, drain_seconds=drain_seconds
+        )
 
 
 def ledger_metrics(registry: CollectorRegistry | None) -> LedgerMetrics | None:
-    """Return the ledger's own metrics where anything is counted; only then is their library needed."""
+    """Return the ledger's own metrics, None without a registry: then their library is not needed."""
     if registry is None:
         return None
     from budget_service.server.metrics import LedgerMetrics  # noqa: PLC0415 - see above
@@ -202,7 +240,7 @@ async def _supervise(
         raise StoreUnusableError(
             "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
         )
-    # A worker reads the file itself: what stands in it must not come into any command line.
+    # A worker reads the file itself: the address may hold a password and must not be in a command line.
     named = ["--store", store] if options.store_file is None else ["--store-file", str(options.store_file)]
     arguments = ["--config", str(options.config), *named]
     arguments += [*options.operating.arguments(), *SecurityOptions.of(options).arguments()]
@@ -223,7 +261,7 @@ async def _supervise(
 
 
 def _say_ready(addresses: Mapping[str, str]) -> None:
-    # The promise to whoever started the process: this line, and only this, on stdout.
+    # Callers that start this process rely on this line, and only this one, on stdout.
     sys.stdout.write(json.dumps({"service": "budget_service", **addresses}) + "\n")
     sys.stdout.flush()
 
@@ -265,22 +303,22 @@ def _parser() -> argparse.ArgumentParser:
         type=address_option,
         help="HOST:PORT for the administrator's service; without it there is none",
     )
-    parser.add_argument("--archive", type=Path, help="the folder that sealed journals may be moved to")
+    parser.add_argument("--archive", type=Path, help="the folder for archived journals")
     parser.add_argument(
         "--mark",
         type=Path,
-        help="a file that is kept here, apart from Redis or PostgreSQL, to notice a backup of it that was restored",
+        help="the file of the high-water mark, kept apart from Redis or PostgreSQL, to notice a restored backup",
     )
-    parser.add_argument("--reflection", action="store_true", help="let tools ask for the interface")
+    parser.add_argument("--reflection", action="store_true", help="enable gRPC server reflection")
     parser.add_argument(
         "--confirm-restored",
         action="store_true",
-        help="put a restored ledger into use: what was left of every open budget counts as spent; then end",
+        help="put a restored ledger into use: what was left of every open budget counts as spent; then exit",
     )
     parser.add_argument(
         "--spend-every-budget",
         action="store_true",
-        help="with --confirm-restored: do so though the ledger is not behind its mark",
+        help="with --confirm-restored: even if the ledger is not behind its high-water mark",
     )
     add_operating_options(parser)
     add_security_options(parser)

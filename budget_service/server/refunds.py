@@ -1,4 +1,4 @@
-"""Refunds: what the journal says of the charge that an administrator gives back."""
+"""Refunds: looks up in the journal the charge that an administrator gives back."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 
-PAGE = 1000
 _CHARGES = (EntryKind.SETTLED, EntryKind.DIRECT)
 
 
-def unfounded(account: Account, release_id: str, reason: str, request_id: str) -> Refund:
-    """Return a refund before its charge was looked up; the ledger refuses it, or repeats what it answered."""
+def without_charge(account: Account, release_id: str, reason: str, request_id: str) -> Refund:
+    """Return a refund whose charge is not known (yet); the ledger refuses it, or replays an earlier answer."""
     return Refund(
         account=account,
-        levels=(),
         request_id=request_id,
         release_id=release_id,
         reason=reason,
@@ -29,17 +28,28 @@ def unfounded(account: Account, release_id: str, reason: str, request_id: str) -
     )
 
 
-async def founded(store: Store, request: Refund) -> Refund:
-    """Return a refund with what the journal says of the last charge for its release; as it is if there is none.
+async def with_charge(store: Store, request: Refund, tuning: Tuning = DEFAULTS) -> Refund:
+    """Return a refund with the last charge for its release, as the journal has it.
 
-    It also stays as it is if budget of a level of the charge was written off since: that stands for charges which were
-    lost, and what is given back beside it could be spent a second time. Otherwise the ledger decides whether the charge
-    still counts and is paid for. Raises StoreError.
+    The refund stays without a charge if there is none, or if budget of a level of the charge was written off since: the
+    write-off stands for lost charges, so a refund in addition could be spent a second time. Whether the charge still
+    counts and is paid for is for the ledger to decide.
+
+    Args:
+        store: The ledger.
+        request: The refund, without its charge.
+        tuning: Sets the length of a page.
+
+    Returns:
+        The refund to be applied.
+
+    Raises:
+        StoreError: The store failed.
     """
     before = ""
     lost: list[JournalEntry] = []
     while True:
-        page = await store.latest(request.account.root, before, PAGE)
+        page = await store.latest(request.account.root, before, tuning.journal_page)
         for _, entry in page:
             if entry.kind is EntryKind.LOST:
                 lost.append(entry)
@@ -55,13 +65,13 @@ async def founded(store: Store, request: Refund) -> Refund:
                     unit_id=entry.unit_id,
                     holds=entry.holds,
                 )
-        if len(page) < PAGE:
+        if len(page) < tuning.journal_page:
             return request
         before = page[-1][0]
 
 
 def _covers(lost: JournalEntry, charge: JournalEntry) -> bool:
-    """Tell whether a later write-off is of a level that a charge counts in."""
-    # In a calendar window that began later the charge counts no more; the days of a sliding one count together.
+    """Return whether a later write-off is of a level that a charge counts in."""
+    # The charge no longer counts in a calendar window that began later. The days of a sliding window count together.
     depth = lost.account.depth
     return lost.account == charge.account.level(depth) and any(hold.depth == depth for hold in charge.holds)

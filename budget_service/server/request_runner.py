@@ -1,8 +1,8 @@
-"""How calls run: apart from their callers, and with every failure told as a status.
+"""Runs calls independently of their callers, and turns every failure into a status.
 
-What has begun is finished whatever becomes of its caller: a deadline or a lost connection never interrupts a commit.
-One operation of the store is finished by the store; work of several steps is finished in a task of the server. The
-caller repeats its request with the same id and finds its answer.
+Work that has begun is finished even if its caller leaves: a deadline or a lost connection never interrupts a commit.
+The store finishes a single operation; a task of the server finishes work of several steps. The caller retries with the
+same `request_id` and gets the answer.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ from budget_service.ledger.values import InvalidFieldError
 from budget_service.server import rpc_errors
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.stores.interface import OutcomeUnknownError, StoreError
+from budget_service.tuning import Tuning
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Result = TypeVar("Result")
-
-# Beyond so many the service says that it is overloaded, rather than growing without end.
-MAX_RUNNING = 10_000
 
 log = logging.getLogger(__name__)
 
 
 class RequestRunner:
-    """The calls that a server has begun. Where there is a `detector`, none is begun while the store does not answer."""
+    """The running calls of a server. With a `detector`, no call starts while the store does not answer."""
 
-    def __init__(self, detector: FailureDetector | None) -> None:
+    def __init__(self, detector: FailureDetector | None, tuning: Tuning) -> None:
+        self._running_calls = tuning.running_calls
         self._detector = detector
         self._answering = 0
         self._running: set[asyncio.Task[Any]] = set()
@@ -42,9 +41,9 @@ class RequestRunner:
     async def answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
         """Return the result of `work`, or end the call with the status of its failure.
 
-        If the caller leaves, `work` is cancelled: it may change nothing but by one operation of the store.
+        `work` is cancelled if the caller leaves, so it may change the ledger by at most one operation of the store.
         """
-        if self._answering >= MAX_RUNNING:
+        if self._answering >= self._running_calls:
             await _refuse(work, context)
         self._answering += 1
         try:
@@ -55,8 +54,8 @@ class RequestRunner:
             self._answering -= 1
 
     async def finish_and_answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
-        """Return the result of `work` as `answer` does, but finish it even if the caller leaves."""
-        if len(self._running) >= MAX_RUNNING:
+        """Return the result of `work` as `answer` does, but finish `work` even if the caller leaves."""
+        if len(self._running) >= self._running_calls:
             await _refuse(work, context)
         task = asyncio.create_task(self._watched_by_detector(work))
         self._running.add(task)
@@ -67,7 +66,7 @@ class RequestRunner:
             await _abort(context, _status_of(error))
 
     async def finish(self) -> None:
-        """Wait for the tasks that have begun; call it before the store is closed, which finishes its own work."""
+        """Wait for the running tasks; to be called before the store is closed."""
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _watched_by_detector(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -83,20 +82,20 @@ class RequestRunner:
         try:
             result = await work
         except (StoreError, asyncio.CancelledError):
-            # Whoever leaves without an answer may have waited for a store that hangs.
-            detector.doubted()
+            # A caller that leaves without an answer may have waited for a store that hangs.
+            detector.request_heartbeat()
             raise
         except rpc_errors.RefusalError:
-            detector.heard()
+            detector.answered()
             raise
         finally:
             detector.ended()
-        detector.heard()
+        detector.answered()
         return result
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
-        # If the caller has left, nobody else looks at the failure, and asyncio would complain of it.
+        # If the caller has left, nothing else retrieves the exception, and asyncio would log a warning.
         if not task.cancelled():
             task.exception()
 

@@ -1,7 +1,7 @@
-"""From the ledger's values to protocol buffers.
+"""Translates the ledger's values into protocol buffers.
 
-What is told after every charge is filled into a form again and again, since most of it is the same as in the last one.
-A form belongs to one thread; what it gives away is a copy.
+Most of the answer to a charge is the same as in the last one, so one message is filled in again for each charge. Such a
+form belongs to one thread and returns copies.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from budget_service.ledger.windows import SECOND, Microseconds
 
 
 class LevelForm:
-    """Fills in a message of a level.
+    """Fills in the message of a level.
 
-    What is written once for many answers is remembered as the ledger's value that it came from: to compare two of those
-    takes a fraction of the time of writing one.
+    It keeps the ledger's values of those fields that rarely change: comparing them takes a fraction of the time of
+    writing the fields.
     """
 
     def __init__(self, message: pb.Level) -> None:
         self._message = message
-        # Asking a message for its parts takes as long as writing them.
+        # Getting a submessage takes as long as writing it.
         self._path = message.path
         self._spent, self._reserved, self._remaining = message.spent, message.reserved, message.remaining
         self._unit_id: str | None = None
@@ -47,7 +47,7 @@ class LevelForm:
         _write(self._remaining, status.remaining)
 
     def _count_in(self, unit_id: str) -> None:
-        # What is written only in part is not remembered.
+        # A value that was written only in part must not count as written.
         self._unit_id = None
         for amount in (self._message.limit, self._spent, self._reserved, self._remaining):
             amount.unit_id = unit_id
@@ -65,7 +65,7 @@ class LevelForm:
 
 
 class ChargedForm:
-    """Fills in the answer to a charge of an account of which so many levels have a limit."""
+    """Fills in the answer to a charge of an account with a given number of limited levels."""
 
     def __init__(self, levels: int) -> None:
         self._message = pb.UpdateBudgetResponse()
@@ -75,7 +75,7 @@ class ChargedForm:
     def filled(
         self, outcome: Charged, account: Account, unit_id: str, *, replayed: bool
     ) -> pb.UpdateBudgetResponse:
-        """Return a charge and what is left after it as a message of its own."""
+        """Return a charge, and what is left after it, as a new message."""
         message = self._message
         message.already_paid, message.replayed = outcome.already_paid, replayed
         self._charged.unit_id = unit_id
@@ -96,7 +96,7 @@ class ChargedForms:
     def filled(
         self, outcome: Charged, account: Account, unit_id: str, *, replayed: bool
     ) -> pb.UpdateBudgetResponse:
-        """Return a charge and what is left after it as a message of its own."""
+        """Return a charge, and what is left after it, as a new message."""
         return self._forms[len(outcome.levels)].filled(outcome, account, unit_id, replayed=replayed)
 
 
@@ -132,9 +132,9 @@ def shortfall_message(missing: Shortfall, account: Account) -> pb.Shortfall:
     return message
 
 
-def timestamp(moment: Microseconds) -> Timestamp:
-    """Return a moment as a message, exactly."""
-    return Timestamp(seconds=moment // SECOND, nanos=moment % SECOND * 1000)
+def timestamp(time: Microseconds) -> Timestamp:
+    """Return a time as a message, exactly."""
+    return Timestamp(seconds=time // SECOND, nanos=time % SECOND * 1000)
 
 
 def duration(span: Microseconds) -> Duration:

@@ -1,4 +1,4 @@
-"""How a refusal or a failure is told over gRPC: a google.rpc.Status with details, domain `gris.budget`.
+"""How refusals and failures are reported over gRPC: a google.rpc.Status with details, domain `gris.budget`.
 
 RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; RetryInfo if the wait is under an hour
 NOT_FOUND            ACCOUNT_UNKNOWN
@@ -9,7 +9,7 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, NOT_PAID, TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED,
                      ACCOUNTS_WITHOUT_END
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
-UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (repeat with the same id)
+UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (retry with the same id)
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ LONGEST_RETRY: Microseconds = 3600 * SECOND
 _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.RESERVATION_OVER: "the reservation is over: settled, released, lapsed, or what made it free was given back",
     Reason.UNIT_MISMATCH: "the ledger of this account, or the reservation, counts in another currency",
-    # Why is for the operator's alarm: whoever asks learns nothing about the data from this message.
+    # The reason is for the operator's alarm. The caller must learn nothing about the data from this message.
     Reason.RELEASE_MISMATCH: "the release cannot be charged",
     Reason.NOT_PAID: "this account has not paid for the release in a window that counts, or was given it back",
     Reason.UNIT_UNCHANGED: "the root counts in this currency already",
     Reason.CURRENCY_PLANNED: "another currency is planned already: withdraw it first",
     Reason.NO_CURRENCY_PLANNED: "no other currency is planned, or it has begun",
     Reason.WINDOW_NEVER_ENDS: "a budget of this root is never refreshed: a new currency needs a new root account",
-    Reason.CLOCKS_DISAGREE: "the store's clock and the time that was told are more than a minute apart",
+    Reason.CLOCKS_DISAGREE: "the store's clock and the given time are more than a minute apart",
     Reason.CLOCK_NOT_BEHIND: "the root's time goes on already: the store's clock is not behind it",
     Reason.TOO_MANY_LIMITS: "the root has as many stored limits as it may have: remove some first",
 }
@@ -64,7 +64,7 @@ class RefusalError(Exception):
 
 
 def refused(refusal: Refused) -> Status:
-    """Tell a refusal of the rules."""
+    """Report a refusal by the rules."""
     reason = refusal.reason
     if reason in _PRECONDITIONS:
         return _status(code_pb2.FAILED_PRECONDITION, _PRECONDITIONS[reason], _info(reason.value))
@@ -73,7 +73,7 @@ def refused(refusal: Refused) -> Status:
 
 
 def exhausted(refusal: Exhausted, account: Account) -> Status:
-    """Tell that a budget is spent: the first shortfall in the message, all of them in the quota failure."""
+    """Report that a budget is spent: the first shortfall in the message, all of them in the quota failure."""
     first = refusal.shortfalls[0]
     details: list[Message] = [_info("BUDGET_EXHAUSTED", _shortfall_metadata(first, account))]
     details.append(QuotaFailure(violations=[_violation(each, account) for each in refusal.shortfalls]))
@@ -84,41 +84,41 @@ def exhausted(refusal: Exhausted, account: Account) -> Status:
 
 
 def invalid_field(error: InvalidFieldError) -> Status:
-    """Tell which field of a request is wrong."""
+    """Report which field of a request is wrong."""
     return _bad_request("INVALID_FIELD", error.field, error.problem)
 
 
 def account_unknown() -> Status:
-    """Tell that no such account exists."""
+    """Report that no such account exists."""
     return _status(code_pb2.NOT_FOUND, "no such account", _info("ACCOUNT_UNKNOWN"))
 
 
 def ticket_not_authentic() -> Status:
-    """Tell that a charge does not carry dp_service's ticket for it."""
+    """Report that a charge does not carry dp_service's ticket for it."""
     message = "the charge ticket is missing or is not dp_service's for this charge"
     return _status(code_pb2.PERMISSION_DENIED, message, _info("TICKET_NOT_AUTHENTIC"))
 
 
 def no_archive() -> Status:
-    """Tell that the service has no place to archive a journal."""
+    """Report that the service has no folder for archives."""
     message = "the service was started without --archive"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("NO_ARCHIVE"))
 
 
 def too_many_statements(most: int) -> Status:
-    """Tell that more was published in the present windows than one answer says."""
-    message = f"more than {most} different policy statements count: what was published is not told in part"
+    """Report that more policy statements count than one answer may hold."""
+    message = f"more than {most} different policy statements count; there is no partial answer"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("TOO_MANY_STATEMENTS"))
 
 
 def statements_archived() -> Status:
-    """Tell that charges which count are no longer in the ledger's journal."""
+    """Report that charges which count are in an archive."""
     message = "charges that count were archived, so that what was published under them is not known here"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("STATEMENTS_ARCHIVED"))
 
 
 def accounts_without_end(pattern: str) -> Status:
-    """Tell that a change would take the bound from accounts that are made at first use."""
+    """Report that a change would leave accounts that are created at first use without a shared bound."""
     message = (
         f"the configuration makes accounts {pattern} at first use: a level above them needs a limit in mode enforce, "
         "since every new name is a new budget"
@@ -127,33 +127,33 @@ def accounts_without_end(pattern: str) -> Status:
 
 
 def ledger_differs() -> Status:
-    """Tell that a balance is not what the journal says."""
-    message = "the ledger differs from its journal: verify it before it is sealed"
+    """Report that a balance differs from the journal."""
+    message = "the ledger differs from its journal: verify it before a checkpoint is made"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("LEDGER_DIFFERS"))
 
 
 def store_unavailable() -> Status:
-    """Tell that the store is down and nothing has changed."""
+    """Report that the store is down and nothing has changed."""
     return _status(
         code_pb2.UNAVAILABLE, "the store is unavailable; nothing was changed", _info("STORE_UNAVAILABLE")
     )
 
 
 def overloaded() -> Status:
-    """Tell that more calls are running than may be; nothing was begun."""
+    """Report that too many calls are running; nothing was changed."""
     message = "too many calls at once; nothing was changed"
     retry = RetryInfo(retry_delay=Duration(seconds=OVERLOADED_SECONDS))
     return _status(code_pb2.UNAVAILABLE, message, _info("OVERLOADED"), retry)
 
 
 def outcome_unknown() -> Status:
-    """Tell that the store did not say what became of the request."""
+    """Report that the store gave no answer, so that the request may have had an effect."""
     message = "the outcome is unknown: repeat the request with the same request_id"
     return _status(code_pb2.UNAVAILABLE, message, _info("OUTCOME_UNKNOWN"))
 
 
 def internal() -> Status:
-    """Tell that the service has a fault."""
+    """Report an internal error."""
     return _status(code_pb2.INTERNAL, "internal error", _info("INTERNAL"))
 
 
@@ -201,5 +201,5 @@ def _wait(refusal: Exhausted) -> Microseconds | None:
     return max(known) - refusal.decided_at if len(known) == len(ends) else None
 
 
-def _rfc3339(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")
+def _rfc3339(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")

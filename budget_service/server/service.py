@@ -1,4 +1,4 @@
-"""The gRPC service: it translates messages, asks the store and maps errors, and decides nothing."""
+"""The gRPC service: translates messages, calls the store and maps errors. It decides nothing itself."""
 # ruff: noqa: N802 - the names of the RPCs are the proto's
 
 from __future__ import annotations
@@ -32,20 +32,17 @@ from budget_service.ledger.values import Account
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.policy_statements import (
-    MAX_STATEMENTS,
     ArchivedStatementsError,
     TooManyStatementsError,
-    said_of,
+    policy_statements_of,
 )
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.settings import LiveSettings
 from budget_service.server.tickets import Release, TicketVerifier
 from budget_service.stores.interface import Store
+from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
-# Of those who ask for policy statements, whose journal may be long, so many are served at a time.
-MAX_READS = 2
-READ_WAIT_SECONDS = 5.0
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 Success = TypeVar("Success", Reserved, Charged, Cancelled, LimitsSet, CurrencyChanged, ClockResumed)
@@ -56,42 +53,43 @@ log = logging.getLogger(__name__)
 class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     """The RPCs of `gris.budget.v1.BudgetService`; what they promise is written in the proto."""
 
-    def __init__(self, store: Store, settings: LiveSettings, calls: RequestRunner) -> None:
+    def __init__(self, store: Store, settings: LiveSettings, calls: RequestRunner, tuning: Tuning) -> None:
         self._store = store
         self._settings = settings
         self._limits = LimitCache(store, settings)
         self._runner = calls
-        self._reads = asyncio.Semaphore(MAX_READS)
+        self._tuning = tuning
+        self._reads = asyncio.Semaphore(tuning.statement_readers)
         self._charged_forms = responses.ChargedForms()
 
     def forget_limits(self) -> None:
-        """Look up the limits of every account anew; call it when the store may be another one than before."""
+        """Drop cached limits; to be called when the store may have been replaced or set back."""
         self._limits.forget()
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
-        """Tell whether a cost fits now."""
+        """Return whether a cost would be allowed now."""
         return await self._runner.answer(self._check(request), context)
 
     async def ReserveBudget(
         self, request: pb.ReserveBudgetRequest, context: Context
     ) -> pb.ReserveBudgetResponse:
-        """Hold a worst case."""
+        """Reserve the worst-case cost of a question."""
         return await self._runner.answer(self._reserve(request), context)
 
     async def UpdateBudget(
         self, request: pb.UpdateBudgetRequest, context: Context
     ) -> pb.UpdateBudgetResponse:
-        """Charge what a release cost."""
+        """Charge the cost of a release."""
         return await self._runner.answer(self._update(request), context)
 
     async def ReleaseReservation(
         self, request: pb.ReleaseReservationRequest, context: Context
     ) -> pb.ReleaseReservationResponse:
-        """Give a reservation back."""
+        """Cancel a reservation."""
         return await self._runner.answer(self._cancel(request), context)
 
     async def GetBudget(self, request: pb.GetBudgetRequest, context: Context) -> pb.GetBudgetResponse:
-        """Tell the state of a budget."""
+        """Return the state of a budget."""
         return await self._runner.answer(self._get(request), context)
 
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
@@ -105,11 +103,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         return pb.CheckBudgetResponse(allowed=not shortfalls, shortfalls=shortfalls)
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
-        # An id that nobody can guess: whoever names a reservation has been told of it.
+        # Reservation ids cannot be guessed: only a caller that received one can settle or cancel the reservation.
         forfeits = self._settings.current.configuration.expired is Expired.FORFEIT
         account = messages.parse_account(message.account)
-        limits = self._limits.cached(account)
-        request = messages.parse_reserve(message, account, limits, secrets.token_hex(16), forfeits=forfeits)
+        request = messages.parse_reserve(message, account, secrets.token_hex(16), forfeits=forfeits)
         answer = await self._limits.apply(request)
         outcome = success(answer, Reserved, request)
         return pb.ReserveBudgetResponse(
@@ -123,15 +120,14 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
         account = messages.parse_account(message.account)
         worst = self._settings.current.configuration.counts_worst_cases
-        limits = self._limits.cached(account)
-        request = messages.parse_charge(message, account, limits, worst_case_above=worst)
+        request = messages.parse_charge(message, account, worst_case_above=worst)
         answer = await self._charged(request)
         outcome = success(answer, Charged, request)
         return self._charged_forms.filled(outcome, account, request.unit_id, replayed=answer.replayed)
 
     async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)
-        request = messages.parse_cancel(message, account, self._limits.cached(account))
+        request = messages.parse_cancel(message, account)
         answer = await self._limits.apply(request)
         outcome = success(answer, Cancelled, request)
         returned = responses.cost_message(outcome.returned, outcome.unit_id)
@@ -142,30 +138,36 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         found = await self._limits.read(account)
         message = responses.budget_message(found, account)
         if request.with_policy_statements:
-            await self._tell_statements(message, account, found)
+            await self._add_statements(message, account, found)
         return message
 
-    async def _tell_statements(
+    async def _add_statements(
         self, message: pb.GetBudgetResponse, account: Account, found: Statement
     ) -> None:
         try:
-            async with self._turn_to_read():
-                said = await said_of(self._store, account, found.levels)
+            async with self._reader_slot():
+                found_statements = await policy_statements_of(
+                    self._store, account, found.levels, self._tuning
+                )
         except TooManyStatementsError:
-            raise rpc_errors.RefusalError(rpc_errors.too_many_statements(MAX_STATEMENTS)) from None
+            raise rpc_errors.RefusalError(
+                rpc_errors.too_many_statements(self._tuning.max_statements)
+            ) from None
         except ArchivedStatementsError:
             raise rpc_errors.RefusalError(rpc_errors.statements_archived()) from None
         counts_worst = self._settings.current.configuration.counts_worst_cases
         for level in message.levels:
             depth = len(level.path)
-            level.policy_statements.extend(said[depth].statements)
-            # The configuration speaks of charges to come, the journal of those that count.
-            level.worst_case = counts_worst and depth < account.depth and said[depth].has_worst_cases
+            level.policy_statements.extend(found_statements[depth].statements)
+            # The configuration applies to future charges, the journal holds the present ones.
+            level.worst_case = (
+                counts_worst and depth < account.depth and found_statements[depth].has_worst_cases
+            )
 
     @asynccontextmanager
-    async def _turn_to_read(self) -> AsyncIterator[None]:
+    async def _reader_slot(self) -> AsyncIterator[None]:
         try:
-            async with asyncio.timeout(READ_WAIT_SECONDS):
+            async with asyncio.timeout(self._tuning.read_wait_seconds):
                 await self._reads.acquire()
         except TimeoutError:
             raise rpc_errors.RefusalError(rpc_errors.overloaded()) from None
@@ -179,7 +181,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             try:
                 await self._demand_ticket(tickets, charge)
             except rpc_errors.RefusalError:
-                # Its key may have been dropped since this very charge, ticket included, was answered.
+                # The key may have been removed since this same charge, with its ticket, was answered.
                 if (answer := await self._limits.recalled(charge)) is not None:
                     return answer
                 raise
@@ -190,17 +192,16 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         if charge.reservation_id and not query_id:
             query_id = await self._store.question_of(charge.account, charge.reservation_id)
         if query_id is None:
-            # The reservation is not open, and none that opens later will have its id: the ledger can only repeat an
-            # earlier answer to this very request, ticket included, or refuse it.
+            # The reservation is not open, and no later one will have its id: the ledger can only replay an earlier
+            # answer to this same request, with its ticket, or refuse it.
             return
-        said = (charge.cost, charge.unit_id, charge.policy_statement)
-        release = Release(charge.release_id, query_id, *said)
+        release = Release(charge.release_id, query_id, charge.cost, charge.unit_id, charge.policy_statement)
         if not tickets.is_authentic(charge.charge_ticket, release):
             raise rpc_errors.RefusalError(rpc_errors.ticket_not_authentic())
 
 
 def success(answer: Answer, kind: type[Success], request: Request) -> Success:
-    """Return the outcome if it is of this kind, else raise the refusal it is."""
+    """Return the outcome if it is of this kind, else raise RefusalError."""
     outcome = answer.outcome
     if isinstance(outcome, kind):
         return outcome

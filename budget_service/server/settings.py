@@ -1,7 +1,7 @@
-"""The settings in force: `budget.yaml` and the ticket keys it names, read again whenever one of the files changes.
+"""The settings in force: `budget.yaml` and the ticket keys it names, reloaded when one of the files changes.
 
-A file that cannot be used changes nothing: the settings in force stay, the log says why, and so does whoever is asked
-for the last refusal, without what stands in the file.
+If a file cannot be used, the settings in force stay. The log has the reason; `LiveSettings.refusal` has it without
+anything that the file contains.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A valid configuration and, if it demands tickets, the keys they are checked with."""
+    """A valid configuration and, if it demands tickets, their verifier."""
 
     configuration: Configuration
     tickets: TicketVerifier | None = None
@@ -34,7 +34,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Files that cannot be used, since when this process knows, and why."""
+    """Why files cannot be used, and since when this process knows."""
 
     since: datetime
     faults: tuple[Fault, ...]
@@ -42,9 +42,9 @@ class Refusal:
 
 @dataclass
 class LiveSettings:
-    """The settings in force; whoever keeps something that follows from them asks whether they are still the same.
+    """The settings in force. Code that caches anything derived from them compares `current` by identity.
 
-    `refusal` says why those in the files are not in force; None if they are.
+    `refusal` is why the settings in the files are not in force; None if they are.
     """
 
     current: Settings
@@ -52,18 +52,18 @@ class LiveSettings:
     refusal: Refusal | None = None
 
     async def follow(self, path: Path) -> None:
-        """Read the files again whenever one of them has changed; runs until it is cancelled."""
+        """Reload the files whenever one of them changes, until cancelled."""
         seen = await asyncio.to_thread(_stamps, path, self.current)
         while True:
             await asyncio.sleep(INTERVAL_SECONDS)
             found = await asyncio.to_thread(_stamps, path, self.current)
             if found != seen:
-                # The stamps are older than what is read now, so that a change in between is noticed next time.
+                # The stamps are taken before the files are read, so a change in between is noticed next time.
                 seen = found
                 await asyncio.to_thread(self.reload, path)
 
     def reload(self, path: Path) -> None:
-        """Put the files' settings in force as a whole, or keep those that are and log why."""
+        """Put the settings of the files in force as a whole, or keep the present ones and log the reason."""
         try:
             self.current = load_settings(path)
         except (ConfigurationError, TicketKeyError) as error:
@@ -79,7 +79,12 @@ class LiveSettings:
 
 
 def load_settings(path: Path) -> Settings:
-    """Read `budget.yaml` and the keys it names. Raises ConfigurationError or TicketKeyError."""
+    """Read `budget.yaml` and the ticket keys it names.
+
+    Raises:
+        ConfigurationError: The configuration is not valid.
+        TicketKeyError: A ticket key cannot be used.
+    """
     configuration = load_configuration(path)
     wanted = configuration.charge_tickets
     if wanted is None:

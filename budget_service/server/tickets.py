@@ -1,4 +1,4 @@
-"""Charge tickets: dp_service's word for what a release costs, which an application cannot change.
+"""Charge tickets: dp_service's HMAC over what a release costs, which an application cannot change.
 
 A ticket is `key_id || tag`, 40 bytes, where LP joins its parts, each behind its length as eight big-endian bytes:
 
@@ -33,7 +33,7 @@ class TicketKeyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What a ticket speaks of."""
+    """What a ticket authenticates."""
 
     release_id: str
     query_id: str
@@ -44,7 +44,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class TicketVerifier:
-    """Tells whether a ticket was made with `ticket_key`, or with one of the keys before or after it in a rotation."""
+    """Verifies tickets made with `ticket_key`, or with the `others` that are valid during a rotation."""
 
     ticket_key: bytes = field(repr=False)
     others: tuple[TicketVerifier, ...] = ()
@@ -57,7 +57,11 @@ class TicketVerifier:
 
     @staticmethod
     def from_file(path: Path) -> TicketVerifier:
-        """Read 32 raw bytes or 64 hexadecimal characters; raise TicketKeyError if that is not what the file holds."""
+        """Read a ticket key: 32 raw bytes or 64 hexadecimal characters.
+
+        Raises:
+            TicketKeyError: The file is missing, holds something else, or can be read by others.
+        """
         try:
             content, mode = path.read_bytes(), path.stat().st_mode
         except OSError as error:
@@ -67,7 +71,7 @@ class TicketVerifier:
         return TicketVerifier(_key(path, content))
 
     def is_authentic(self, ticket: bytes, release: Release) -> bool:
-        """Compare in constant time, so that a forger learns nothing from how long the answer takes."""
+        """Return whether a ticket is authentic. The comparison takes constant time, so its duration reveals nothing."""
         is_own = hmac.compare_digest(ticket, self.ticket(release))
         return is_own or any(each.is_authentic(ticket, release) for each in self.others)
 

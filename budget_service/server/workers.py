@@ -1,7 +1,7 @@
 """Several processes behind one port: the system gives each new connection to one of them (SO_REUSEPORT).
 
-They share nothing but the store, so it must be one that several processes may write. This process only starts them,
-watches them and ends them together: if one dies all do, and whoever started the service starts it anew.
+They share nothing but the store, so it must be one that several processes may write. This process starts them, watches
+them and ends them together: if one dies all are ended, and the service manager restarts the service.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from budget_service.server.hosting import ListenError, split_address
 DIED = 1
 
 
-# What a ready worker says of each address, and how it is told of it.
+# The option of a worker for each address, by the address's name in its first line of output.
 FLAGS = {"address": "--listen", "admin_address": "--admin-listen"}
 
 
@@ -33,11 +33,21 @@ async def supervise(
     *,
     environment: Mapping[str, str],
 ) -> int:
-    """Run `count` workers until `stop` is set or one of them ends; the result is the exit code.
+    """Run workers until `stop` is set or one of them ends.
 
-    `arguments` are the command line of one worker, but for its addresses, which are `wanted` (by the names of FLAGS,
-    HOST:PORT, port 0: any free one), and `environment` is what it is told beside this process's own. `ready` is told
-    the addresses once all workers serve. Raises ListenError.
+    Args:
+        arguments: The command line of a worker, without its addresses.
+        wanted: The addresses by the names of FLAGS: HOST:PORT, port 0 takes any free one.
+        count: How many workers.
+        stop: Ends the workers when it is set.
+        ready: Called with the addresses once all workers serve.
+        environment: Added to this process's environment for the workers.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ListenError: An address cannot be listened on.
     """
     with ExitStack() as held:
         addresses = {name: held.enter_context(_reserved(listen)) for name, listen in wanted.items()}
@@ -51,7 +61,7 @@ async def supervise(
 
 
 def stop_with_supervisor(stop: asyncio.Event) -> None:
-    """Let a worker end when its supervisor does, however that happened: its stdin is a pipe that only breaks then."""
+    """Set `stop` when the supervisor has ended, for whatever reason: stdin is a pipe that breaks only then."""
     stdin = sys.stdin.fileno()
 
     def readable() -> None:
@@ -64,10 +74,10 @@ def stop_with_supervisor(stop: asyncio.Event) -> None:
 
 @contextmanager
 def _reserved(listen: str) -> Iterator[str]:
-    """Keep an address that nobody listens on for the workers."""
+    """Reserve a free address for the workers."""
     host, port = split_address(listen)
     try:
-        # Without a look first, another service's workers on the same port would share its calls by chance.
+        # Without this check, workers of another service on the same port would get some of the calls.
         _bound(host, port, socket.SO_REUSEADDR).close()
         held = _bound(host, port, socket.SO_REUSEPORT)
     except OSError:
@@ -77,11 +87,11 @@ def _reserved(listen: str) -> Iterator[str]:
 
 
 def _bound(host: str, port: int, option: int) -> socket.socket:
-    family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     bound = socket.socket(family)
     try:
         bound.setsockopt(socket.SOL_SOCKET, option, 1)
-        bound.bind(place)
+        bound.bind(address)
     except BaseException:
         bound.close()
         raise
@@ -117,12 +127,12 @@ async def _is_ready(worker: Process) -> bool:
 
 
 async def _first_end(workers: Sequence[Process], stop: asyncio.Event) -> int:
-    told = asyncio.create_task(stop.wait())
+    stopped = asyncio.create_task(stop.wait())
     ends = [asyncio.create_task(worker.wait()) for worker in workers]
     try:
-        await asyncio.wait((told, *ends), return_when=asyncio.FIRST_COMPLETED)
-        return 0 if told.done() else DIED
+        await asyncio.wait((stopped, *ends), return_when=asyncio.FIRST_COMPLETED)
+        return 0 if stopped.done() else DIED
     finally:
-        for task in (told, *ends):
+        for task in (stopped, *ends):
             task.cancel()
-        await asyncio.gather(told, *ends, return_exceptions=True)
+        await asyncio.gather(stopped, *ends, return_exceptions=True)

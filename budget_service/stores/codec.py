@@ -15,6 +15,7 @@ from msgspec.json import Decoder
 from budget_service.ledger.balances import Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
+    Answer,
     Cancelled,
     Charged,
     ClockResumed,
@@ -36,6 +37,9 @@ NEVER = ""
 _DECODER = Decoder()
 _KEPT_LIMITS = 1000
 _MODES = {mode.value: mode for mode in Mode}
+
+
+REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
 def encode_outcome(outcome: Outcome) -> str:
@@ -113,7 +117,7 @@ def decode_currency(text: str) -> Currency:
 
 
 def _charged_text(outcome: Charged) -> str:
-    """Write what every charge writes without the JSON library: nothing in it is a text that comes from outside."""
+    """Encode a charge without the JSON library, for speed: none of its texts comes from a client."""
     charged, levels = outcome.charged, ",".join([_level_text(each) for each in outcome.levels])
     paid = _flag(outcome.already_paid)
     return f'["charged","{charged.information}","{charged.calls}","{paid}",[{levels}]]'

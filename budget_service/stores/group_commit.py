@@ -1,8 +1,8 @@
-"""How long requests wait for others, to be committed together.
+"""Group commit: how long requests wait for others, to be committed together.
 
-A commit costs as much as several charges, whatever is in it, so that under load few large ones serve everybody sooner.
-Where the event loop is busy, mostly with taking up more requests, waiting for them costs little. An idle loop means
-that all callers wait for this commit, and it goes. A few callers wait for nobody.
+A commit costs as much as several charges, whatever its size, so under load few large commits answer all callers sooner.
+While the event loop is busy, mostly with accepting more requests, waiting for them costs little. An idle loop means
+that all callers wait for this commit, so it begins. Few requests do not wait for others at all.
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ import asyncio
 from collections.abc import Callable, Sized
 from time import perf_counter, thread_time
 
-# So many at once are traffic; of fewer, the next commit is as good as this one.
+# Fewer requests than this do not wait: the next commit is as good as this one.
 DENSE = 8
 STEP_SECONDS = 0.001
 # Looked at after each step, which takes up to three turns of a busy event loop.
 MOST_SECONDS = 0.01
 BUSY_SHARE = 0.5
-# Callers that all wait for one commit leave nothing to do meanwhile: where that happened, fewer are waited for, so that
-# they fall into two groups that take turns. It is tried again how many more would come.
+# If all callers wait for one commit, nothing else can be done meanwhile. Then fewer are awaited, so that callers fall
+# into two groups that take turns; later it is tried again whether more would come.
 FEWER = 0.6
 MORE = 0.5
 FEWEST = 4
 
 
 class GroupCommit:
-    """Decides when those who wait are enough.
+    """Decides when enough requests wait.
 
-    A request of a commit that is larger than `large` costs hardly less. `used` gives the seconds of CPU that the event
-    loop has used.
+    Args:
+        waiting: The requests that wait.
+        large: Above this size a commit is hardly cheaper per request.
+        used: Returns the CPU seconds that the event loop has used.
     """
 
     def __init__(self, waiting: Sized, large: int, used: Callable[[], float] = thread_time) -> None:

@@ -1,4 +1,4 @@
-"""What a store has to do: one screen, so that another one can be written."""
+"""The interface of a store, on one screen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import Currency
-from budget_service.ledger.limits import StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
@@ -20,16 +20,16 @@ from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 
 Clock: TypeAlias = Callable[[], Microseconds]
-# Told of every commit: how many requests it had, and how many seconds it took.
+# Called after every commit, with its number of requests and its duration in seconds.
 Committed: TypeAlias = Callable[[int, float], None]
 
 
 class StoreError(Exception):
-    """The store could not do what was asked.
+    """The store failed.
 
     StoreError
     ├── StoreUnavailableError     nothing was changed
-    ├── OutcomeUnknownError       something may have been changed: repeat the request with its id
+    ├── OutcomeUnknownError       something may have been changed: retry with the same request id
     └── StoreUnusableError        the store must not be used as it is; only raised when it is opened or checked
     """
 
@@ -39,7 +39,7 @@ class StoreUnavailableError(StoreError):
 
 
 class OutcomeUnknownError(StoreError):
-    """The store took the request and gave no answer; a repeat with the same request id tells what became of it."""
+    """The store took the request and gave no answer. A retry with the same request id gets the answer."""
 
 
 class StoreUnusableError(StoreError):
@@ -48,10 +48,9 @@ class StoreUnusableError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class BalancePage:
-    """Some balances of a root, its currency, all its open reservations and its last position in the journal, all of one
-    moment.
+    """Some balances of a root, its currency, all its open reservations and its journal's last position, at one time.
 
-    `after` leads to the next page, and is empty after the last one. A page may repeat what an earlier one had.
+    `after` leads to the next page, and is empty after the last one. A page may contain balances of an earlier one.
     """
 
     position: str
@@ -63,11 +62,11 @@ class BalancePage:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Some of the newest entries of a root, those that say the same of an account's levels taken together.
+    """Some of the newest entries of a root, where entries that mean the same for an account's levels count once.
 
-    Entries are alike that have one kind, spans and statement, are below the same of those levels and as deep, and count
-    alike above; `entries` has the oldest of them. `checkpointed` is how many single ones stand at or before a position
-    that was asked for; `before` leads to the next page, and is empty after the last one.
+    Such entries have the same kind, spans, statement and depth, are below the same levels, and count in the same way
+    there; `entries` has the oldest of them. `checkpointed` is how many single entries are at or before a given
+    position. `before` leads to the next page, and is empty after the last one.
     """
 
     entries: tuple[JournalEntry, ...]
@@ -76,79 +75,82 @@ class Alike:
 
 
 class Store(Protocol):
-    """Keeps a ledger and applies the rules to it, each request atomically and at the store's own time."""
+    """Keeps a ledger and applies the rules, each request atomically and at the store's own time.
 
-    async def apply(self, request: Request) -> Answer:
+    Every method but `close` raises StoreUnavailableError if the store fails.
+    """
+
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request by `ledger.rules.decide` and write the change before answering.
 
-        Raises LimitsChangedError or StoreUnavailableError (no effect) or OutcomeUnknownError. Cancelling it must not
-        leave half a change.
+        Cancelling the call must not leave half a change.
+
+        Raises:
+            LimitsChangedError: The limits are not those of the ledger any more; no effect.
+            StoreUnavailableError: No effect.
+            OutcomeUnknownError: There may have been an effect.
         """
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
-        """Return the state of an account now. Raises StoreUnavailableError."""
+        """Return the state of an account now."""
 
     async def limits(self, account: Account) -> StoredLimits:
-        """Return the limits that are set on the levels of an account. Raises StoreUnavailableError."""
+        """Return the stored limits of the levels of an account."""
 
     async def all_limits(self, root: str) -> StoredLimits:
-        """Return every limit that is set in a root. Raises StoreUnavailableError."""
+        """Return all stored limits of a root."""
 
     async def roots(self) -> list[str]:
-        """Return the first segments of all accounts that were ever used. Raises StoreUnavailableError."""
+        """Return the root names of all accounts that were ever used."""
 
     async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the oldest entries of a root after one position, up to and with another, with their positions.
 
-        An empty position is the beginning, or the end; fewer than `most` means that there are no more.
-        Raises StoreUnavailableError.
+        An empty position is the beginning, or the end. Fewer than `most` entries means that there are no more.
         """
 
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root before a position, newest first, with their positions.
 
-        An empty position is the end; fewer than `most` means that there are no more. Raises StoreUnavailableError.
+        An empty position is the end. Fewer than `most` entries means that there are no more.
         """
 
     async def alike(self, account: Account, before: str, checkpointed: str, most: int) -> Alike:
-        """Return the newest `most` entries of an account's root before a position, like ones together; see `latest`.
+        """Return the newest `most` entries of an account's root before a position, grouped; see `latest` and `Alike`.
 
-        How many of them are sealed is counted up to and with the position `checkpointed`. Raises StoreUnavailableError.
+        Those up to and with the position `checkpointed` are counted.
         """
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
-        """Return about `most` balances of a root, all of one moment. Raises StoreUnavailableError."""
+        """Return about `most` balances of a root, all at one time."""
 
     async def checkpoint(self, root: str) -> Checkpoint:
-        """Return how far a root's journal is sealed, an empty one if it is not. Raises StoreUnavailableError."""
+        """Return the checkpoint of a root's journal, an empty one if there is none."""
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Put a checkpoint in the place of the last one, if it has no fewer entries. Raises StoreUnavailableError."""
+        """Replace the checkpoint, unless the new one has fewer entries."""
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest sealed entries of a journal and return how many. Raises StoreUnavailableError."""
+        """Remove the oldest entries that the checkpoint covers and return their number."""
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
-        """Return the query_id of an open reservation of this account, None if there is none.
-
-        Raises StoreUnavailableError.
-        """
+        """Return the query_id of an open reservation of this account, None if there is none."""
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
-        """Return how many reservations of these roots are open. Raises StoreUnavailableError."""
+        """Return how many reservations of these roots are open."""
 
     async def check(self) -> None:
-        """Return if requests can be served now, else raise a StoreError that says why not."""
+        """Return if requests can be served now, else raise a StoreError with the reason."""
 
     async def ping(self) -> None:
-        """Return as soon as the store answers anything, however busy it is. Raises StoreError."""
+        """Return as soon as the store answers a heartbeat, however busy it is."""
 
     async def close(self) -> None:
-        """Finish what was begun and let go of the store."""
+        """Finish running work and close the store."""
 
 
 def all_alike(page: list[tuple[str, JournalEntry]], checkpointed: str, most: int) -> Alike:
-    """Return a page of `latest` where a store takes nothing together."""
+    """Return a page of `latest` for a store that groups no entries."""
     last = position_numbers(checkpointed or "0")
     return Alike(
         entries=tuple(entry for _, entry in page),
@@ -158,7 +160,7 @@ def all_alike(page: list[tuple[str, JournalEntry]], checkpointed: str, most: int
 
 
 def position_numbers(position: str) -> tuple[int, ...]:
-    """Return what positions are in order by: a number, or the two of Redis."""
+    """Return the sort key of a position: one number, or the two of Redis."""
     return tuple(map(int, position.split("-")))
 
 
@@ -168,10 +170,10 @@ def system_clock() -> Microseconds:
 
 
 NOT_BEGUN = "a fault of the service; nothing was begun"
-"""What those are told who wait for others when something happens that nobody foresaw."""
+"""The error of requests that waited behind others when an internal error occurred."""
 
-UNTOLD = "a fault of the service; what was begun may have been done"
-"""What those are told then whose turn it was."""
+OUTCOME_NOT_KNOWN = "a fault of the service; what was begun may have been done"
+"""The error of requests that were being decided then."""
 
 
 def uncounted(_requests: int, _seconds: float) -> None:
@@ -179,7 +181,7 @@ def uncounted(_requests: int, _seconds: float) -> None:
 
 
 def count(committed: Committed, requests: int, seconds: float) -> None:
-    """Tell `committed` of a commit. That it cannot be counted is nothing to those who were served."""
+    """Call `committed` after a commit. An error there must not fail the requests."""
     try:
         committed(requests, seconds)
     except Exception as error:

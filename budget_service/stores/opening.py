@@ -1,4 +1,4 @@
-"""Which store an address means."""
+"""Opens the store that an address names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from budget_service.ledger.values import Account, Limit
 from budget_service.stores.interface import Committed, Store, StoreUnusableError, uncounted
 from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import DEFAULTS, Tuning
 
 if TYPE_CHECKING:
     from budget_service.stores.postgres import PostgresStore
@@ -31,19 +32,34 @@ def demand_readable(address: str) -> None:
 
 
 async def open_store(
-    address: str, *, allow_volatile: bool, mark: Path | None = None, committed: Committed = uncounted
+    address: str,
+    *,
+    allow_volatile: bool,
+    mark: Path | None = None,
+    committed: Committed = uncounted,
+    tuning: Tuning = DEFAULTS,
 ) -> Store:
-    """Open `sqlite:PATH`, `redis://...`, `rediss://...` or `postgresql://...`; a remote one with its `mark`.
+    """Open a store.
 
-    Raises StoreError.
+    Args:
+        address: `sqlite:PATH`, `redis://...`, `rediss://...` or `postgresql://...`.
+        allow_volatile: Accept a store that may lose charges when it dies, for tests.
+        mark: The file of the high-water mark of a remote ledger.
+        committed: Called after every commit.
+        tuning: Time-outs and bounds.
+
+    Raises:
+        StoreError: The store cannot be reached, or must not be used as it is.
     """
     if path := _sqlite_path(address):
         if mark is not None:
             raise StoreUnusableError(
                 "a SQLite ledger has its mark beside it: --mark is for Redis and PostgreSQL"
             )
-        return SqliteStore.open(path, allow_volatile=allow_volatile, committed=committed)
-    store = await _open_remote(address, allow_volatile=allow_volatile, mark=mark, committed=committed)
+        return SqliteStore.open(path, allow_volatile=allow_volatile, committed=committed, tuning=tuning)
+    store = await _remote(address).open(
+        address, allow_volatile=allow_volatile, mark=mark, committed=committed, tuning=tuning
+    )
     if mark is None:
         log.warning(
             "Without --mark, a backup of the store that was restored is not noticed.",
@@ -61,10 +77,16 @@ async def confirm_restored(
     mark: Path | None = None,
     though_nothing_is_lost: bool = False,
 ) -> int:
-    """Put a restored ledger into use again: spend what is left, and begin its mark anew; return on how many levels.
+    """Put a restored ledger into use again: spend what is left, and write a new high-water mark.
 
-    A ledger that is not behind its mark has lost nothing that anybody knows of, and is left alone unless it is wanted.
-    Raises StoreError.
+    A ledger that is not behind its high-water mark has lost nothing as far as is known. It is changed only if
+    `though_nothing_is_lost`.
+
+    Returns:
+        On how many levels something was spent.
+
+    Raises:
+        StoreError: The store failed, or nothing is known to be lost.
     """
     if mark is None and not _sqlite_path(address):
         raise StoreUnusableError("--confirm-restored needs the --mark of the services on this store")
@@ -79,7 +101,7 @@ async def confirm_restored(
             await ledger.close()
         return count
     assert mark is not None, "it was asked for"  # noqa: S101 - for the type checker
-    store = await _open_remote(address, allow_volatile=allow_volatile, mark=None, committed=uncounted)
+    store = await _remote(address).open(address, allow_volatile=allow_volatile)
     try:
         count = await write_off(store, limit_of, named)
         await store.confirm(mark)
@@ -89,14 +111,14 @@ async def confirm_restored(
 
 
 async def _is_sound(address: str, *, allow_volatile: bool, mark: Path | None) -> bool:
-    """Tell whether a service would open this ledger as it is; one that is not there is not made."""
+    """Return whether a service would open this ledger as it is; one that is not there is not made."""
     path = _sqlite_path(address)
     if path is not None and not path.exists():
         return False
     try:
         store = await open_store(address, allow_volatile=allow_volatile, mark=mark)
     except StoreUnusableError:
-        # What is wrong with it but its mark is said when it is opened to be confirmed.
+        # Other faults than the high-water mark are reported when the ledger is opened to be confirmed.
         return False
     await store.close()
     return True
@@ -105,12 +127,6 @@ async def _is_sound(address: str, *, allow_volatile: bool, mark: Path | None) ->
 def _sqlite_path(address: str) -> Path | None:
     path = address.removeprefix("sqlite:").strip() if address.startswith("sqlite:") else ""
     return Path(path) if path else None
-
-
-async def _open_remote(
-    address: str, *, allow_volatile: bool, mark: Path | None, committed: Committed
-) -> RedisStore | PostgresStore:
-    return await _remote(address).open(address, allow_volatile=allow_volatile, mark=mark, committed=committed)
 
 
 def _remote(address: str) -> type[RedisStore] | type[PostgresStore]:

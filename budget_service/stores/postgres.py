@@ -18,11 +18,11 @@ from typing import Any, TypeAlias, TypeVar
 from psycopg import sql
 
 from budget_service.internal_errors import log_internal_error
-from budget_service.ledger.limits import LimitsChangedError, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
@@ -31,7 +31,7 @@ from budget_service.stores import postgres_encoding as text
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
-    UNTOLD,
+    OUTCOME_NOT_KNOWN,
     Alike,
     BalancePage,
     Clock,
@@ -54,6 +54,7 @@ from budget_service.stores.postgres_connections import (
 )
 from budget_service.stores.postgres_schema import RULES, demand_promises, install
 from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
+from budget_service.tuning import DEFAULTS, Tuning
 
 # Two is what a window that ends between guess and decision takes.
 MAX_GUESSES = 4
@@ -84,7 +85,7 @@ _OPEN = sql.SQL(
 )
 
 Result = TypeVar("Result")
-# A change that waits for its turn: who waits for its kind and outcome, and what `apply_all` is told of it.
+# A change that waits for its turn: the future of its kind and outcome, and its argument of `apply_all`.
 Waiting: TypeAlias = tuple[asyncio.Future[tuple[str, str]], str]
 
 
@@ -96,11 +97,19 @@ class PostgresStore:
     """
 
     def __init__(
-        self, address: str, *, allow_volatile: bool, clock: Clock | None, committed: Committed
+        self,
+        address: str,
+        *,
+        allow_volatile: bool,
+        clock: Clock | None,
+        committed: Committed,
+        tuning: Tuning,
     ) -> None:
+        self._tuning = tuning
+        answer_seconds = tuning.postgres_answer_seconds
         self._committed = committed
-        self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS)
-        self._heartbeat = Connections(parse_address(address), self._prove, 1)
+        self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS, answer_seconds)
+        self._heartbeat = Connections(parse_address(address), self._prove, 1, answer_seconds)
         self._allow_volatile = allow_volatile
         self._guard: RollbackGuard | None = None
         self._clock = clock
@@ -123,17 +132,20 @@ class PostgresStore:
         clock: Clock | None = None,
         mark: Path | None = None,
         committed: Committed = uncounted,
+        tuning: Tuning = DEFAULTS,
     ) -> PostgresStore:
         """Connect, check that PostgreSQL keeps what it is given, and make the tables if they are missing.
 
-        The ledger may not be behind its `mark`.
+        The ledger must not be behind its high-water mark in the file `mark`.
 
         Raises StoreUnavailableError or StoreUnusableError.
         """
-        store = PostgresStore(address, allow_volatile=allow_volatile, clock=clock, committed=committed)
+        store = PostgresStore(
+            address, allow_volatile=allow_volatile, clock=clock, committed=committed, tuning=tuning
+        )
         try:
             async with store._connections.session() as session:
-                await install(session)
+                await install(session, tuning)
             await store.ping()
             if mark is not None:
                 guard = RollbackGuard(mark, store._count)
@@ -144,14 +156,16 @@ class PostgresStore:
             raise
         return store
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and write the change in one transaction; see `Store`."""
         if self._guard is not None:
             self._guard.charged()
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, guess, self._told_clock())
-            kind, answer = await self._in_turn(request.account.root, told)
+            argument = text.argument(
+                request, limits, guess, self._clock_argument(), self._tuning.expired_at_once
+            )
+            kind, answer = await self._in_turn(request.account.root, argument)
             if kind == "limits":
                 raise LimitsChangedError
             if kind != "clock":
@@ -163,18 +177,20 @@ class PostgresStore:
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
         names = [each.level.text for each in levels]
-        ((found,),) = await self._reading(_READ, self._told_clock(), account.root, names, MAX_EXPIRED_AT_ONCE)
+        ((found,),) = await self._reading(
+            _READ, self._clock_argument(), account.root, names, self._tuning.expired_at_once
+        )
         snapshot, now = text.parse_reading(found)
         return statement(snapshot, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
-        """Return the limits that are set on the levels of an account; see `Store`."""
+        """Return the stored limits of the levels of an account; see `Store`."""
         names = [account.level(depth).text for depth in range(1, account.depth + 1)]
         ((version, limits),) = await self._reading(_LIMITS, account.root, account.root, names)
         return text.parse_limits(version, limits)
 
     async def all_limits(self, root: str) -> StoredLimits:
-        """Return every limit that is set in a root; see `Store`."""
+        """Return all stored limits of a root; see `Store`."""
         ((version, limits),) = await self._reading(_ALL_LIMITS, root, root)
         return text.parse_limits(version, limits)
 
@@ -202,17 +218,17 @@ class PostgresStore:
         return audit.read_page(found, most)
 
     async def checkpoint(self, root: str) -> Checkpoint:
-        """Return how far a root's journal is sealed; see `Store`."""
+        """Return the checkpoint of a root's journal; see `Store`."""
         async with self._session() as session:
             return await audit.load_checkpoint(session, root)
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Put a checkpoint in the place of the last one; see `Store`."""
+        """Replace the checkpoint; see `Store`."""
         async with self._session() as session:
             await audit.write_checkpoint(session, root, checkpoint)
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest sealed entries; see `Store`."""
+        """Remove the oldest entries that the checkpoint covers; see `Store`."""
         ((dropped,),) = await self._reading(audit.DROP_CHECKPOINTED, root, root, root, most)
         return int(dropped)
 
@@ -233,7 +249,7 @@ class PostgresStore:
         await asyncio.shield(self._begin(self._checked()))
 
     async def confirm(self, mark: Path) -> None:
-        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        """Write a new high-water mark for a restored ledger. Raises StoreError."""
         await RollbackGuard(mark, self._count).confirm()
 
     async def _count(self, step: int) -> Count:
@@ -255,24 +271,24 @@ class PostgresStore:
         try:
             async with self._connections.session() as session:
                 await self._prove(session)
-            # Keeps the connection for signs of life open: to open one takes longer than a sign may.
+            # Keeps the heartbeat's connection open: opening one takes longer than a heartbeat may.
             await self.ping()
         except OutcomeUnknownError as error:
             raise StoreUnavailableError(str(error)) from None
         if self._guard is not None:
             await self._guard.look()
 
-    async def _in_turn(self, root: str, told: str) -> tuple[str, str]:
+    async def _in_turn(self, root: str, argument: str) -> tuple[str, str]:
         answered: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.get(root)
         if waiting is None:
             waiting = self._waiting[root] = {}
             self._begin(self._serve(root, waiting))
-        waiting[answered] = told
+        waiting[answered] = argument
         try:
             return await answered
         finally:
-            # Whoever leaves before its turn leaves nothing behind.
+            # A caller that leaves before its turn leaves nothing behind.
             waiting.pop(answered, None)
 
     async def _serve(self, root: str, waiting: dict[asyncio.Future[tuple[str, str]], str]) -> None:
@@ -285,22 +301,22 @@ class PostgresStore:
                 for answered, _ in together:
                     del waiting[answered]
                 if together and not await self._answer(together):
-                    # They were not sent, and whoever waited for each attempt in turn would hear of none in time.
+                    # They were not sent. If each attempt were awaited in turn, no caller would get an answer in time.
                     _refuse(waiting, "PostgreSQL gave no good answer to those before")
         except Exception as error:
             log_internal_error(error)
         finally:
             del self._waiting[root]
-            # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
-            _tell([answered for answered, _ in together], OutcomeUnknownError(UNTOLD))
+            # Only an internal error leaves requests here: those being decided, and those still waiting.
+            _fail_all([answered for answered, _ in together], OutcomeUnknownError(OUTCOME_NOT_KNOWN))
             _refuse(waiting, NOT_BEGUN)
 
     async def _answer(self, together: list[Waiting]) -> bool:
-        """Tell each of them what became of it, and return whether PostgreSQL said anything."""
-        told = f"[{','.join([each for _, each in together])}]"
+        """Answer each request; return whether PostgreSQL answered anything."""
+        argument = f"[{','.join([each for _, each in together])}]"
         began = perf_counter()
         try:
-            answers = await self._rows(_APPLY, told)
+            answers = await self._rows(_APPLY, argument)
             if len(answers) != len(together):
                 raise OutcomeUnknownError("PostgreSQL gave another number of answers")
         except Exception as error:
@@ -309,19 +325,19 @@ class PostgresStore:
                 for each in together:
                     await self._answer([each])
             else:
-                _tell([answered for answered, _ in together], error)
+                _fail_all([answered for answered, _ in together], error)
             return not isinstance(error, OutcomeUnknownError)
         else:
             seconds = perf_counter() - began
             for (answered, _), answer in zip(together, answers, strict=True):
-                # Whoever has left is not told.
+                # A caller may have left.
                 if not answered.done():
                     answered.set_result(answer)
             count(self._committed, len(together), seconds)
             return True
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-        """Do something to its end, whoever waits for it."""
+        """Run work to its end, even if its caller leaves."""
         task = asyncio.create_task(work)
         self._begun.add(task)
         task.add_done_callback(self._forget)
@@ -360,17 +376,17 @@ class PostgresStore:
     def _guess(self, root: str) -> Microseconds:
         return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
 
-    def _told_clock(self) -> Microseconds | None:
+    def _clock_argument(self) -> Microseconds | None:
         return None if self._clock is None else self._clock()
 
 
 def _refuse(waiting: dict[asyncio.Future[tuple[str, str]], str], reason: str) -> None:
     behind = list(waiting)
     waiting.clear()
-    _tell(behind, StoreUnavailableError(reason))
+    _fail_all(behind, StoreUnavailableError(reason))
 
 
-def _tell(waiting: list[asyncio.Future[tuple[str, str]]], error: Exception) -> None:
+def _fail_all(waiting: list[asyncio.Future[tuple[str, str]]], error: Exception) -> None:
     for answered in waiting:
         if not answered.done():
             answered.set_exception(error)

@@ -1,4 +1,4 @@
-"""The address of a PostgreSQL store: what libpq is told, and what it is never shown.
+"""The address of a PostgreSQL store, checked before libpq sees it.
 
 libpq quotes in its errors what it took for a host or a port, and where a password holds an unescaped character that is
 a piece of the password. So an address is read strictly before libpq sees it.

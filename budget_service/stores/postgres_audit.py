@@ -1,6 +1,6 @@
-"""What concerns a whole ledger in PostgreSQL: its roots, its journal and its balances, page by page; its checkpoints.
+"""Reads of a whole ledger in PostgreSQL, page by page: roots, journal and balances; and its checkpoints.
 
-Each reading is one statement, so that all of it is of one moment.
+Each read is one statement, so its result is consistent.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _CHECKPOINT = sql.SQL(
     "SELECT position, entries, digest, currency, coalesce((SELECT json_agg(each) FROM gris.checkpoint_sums AS each "
     "WHERE each.root = checkpoints.root), '[]') FROM gris.checkpoints WHERE root = %s"
 )
-# Whoever has replaced the checkpoint keeps it locked until its sums are replaced too.
+# The row of the checkpoint stays locked until its sums are replaced too.
 _REPLACE = sql.SQL(
     "INSERT INTO gris.checkpoints AS last VALUES (%s, %s, %s, %s, %s) ON CONFLICT (root) DO UPDATE "
     "SET position = excluded.position, entries = excluded.entries, digest = excluded.digest, "
@@ -78,12 +78,12 @@ LAST = 2**63 - 1
 
 
 def journal_parameters(root: str, after: str, until: str, most: int) -> tuple[Any, ...]:
-    """Return what JOURNAL is told; a position is the number of the entry."""
+    """Return the parameters of JOURNAL; a position is the number of the entry."""
     return root, int(after or 0), int(until) if until else LAST, most
 
 
 def balances_parameters(root: str, after: str, most: int) -> tuple[Any, ...]:
-    """Return what BALANCES is told; `after` is the last level of the page before."""
+    """Return the parameters of BALANCES; `after` is the last level of the page before."""
     # Bytes are compared, as PostgreSQL does for these columns.
     first = max(f"{root}/", after, key=str.encode)
     return root, after, first, f"{root}0", most, root, root, root
@@ -124,7 +124,7 @@ def read_page(row: tuple[Any, ...], most: int) -> BalancePage:
 
 
 async def load_checkpoint(session: Session, root: str) -> Checkpoint:
-    """Return how far the journal of a root is sealed. Raises StoreUnavailableError."""
+    """Return the checkpoint of a root's journal. Raises StoreUnavailableError."""
     async with _at_length(session) as connection:
         found = await (await connection.execute(_CHECKPOINT, (root,))).fetchone()
     if found is None:
@@ -138,7 +138,7 @@ async def load_checkpoint(session: Session, root: str) -> Checkpoint:
 
 
 async def write_checkpoint(session: Session, root: str, checkpoint: Checkpoint) -> None:
-    """Put a checkpoint in the place of the last one, in one transaction. Raises StoreUnavailableError."""
+    """Replace the checkpoint in one transaction. Raises StoreUnavailableError."""
     summary = (checkpoint.entries, checkpoint.digest, encode_currency(checkpoint.currency))
     fields = (root, int(checkpoint.position or 0), *summary)
     async with _at_length(session) as connection:
@@ -160,5 +160,5 @@ async def _at_length(session: Session) -> AsyncIterator[AsyncConnection[Any]]:
                 await session.connection.execute("SET LOCAL statement_timeout = 0")
                 yield session.connection
     except psycopg.Error as error:
-        # A checkpoint that was written without an answer does no harm: the next one takes its place.
+        # A checkpoint that was written without an answer does no harm: the next one replaces it.
         raise StoreUnavailableError(f"a checkpoint: {type(error).__name__}") from None

@@ -1,7 +1,7 @@
-"""The connections to PostgreSQL: who may have one, how long an answer may take, and what its absence means.
+"""The connections to PostgreSQL: their number, the time-out of an answer, and what its absence means.
 
-Whoever finds none idle makes one and is told at once why it cannot be made. (A pool that connects in the background
-keeps callers waiting for a server that is gone, and later for its next attempt.)
+A caller that finds no idle connection opens one, and gets an error at once if that fails. (A pool that connects in the
+background keeps callers waiting for a server that is gone, and later for its next attempt.)
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ MAX_CONNECTIONS = 16
 MAX_CONNECTING = 4
 BUSY_TIMEOUT_SECONDS = 1.0
 CANCEL_AGAIN_SECONDS = 0.05
-# Longer than the server's own statement_timeout.
-ANSWER_TIMEOUT_SECONDS = 1.5
 # A statement that breaks a rule of the tables is a fault of this program, not of the server.
 FAULTS = (psycopg.DataError, psycopg.IntegrityError)
 
@@ -39,19 +37,20 @@ class TooLongError(StoreUnavailableError):
 class Session:
     """A connection in autocommit mode: each statement is one round trip and one transaction."""
 
-    def __init__(self, connection: AsyncConnection[Any]) -> None:
+    def __init__(self, connection: AsyncConnection[Any], answer_seconds: float) -> None:
+        self._answer_seconds = answer_seconds
         self.connection = connection
         self._warnings: list[Diagnostic] = []
         connection.add_notice_handler(self._note)
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether the connection can be used for another statement."""
+        """Return whether the connection can be used for another statement."""
         return self.connection.pgconn.transaction_status == TransactionStatus.IDLE
 
     @property
     def was_ended(self) -> bool:
-        """Tell whether the server has said something unasked to an idle connection: most likely its farewell."""
+        """Return whether the server has sent something to an idle connection: most likely that it closes it."""
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
         return bool(poll.poll(0))
@@ -64,7 +63,7 @@ class Session:
         """
         self._warnings.clear()
         try:
-            with self.given(ANSWER_TIMEOUT_SECONDS):
+            with self.given(self._answer_seconds):
                 cursor = await self.connection.execute(query, parameters, prepare=True)
                 found = await cursor.fetchall()
         except FAULTS:
@@ -93,7 +92,7 @@ class Session:
         await self.connection.close()
 
     def _failure(self, error: psycopg.Error) -> StoreUnavailableError | OutcomeUnknownError:
-        # What the server says may quote a row, so that only its code is told.
+        # The server's message may quote a row, so only its code is reported.
         if isinstance(error, psycopg.errors.QueryCanceled) and self.is_idle:
             return TooLongError("PostgreSQL had too much to do for one statement")
         if error.sqlstate is not None and self.is_idle:
@@ -105,7 +104,7 @@ class Session:
             self._warnings.append(notice)
 
     def _hang_up(self) -> None:
-        # It may have ended by itself this very moment.
+        # The connection may have ended by itself meanwhile.
         with (
             suppress(OSError, psycopg.OperationalError),
             socket.fromfd(self.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as other,
@@ -116,7 +115,14 @@ class Session:
 class Connections:
     """At most `most` sessions, the last one used first; each has passed `prove` before it is used."""
 
-    def __init__(self, address: Address, prove: Callable[[Session], Awaitable[None]], most: int) -> None:
+    def __init__(
+        self,
+        address: Address,
+        prove: Callable[[Session], Awaitable[None]],
+        most: int,
+        answer_seconds: float,
+    ) -> None:
+        self._answer_seconds = answer_seconds
         self._address = address
         self._prove = prove
         self._free = asyncio.Semaphore(most)
@@ -126,7 +132,7 @@ class Connections:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Session]:
         """Lend a session. Raises StoreUnavailableError, or StoreUnusableError if a new session does not pass."""
-        await self._wait_for_a_place()
+        await self._acquire_slot()
         try:
             session = self._take_idle() or await self._connect()
             try:
@@ -147,7 +153,7 @@ class Connections:
 
     async def _connect(self) -> Session:
         async with self._connecting:
-            session = Session(await self._connection())
+            session = Session(await self._connection(), self._answer_seconds)
         try:
             with session.given(self._address.connect_timeout_seconds):
                 await self._prove(session)
@@ -158,7 +164,7 @@ class Connections:
             raise
         return session
 
-    async def _wait_for_a_place(self) -> None:
+    async def _acquire_slot(self) -> None:
         try:
             async with asyncio.timeout(BUSY_TIMEOUT_SECONDS):
                 await self._free.acquire()

@@ -1,4 +1,4 @@
-"""What is said to the functions in `sql/`, and how their answers are read."""
+"""The arguments of the functions in `sql/`, and the parsing of their answers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from msgspec.structs import replace
 
 from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance, Day
-from budget_service.ledger.currency import Currency
-from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
-from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
+from budget_service.ledger.currency import Currency, window_before
+from budget_service.ledger.limits import (
+    AppliedLimits,
+    StoredLimits,
+    limit_text,
+    parse_limit,
+)
+from budget_service.ledger.outcomes import Answer, Reserved
 from budget_service.ledger.requests import (
     BudgetRequest,
     CancelReservation,
@@ -24,22 +29,26 @@ from budget_service.ledger.requests import (
     ResumeClock,
     SetLimits,
     WriteOff,
-    payer_of,
 )
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, Reservation, RootRecord, Snapshot
+from budget_service.ledger.state import Reservation, RootRecord, Snapshot
 from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.windows import Microseconds, Window
-from budget_service.stores.codec import decode_outcome
+from budget_service.stores.codec import REUSED, decode_outcome
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
-REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 # What is out of date goes a little at a time, faster than it comes.
 PURGED_AT_ONCE = 20
 
 
-def argument(request: Request, guess: Microseconds, clock: Microseconds | None) -> str:
-    """Return what `apply` is told; the windows are those around `guess`, `clock` replaces PostgreSQL's own time."""
-    told = {
+def argument(
+    request: Request,
+    limits: AppliedLimits,
+    guess: Microseconds,
+    clock: Microseconds | None,
+    expired_at_once: int,
+) -> str:
+    """Return the argument of `apply`; the windows are those around `guess`, `clock` replaces PostgreSQL's own time."""
+    header = {
         "clock": clock,
         "root": request.account.root,
         "account": request.account.text,
@@ -49,7 +58,7 @@ def argument(request: Request, guess: Microseconds, clock: Microseconds | None) 
         "retention": RETENTION,
         "refusal_retention": REFUSAL_RETENTION,
     }
-    return _ENCODER.encode(told | _fields(request, guess))
+    return _ENCODER.encode(header | _fields(request, limits, guess, expired_at_once))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -91,45 +100,49 @@ def unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
 
 
-def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:
+def _fields(
+    request: Request, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     match request:
         case SetLimits():
-            return _limit_fields(request)
+            return _limit_fields(request, limits)
         case ChangeCurrency():
-            return _currency_fields(request, guess)
+            return _currency_fields(request, limits, guess)
         case ResumeClock():
-            told = {"operation": "resume clock", "told_time": request.told_time}
-            return told | {"clock_tolerance": CLOCK_TOLERANCE}
+            fields = {"operation": "resume clock", "told_time": request.true_time}
+            return fields | {"clock_tolerance": CLOCK_TOLERANCE}
         case _:
-            return _budget_fields(request, guess)
+            return _budget_fields(request, limits, guess, expired_at_once)
 
 
-def _currency_fields(request: ChangeCurrency, guess: Microseconds) -> dict[str, Any]:
-    window = request.window(guess)
+def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+    window = window_before(limits.rules, guess)
     return {
         "operation": "change currency",
         "unit_id": request.unit_id,
-        "limits_version": request.limits_version,
+        "limits_version": limits.version,
         "window_start": window.start,
         "window_end": window.end,
     }
 
 
-def _limit_fields(request: SetLimits) -> dict[str, Any]:
+def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
     changes = [
         {"level": level.text, "limit_text": None if limit is None else limit_text(limit)}
         for level, limit in request.changes
     ]
-    return {"operation": "set limits", "changes": changes, "most_limits": MAX_STORED_LIMITS}
+    return {"operation": "set limits", "changes": changes, "most_limits": limits.most_stored}
 
 
-def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any]:
+def _budget_fields(
+    request: BudgetRequest, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     return {
-        "payer": payer_of(request),
-        "levels": [_level(each, guess) for each in request.levels],
-        "limits_version": request.limits_version,
+        "payer": limits.payer(request.account),
+        "levels": [_level(each, guess) for each in limits.levels],
+        "limits_version": limits.version,
         "reservation_id": "" if isinstance(request, WriteOff | Refund) else escaped(request.reservation_id),
-        "expired_at_once": MAX_EXPIRED_AT_ONCE,
+        "expired_at_once": expired_at_once,
         **_own_fields(request),
     }
 
@@ -153,15 +166,15 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
 
 
 def _refund_fields(request: Refund) -> dict[str, Any]:
-    told: dict[str, Any] = {"operation": "refund", "release_id": escaped(request.release_id)}
-    told["reason"] = escaped(request.reason)
-    told["holds"] = [
+    fields: dict[str, Any] = {"operation": "refund", "release_id": escaped(request.release_id)}
+    fields["reason"] = escaped(request.reason)
+    fields["holds"] = [
         {"level": request.account.level(each.depth).text, "window_start": each.window_start}
         for each in request.holds
     ]
     if (shared := request.shared_cost) is not None:
-        told |= {"shared_information": shared.information, "shared_calls": shared.calls}
-    return told | _question(request.query_id) | _cost(request.cost, request.unit_id)
+        fields |= {"shared_information": shared.information, "shared_calls": shared.calls}
+    return fields | _question(request.query_id) | _cost(request.cost, request.unit_id)
 
 
 def _question(query_id: str) -> dict[str, Any]:

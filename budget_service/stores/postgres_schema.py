@@ -12,6 +12,7 @@ from psycopg import AsyncConnection, sql
 
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.postgres_connections import Session
+from budget_service.tuning import Tuning
 
 SCHEMA_VERSION = 5
 MIN_SERVER_VERSION = 140000
@@ -19,9 +20,9 @@ MIN_SERVER_VERSION = 140000
 SQL = Path(__file__).parent / "sql"
 TABLES = (SQL / "tables.sql").read_bytes()
 PLACEHOLDER = "gris_rules"
-_FILES = "ledger balances reserve charge release write_off refund limits currency clock apply"
+_FILES = "ledger balances reserve charge cancel write_off refund limits currency clock apply"
 _FUNCTIONS = "\n".join((SQL / f"{name}.sql").read_text(encoding="utf-8") for name in _FILES.split())
-# Every program calls the functions it brought: another one beside it, with other rules, changes nothing for it.
+# Each program calls the functions that it installed: another version on the same database changes nothing for it.
 RULES = f"{PLACEHOLDER}_{hashlib.sha256(_FUNCTIONS.encode()).hexdigest()[:16]}"
 FUNCTIONS = _FUNCTIONS.replace(f"{PLACEHOLDER}.", f"{RULES}.").encode()
 
@@ -35,7 +36,6 @@ MIGRATIONS = {
 
 # Any number that other programs of the database are unlikely to lock.
 INSTALLATION_LOCK = 0x67726973
-INSTALLATION_TIMEOUT_SECONDS = 300.0
 
 _PROMISES = sql.SQL(
     "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean, "
@@ -64,14 +64,14 @@ async def demand_promises(session: Session, *, allow_volatile: bool) -> None:
         )
 
 
-async def install(session: Session) -> None:
+async def install(session: Session, tuning: Tuning) -> None:
     """Make the tables and functions that are missing; several processes may do so at once.
 
     Raises StoreUnusableError if the ledger is newer than this program, StoreUnavailableError if it cannot be done.
     """
     connection = session.connection
     try:
-        async with asyncio.timeout(INSTALLATION_TIMEOUT_SECONDS), connection.transaction():
+        async with asyncio.timeout(tuning.installation_seconds), connection.transaction():
             # A process that waits for another one's migration is not stuck.
             await connection.execute("SET LOCAL statement_timeout = 0")
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (INSTALLATION_LOCK,))

@@ -19,13 +19,13 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
-from budget_service.ledger.limits import LimitsChangedError, StoredLimits, parse_limit
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits, parse_limit
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
     Request,
 )
-from budget_service.ledger.state import MAX_EXPIRED_AT_ONCE, JournalEntry
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
@@ -56,11 +56,11 @@ from budget_service.stores.redis_scripts import (
     Script,
 )
 from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
+from budget_service.tuning import DEFAULTS, Tuning
 
 # One for the requests, the others for checks and listings.
 MAX_CONNECTIONS = 4
 CONNECT_TIMEOUT_SECONDS = 1.0
-ANSWER_TIMEOUT_SECONDS = 2.0
 # Two is what a window that ends between guess and script takes.
 MAX_GUESSES = 4
 # A checkpoint is written in portions, each of them well within this time.
@@ -98,16 +98,19 @@ class RedisStore:
         allow_volatile: bool,
         clock: Clock | None,
         committed: Committed,
+        tuning: Tuning,
     ) -> None:
-        self._client = Redis(connection_pool=_pool(address, MAX_CONNECTIONS))
+        self._tuning = tuning
+        answer_seconds = tuning.redis_answer_seconds
+        self._client = Redis(connection_pool=_pool(address, MAX_CONNECTIONS, answer_seconds))
         # A connection that nothing else waits for.
-        self._heartbeat = Redis(connection_pool=_pool(address, 1))
-        self._pipeline_pool = _pool(address, 1, answer_seconds=None)
+        self._heartbeat = Redis(connection_pool=_pool(address, 1, answer_seconds))
+        self._pipeline_pool = _pool(address, 1, answer_seconds, ends_silence=False)
         self._pipeline = PipelinedConnection(
             self._pipeline_pool,
             committed,
             connect_seconds=CONNECT_TIMEOUT_SECONDS,
-            answer_seconds=ANSWER_TIMEOUT_SECONDS,
+            answer_seconds=answer_seconds,
         )
         self._allow_volatile = allow_volatile
         self._guard: RollbackGuard | None = None
@@ -118,7 +121,7 @@ class RedisStore:
     @staticmethod
     def demand_readable(address: str) -> None:
         """Return if an address can be read. Raises StoreUnusableError, which shows no part of it."""
-        _pool(address, 1)
+        _pool(address, 1, DEFAULTS.redis_answer_seconds)
 
     @staticmethod
     async def open(
@@ -128,12 +131,15 @@ class RedisStore:
         clock: Clock | None = None,
         mark: Path | None = None,
         committed: Committed = uncounted,
+        tuning: Tuning = DEFAULTS,
     ) -> RedisStore:
-        """Connect and check that Redis keeps what it is given, and that it is not behind its `mark`.
+        """Connect, and check that Redis persists data and is not behind its high-water mark in the file `mark`.
 
         Raises StoreUnavailableError or StoreUnusableError.
         """
-        store = RedisStore(address, allow_volatile=allow_volatile, clock=clock, committed=committed)
+        store = RedisStore(
+            address, allow_volatile=allow_volatile, clock=clock, committed=committed, tuning=tuning
+        )
         try:
             await store._demand_promises()
             await bring_up(store._client)
@@ -147,15 +153,17 @@ class RedisStore:
             raise
         return store
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and write the change in one script; see `Store`."""
         if self._guard is not None:
             self._guard.charged()
-        script, keys = CHANGES[type(request)], text.request_keys(request)
+        script, keys = CHANGES[type(request)], text.request_keys(request, limits)
         guess = self._guess(request.account.root)
         for _ in range(MAX_GUESSES):
-            told = text.argument(request, guess, self._told_clock())
-            kind, answer = await self._change(script, keys, told)
+            argument = text.argument(
+                request, limits, guess, self._clock_argument(), self._tuning.expired_at_once
+            )
+            kind, answer = await self._change(script, keys, argument)
             if kind == "limits":
                 raise LimitsChangedError
             if kind != "clock":
@@ -168,12 +176,12 @@ class RedisStore:
         """Return the state of an account now; see `Store`."""
         names = [each.level.text for each in levels]
         keys = text.reading_keys(account.root)
-        reply = await self._ask(READ, keys, self._told_clock(), str(MAX_EXPIRED_AT_ONCE), *names)
+        reply = await self._ask(READ, keys, self._clock_argument(), str(self._tuning.expired_at_once), *names)
         snapshot, now = text.parse_reading(reply, levels)
         return statement(snapshot, levels, now)
 
     async def limits(self, account: Account) -> StoredLimits:
-        """Return the limits that are set on the levels of an account; see `Store`."""
+        """Return the stored limits of the levels of an account; see `Store`."""
         levels = [account.level(depth) for depth in range(1, account.depth + 1)]
         keys = text.limits_keys(account.root)
         version, *limits = await self._ask(STORED_LIMITS, keys, *(level.text for level in levels))
@@ -181,7 +189,7 @@ class RedisStore:
         return StoredLimits(int(version), found)
 
     async def all_limits(self, root: str) -> StoredLimits:
-        """Return every limit that is set in a root; see `Store`."""
+        """Return all stored limits of a root; see `Store`."""
         version, found = await self._ask(ALL_LIMITS, text.limits_keys(root))
         return text.parse_all_limits(version, found)
 
@@ -218,13 +226,13 @@ class RedisStore:
         return text.parse_balances(reply)
 
     async def checkpoint(self, root: str) -> Checkpoint:
-        """Return how far a root's journal is sealed; see `Store`."""
+        """Return the checkpoint of a root's journal; see `Store`."""
         kept = await self._reading(self._pipeline.ask("HGETALL", text.checkpoint_key(root)))
         return text.parse_checkpoint(kept)
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Put a checkpoint in the place of the last one; see `Store`."""
-        # Another process may be sealing too; what is left of an interrupted one goes by itself.
+        """Replace the checkpoint; see `Store`."""
+        # Another process may be writing one too. What an interrupted write leaves behind expires by itself.
         written = text.new_checkpoint_key(root, secrets.token_hex(8))
         for fields in text.checkpoint_fields(checkpoint):
             await self._reading(self._pipeline.ask("HSET", written, *fields))
@@ -233,7 +241,7 @@ class RedisStore:
         await self._reading(self._change(WRITE_CHECKPOINT, keys, str(checkpoint.entries)))
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest sealed entries; see `Store`."""
+        """Remove the oldest entries that the checkpoint covers; see `Store`."""
         keys = [text.checkpoint_key(root), text.journal_key(root)]
         return int(await self._reading(self._change(DROP_CHECKPOINTED, keys, str(most))))
 
@@ -260,11 +268,11 @@ class RedisStore:
         await demand_schema(self._client)
         if self._guard is not None:
             await self._guard.look()
-        # Keeps the connection for signs of life open: to open one takes longer than a sign may.
+        # Keeps the heartbeat's connection open: opening one takes longer than a heartbeat may.
         await self.ping()
 
     async def confirm(self, mark: Path) -> None:
-        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        """Write a new high-water mark for a restored ledger. Raises StoreError."""
         await RollbackGuard(mark, self._count).confirm()
 
     async def ping(self) -> None:
@@ -327,16 +335,16 @@ class RedisStore:
         return await self._run(script, [*keys, SCHEMA_KEY], *arguments, SCHEMA)
 
     async def _run(self, script: Script, keys: list[str], *arguments: str | bytes) -> Any:
-        told = (str(len(keys)), *keys, *arguments)
+        parameters = (str(len(keys)), *keys, *arguments)
         try:
             try:
-                return await self._pipeline.ask("EVALSHA", script.digest, *told)
+                return await self._pipeline.ask("EVALSHA", script.digest, *parameters)
             except NoScriptError:
                 # Redis was restarted, or never saw the script; it has run nothing.
-                return await self._pipeline.ask("EVAL", script.source, *told)
+                return await self._pipeline.ask("EVAL", script.source, *parameters)
         except ResponseError as error:
             # An answer that is an error comes before the first write: out of memory, loading, read-only, disk full.
-            raise StoreUnavailableError(_told(error)) from error
+            raise StoreUnavailableError(_safe_text(error)) from error
 
     async def _ask(self, script: Script, keys: list[str], *arguments: str) -> Any:
         return await self._reading(self._run(script, keys, *arguments))
@@ -346,17 +354,17 @@ class RedisStore:
             return await exchange
         except (OutcomeUnknownError, ResponseError) as error:
             # A reading has no outcome that could be unknown.
-            raise StoreUnavailableError(_told(error)) from error
+            raise StoreUnavailableError(_safe_text(error)) from error
 
     def _guess(self, root: str) -> Microseconds:
         return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
 
-    def _told_clock(self) -> str:
+    def _clock_argument(self) -> str:
         return "" if self._clock is None else str(self._clock())
 
 
-def _told(error: Exception) -> str:
-    # Redis repeats a command that it does not know, and keys name accounts.
+def _safe_text(error: Exception) -> str:
+    # Redis quotes a command that it does not know, and its keys contain account names.
     return str(error).partition(", with args")[0]
 
 
@@ -365,7 +373,7 @@ async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
 
 
 def _pool(
-    address: str, connections: int, *, answer_seconds: float | None = ANSWER_TIMEOUT_SECONDS
+    address: str, connections: int, answer_seconds: float, *, ends_silence: bool = True
 ) -> BlockingConnectionPool:
     try:
         parts = urlsplit(address)
@@ -375,9 +383,9 @@ def _pool(
         return BlockingConnectionPool.from_url(
             address,
             max_connections=connections,
-            timeout=ANSWER_TIMEOUT_SECONDS,
+            timeout=answer_seconds,
             socket_connect_timeout=CONNECT_TIMEOUT_SECONDS,
-            socket_timeout=answer_seconds,
+            socket_timeout=answer_seconds if ends_silence else None,
             decode_responses=True,
             protocol=2,
             retry=Retry(NoBackoff(), 0),

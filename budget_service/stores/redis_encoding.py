@@ -32,9 +32,14 @@ from msgspec.json import Encoder
 
 from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance
-from budget_service.ledger.currency import Currency
-from budget_service.ledger.limits import MAX_STORED_LIMITS, StoredLimits, limit_text, parse_limit
-from budget_service.ledger.outcomes import Answer, Reason, Refused
+from budget_service.ledger.currency import Currency, window_before
+from budget_service.ledger.limits import (
+    AppliedLimits,
+    StoredLimits,
+    limit_text,
+    parse_limit,
+)
+from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import (
     BudgetRequest,
     CancelReservation,
@@ -47,10 +52,8 @@ from budget_service.ledger.requests import (
     RootRequest,
     SetLimits,
     WriteOff,
-    payer_of,
 )
 from budget_service.ledger.state import (
-    MAX_EXPIRED_AT_ONCE,
     EntryKind,
     JournalEntry,
     Reservation,
@@ -61,6 +64,7 @@ from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds, Span, Window
 from budget_service.stores.codec import (
+    REUSED,
     decode_currency,
     decode_days,
     decode_end,
@@ -77,7 +81,6 @@ FIELDS_AT_ONCE = 1000
 # About 10 MB.
 _KEPT_LEVELS = 10_000
 _ENCODER = Encoder()
-REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
 def reading_keys(root: str) -> list[str]:
@@ -106,7 +109,7 @@ def checkpoint_key(root: str) -> str:
 
 
 def new_checkpoint_key(root: str, name: str) -> str:
-    """Return the key of a checkpoint that is being written to take its place."""
+    """Return the key of a new checkpoint that is being written."""
     return _key(root, f"checkpoint:{name}")
 
 
@@ -158,17 +161,19 @@ def root_of(key: str) -> str:
     return unquote(key.partition("}:")[0].removeprefix("gris:{"))
 
 
-def request_keys(request: Request) -> list[str]:
+def request_keys(request: Request, limits: AppliedLimits) -> list[str]:
     """Return the keys of a changing script, in the order of `ledger.lua`."""
     prefix = _prefix(request.account.root)
-    payer = "" if isinstance(request, RootRequest) else payer_of(request)
+    payer = "" if isinstance(request, RootRequest) else limits.payer(request.account)
     named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits")
     return [prefix + name for name in (*_READ, *named)]
 
 
-def argument(request: Request, guess: Microseconds, clock: str) -> bytes:
-    """Return what a changing script is told; the windows are those around `guess`."""
-    told = {
+def argument(
+    request: Request, limits: AppliedLimits, guess: Microseconds, clock: str, expired_at_once: int
+) -> bytes:
+    """Return the argument of a changing script; the windows are those around `guess`."""
+    header = {
         "clock": clock,
         "account": request.account.text,
         "fingerprint": request.fingerprint(),
@@ -176,7 +181,7 @@ def argument(request: Request, guess: Microseconds, clock: str) -> bytes:
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
     }
-    return _ENCODER.encode(told | _fields(request, guess))
+    return _ENCODER.encode(header | _fields(request, limits, guess, expired_at_once))
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -287,24 +292,26 @@ def _prefix(root: str) -> str:
     return f"gris:{{{quote(root, safe='')}}}:"
 
 
-def _fields(request: Request, guess: Microseconds) -> dict[str, Any]:
+def _fields(
+    request: Request, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     match request:
         case SetLimits():
-            return _limit_fields(request)
+            return _limit_fields(request, limits)
         case ChangeCurrency():
-            return _currency_fields(request, guess)
+            return _currency_fields(request, limits, guess)
         case ResumeClock():
             return _clock_fields(request)
         case _:
-            return _budget_fields(request, guess)
+            return _budget_fields(request, limits, guess, expired_at_once)
 
 
-def _currency_fields(request: ChangeCurrency, guess: Microseconds) -> dict[str, Any]:
-    window = request.window(guess)
+def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
+    window = window_before(limits.rules, guess)
     return {
         "unit_id": request.unit_id,
         "window": [str(window.start), encode_end(window.end)],
-        "limits_version": str(request.limits_version),
+        "limits_version": str(limits.version),
         "levels": [],
         "expired_at_once": "0",
     }
@@ -312,7 +319,7 @@ def _currency_fields(request: ChangeCurrency, guess: Microseconds) -> dict[str, 
 
 def _clock_fields(request: ResumeClock) -> dict[str, Any]:
     return {
-        "told_time": str(request.told_time),
+        "told_time": str(request.true_time),
         "clock_tolerance": str(CLOCK_TOLERANCE),
         "limits_version": "",
         "levels": [],
@@ -320,11 +327,11 @@ def _clock_fields(request: ResumeClock) -> dict[str, Any]:
     }
 
 
-def _limit_fields(request: SetLimits) -> dict[str, Any]:
+def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
     changes = ((level.text, "" if limit is None else limit_text(limit)) for level, limit in request.changes)
     return {
         "changes": list(changes),
-        "most_limits": str(MAX_STORED_LIMITS),
+        "most_limits": str(limits.most_stored),
         "limits_version": "",
         "levels": [],
         # Reservations lapse when a budget is used.
@@ -332,11 +339,13 @@ def _limit_fields(request: SetLimits) -> dict[str, Any]:
     }
 
 
-def _budget_fields(request: BudgetRequest, guess: Microseconds) -> dict[str, Any]:
+def _budget_fields(
+    request: BudgetRequest, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
+) -> dict[str, Any]:
     return {
-        "levels": [_level(each, each.limit.window.around(guess)) for each in request.levels],
-        "limits_version": str(request.limits_version),
-        "expired_at_once": str(MAX_EXPIRED_AT_ONCE),
+        "levels": [_level(each, each.limit.window.around(guess)) for each in limits.levels],
+        "limits_version": str(limits.version),
+        "expired_at_once": str(expired_at_once),
         "reservation_id": "" if isinstance(request, WriteOff | Refund) else request.reservation_id,
         **_own_fields(request),
     }
@@ -364,11 +373,11 @@ def _own_fields(request: BudgetRequest) -> dict[str, Any]:
 
 def _refund_fields(request: Refund) -> dict[str, Any]:
     shared = request.shared_cost
-    said = {"release_id": request.release_id, "query_id": request.query_id, "reason": request.reason}
+    ids = {"release_id": request.release_id, "query_id": request.query_id, "reason": request.reason}
     amounts = ("", "") if shared is None else (str(shared.information), str(shared.calls))
     holds = [[request.account.level(each.depth).text, str(each.window_start)] for each in request.holds]
-    told = said | dict(zip(("shared_information", "shared_calls"), amounts, strict=True))
-    return told | _cost_fields(request.cost, request.unit_id) | {"holds": holds}
+    fields = ids | dict(zip(("shared_information", "shared_calls"), amounts, strict=True))
+    return fields | _cost_fields(request.cost, request.unit_id) | {"holds": holds}
 
 
 def _cost_fields(cost: Cost, unit_id: str) -> dict[str, str]:

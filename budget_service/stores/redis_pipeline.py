@@ -1,9 +1,9 @@
-"""A line to Redis on which many commands travel together.
+"""A pipelined connection to Redis.
 
-Commands that come while the answers to others are awaited are sent together when those are there, or a little later:
-one system call, one turn of Redis and, with `appendfsync always`, one wait for the disk for all of them. A lone one
-waits for nobody. Whoever asked may be cancelled; what was sent is read to its end all the same, so that no answer is
-taken for another, and what still waits is not sent.
+Commands that arrive while answers to others are awaited are sent together after those, or a little later: one system
+call, one turn of Redis and, with `appendfsync always`, one wait for the disk for all of them. A single command does not
+wait. A caller may be cancelled: a command that was sent is still read to its end, so that no answer is taken for
+another one; a command that still waits is not sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from budget_service.internal_errors import describe_error, log_internal_error
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
-    UNTOLD,
+    OUTCOME_NOT_KNOWN,
     Committed,
     OutcomeUnknownError,
     StoreError,
@@ -40,7 +40,7 @@ Asked: TypeAlias = tuple["asyncio.Future[Any]", bytes]
 class PipelinedConnection:
     """Sends commands over connections of a pool; nothing is tried twice.
 
-    The pool itself sets no time for an answer: what travels together has `answer_seconds` together.
+    The pool itself has no time-out for answers: commands that are sent together have `answer_seconds` together.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class PipelinedConnection:
         try:
             return await answer
         finally:
-            # Whoever leaves before its turn leaves nothing behind.
+            # A caller that leaves before its turn leaves nothing behind.
             self._waiting.pop(answer, None)
 
     async def close(self) -> None:
@@ -96,14 +96,14 @@ class PipelinedConnection:
             log_internal_error(error)
         finally:
             self._worker = None
-            # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
-            _fail(batch, OutcomeUnknownError, UNTOLD)
+            # Only an internal error leaves requests here: those being decided, and those still waiting.
+            _fail(batch, OutcomeUnknownError, OUTCOME_NOT_KNOWN)
             behind = list(self._waiting.items())
             self._waiting.clear()
             _fail(behind, StoreUnavailableError, NOT_BEGUN)
 
     async def _exchange(self, batch: list[Asked]) -> None:
-        """Send commands and read their answers in turn, telling what was not sent from what was not answered."""
+        """Send commands and read their answers in turn; commands not sent and not answered fail differently."""
         try:
             async with asyncio.timeout(self._connect_seconds):
                 connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
-"""The schema of a ledger in Redis, and how an older one is brought up to date.
+"""The schema of a ledger in Redis, and its migrations.
 
-A service on an older version is refused by Redis from the moment on at which the version changes (`schema.lua`), before
-anything else does. Up to schema 3 services did not ask: stop those first.
+As soon as the version changes, and before anything else does, scripts of services on an older version are refused
+(`schema.lua`). Services up to schema 3 did not check this: stop them first.
 """
 
 from __future__ import annotations

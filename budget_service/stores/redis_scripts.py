@@ -1,4 +1,4 @@
-"""The scripts that run in Redis: each is the files in `lua/` that it is made of, one behind the other."""
+"""The scripts that run in Redis, each put together from files in `lua/`."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Script:
 
 READ = Script("read.lua")
 BALANCES = Script("balances.lua")
-WRITE_CHECKPOINT = Script("schema.lua", "seal.lua")
+WRITE_CHECKPOINT = Script("schema.lua", "write_checkpoint.lua")
 COUNT = Script("count.lua")
-DROP_CHECKPOINTED = Script("schema.lua", "drop_sealed.lua")
+DROP_CHECKPOINTED = Script("schema.lua", "drop_checkpointed.lua")
 STORED_LIMITS = Script("stored_limits.lua")
 ALL_LIMITS = Script("all_limits.lua")
 CHANGES: dict[type[Request], Script] = {
     Reserve: Script("schema.lua", "ledger.lua", "reserve.lua"),
     Charge: Script("schema.lua", "ledger.lua", "charge.lua"),
-    CancelReservation: Script("schema.lua", "ledger.lua", "release.lua"),
+    CancelReservation: Script("schema.lua", "ledger.lua", "cancel.lua"),
     WriteOff: Script("schema.lua", "ledger.lua", "write_off.lua"),
     Refund: Script("schema.lua", "ledger.lua", "refund.lua"),
     SetLimits: Script("schema.lua", "ledger.lua", "limits.lua"),

@@ -1,9 +1,9 @@
-"""The mark of a ledger in Redis or PostgreSQL: how far it had come, kept where the service is and not the store.
+"""The high-water mark of a ledger in Redis or PostgreSQL, kept with the service and apart from the store.
 
-The ledger has a name and a count. A service that has charged something counts on within a second, after what it
-charged, and writes the count into a small file that is no part of the store and of its backups. A ledger that is behind
-its mark, or has another name, has lost charges that were acknowledged. Any number of services may count on, each with a
-mark of its own or several with one.
+The ledger has a name and a count. A service that has charged something increases the count within a second, and writes
+it into a small file that is not part of the store and its backups. A ledger that is behind its high-water mark, or has
+another name, has lost acknowledged charges. Several services may use one ledger, each with its own file or with a
+shared one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeAlias
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.sqlite_rollback_guard import WHAT_TO_DO, write_whole
 
-# A confirmed ledger counts on from beyond every mark that any service may have.
+# A confirmed ledger continues its count above the high-water mark of any service.
 CONFIRMED_STEP = 10**9
 
 
@@ -35,13 +35,13 @@ Counter: TypeAlias = Callable[[int], Awaitable[Count]]
 
 
 class RollbackGuard:
-    """Keeps the mark of one ledger at `path`."""
+    """Keeps the high-water mark of one ledger at `path`, and compares the ledger with it."""
 
     def __init__(self, path: Path, counter: Counter) -> None:
         self._path = path
         self._count = counter
         self._last: Count | None = None
-        # The first look counts on, so that a ledger that has a mark somewhere can be told from one that never had.
+        # The first look increases the count: a count of 0 means that the ledger never had a mark anywhere.
         self._is_due = True
 
     async def begin(self) -> None:
@@ -87,7 +87,7 @@ class RollbackGuard:
         self._last = found
 
     async def confirm(self) -> None:
-        """Count on from beyond every mark, and begin this one anew."""
+        """Raise the count above every high-water mark, and write this one anew."""
         mark = await asyncio.to_thread(_read, self._path)
         found = await self._count(0)
         beyond = max(found.count, 0 if mark is None else mark.count) + CONFIRMED_STEP

@@ -1,7 +1,7 @@
-"""How a restored ledger is put into use again, in any store: what was left of every budget counts as spent.
+"""Puts a restored ledger into use again, in any store: what was left of every budget counts as spent.
 
-What is held is left too. In the interval that was lost each reservation may have been settled, so that none of them may
-return anything later: they end first, and what they held is spent with the rest.
+That includes what is reserved. Each reservation may have been settled in the lost interval, so none may return anything
+later: they are cancelled first, and what they held is spent with the rest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from budget_service.ledger.limits import StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.requests import CancelReservation, WriteOff
 from budget_service.ledger.state import Reservation
@@ -26,7 +26,7 @@ LimitOf: TypeAlias = Callable[[Account], Limit | None]
 async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -> int:
     """Spend what is left on every level that was used, has a stored limit or is `named`; return on how many.
 
-    Nobody knows what was charged in the interval that was lost. Raises StoreError.
+    What was charged in the lost interval is not known. Raises StoreError.
     """
     wanted = set(named)
     name = secrets.token_hex(8)
@@ -38,13 +38,9 @@ async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -
         for level in sorted(known, key=lambda each: each.text):
             limit = stored.limits.get(level) or limit_of(level)
             if limit is not None:
-                request = WriteOff(
-                    account=level,
-                    levels=(LevelLimit(level, limit),),
-                    request_id=f"restored-{name}-{level.text}",
-                    limits_version=stored.version,
-                )
-                outcome = (await store.apply(request)).outcome
+                request = WriteOff(account=level, request_id=f"restored-{name}-{level.text}")
+                limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
+                outcome = (await store.apply(request, limits)).outcome
                 count += isinstance(outcome, Charged) and outcome.charged != NOTHING
     return count
 
@@ -52,20 +48,18 @@ async def write_off(store: Store, limit_of: LimitOf, named: Iterable[Account]) -
 async def _end_reservations(
     store: Store, root: str, stored: StoredLimits, limit_of: LimitOf, name: str
 ) -> None:
-    # Each page of balances comes with all of them.
+    # Each page of balances contains all open reservations.
     for held in (await store.balances(root, "", 1)).reservations:
         levels = _levels(held, stored, limit_of)
         # Where nothing is limited any more, nothing can be spent twice.
         if levels:
             request = CancelReservation(
                 account=held.account,
-                levels=levels,
                 request_id=f"restored-{name}-{held.reservation_id}",
                 reservation_id=held.reservation_id,
-                limits_version=stored.version,
             )
             # One that has lapsed is refused, and has ended by that.
-            await store.apply(request)
+            await store.apply(request, AppliedLimits(levels, stored.version))
 
 
 def _levels(held: Reservation, stored: StoredLimits, limit_of: LimitOf) -> tuple[LevelLimit, ...]:

@@ -21,7 +21,7 @@ from time import perf_counter
 from typing import TypeAlias, TypeVar
 
 from budget_service.internal_errors import log_internal_error
-from budget_service.ledger.limits import LimitsChangedError, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import Request
@@ -33,7 +33,7 @@ from budget_service.stores import sqlite_audit as audit
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
-    UNTOLD,
+    OUTCOME_NOT_KNOWN,
     Alike,
     BalancePage,
     Clock,
@@ -51,6 +51,7 @@ from budget_service.stores.sqlite_file import check_settings, connect, secure
 from budget_service.stores.sqlite_purge import Purge
 from budget_service.stores.sqlite_rollback_guard import HighWaterMark, check_mark, mark_anew, save, state_of
 from budget_service.stores.sqlite_view import View
+from budget_service.tuning import DEFAULTS, Tuning
 
 VOLATILE = Path(":memory:")
 # Deciding so many takes about 20 ms, during which the event loop does nothing else.
@@ -59,7 +60,9 @@ MAX_BATCH = 256
 LARGE = 36
 
 Result = TypeVar("Result")
-Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Request]
+# What is asked, and the limits that it is decided by.
+Asked: TypeAlias = tuple[Request, AppliedLimits]
+Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Asked]
 
 
 class SqliteStore:
@@ -69,24 +72,29 @@ class SqliteStore:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, clock: Clock, path: Path | None, committed: Committed
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        path: Path | None,
+        committed: Committed,
+        tuning: Tuning,
     ) -> None:
         self._connection = connection
         self._committed = committed
         self._path = path
         self._mark: HighWaterMark | None = None
         self._clock = clock
-        self._view = View(connection)
+        self._view = View(connection, tuning)
         self._purge = Purge(connection)
         self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
-        # Whoever has the turn may use the connection.
+        # The holder of this lock may use the connection.
         self._turn = asyncio.Lock()
         # In the order in which they came.
-        self._waiting: dict[asyncio.Future[Answer], Request] = {}
+        self._waiting: dict[asyncio.Future[Answer], Asked] = {}
         self._group_commit = GroupCommit(self._waiting, LARGE)
         self._worker: asyncio.Task[None] | None = None
         self._committing: list[Waiting] = []
-        self._disk = Disk(self._give_up)
+        self._disk = Disk(self._give_up, tuning)
 
     @staticmethod
     def open(
@@ -95,6 +103,7 @@ class SqliteStore:
         *,
         allow_volatile: bool = False,
         committed: Committed = uncounted,
+        tuning: Tuning = DEFAULTS,
     ) -> SqliteStore:
         """Open a ledger, making it if the file does not exist. Raises StoreUnusableError."""
         if path != VOLATILE:
@@ -103,7 +112,7 @@ class SqliteStore:
             raise StoreUnusableError("a ledger in memory forgets budgets when it stops: name a file")
         connection = connect(path)
         if path == VOLATILE:
-            return SqliteStore(connection, clock, None, committed)
+            return SqliteStore(connection, clock, None, committed, tuning)
         try:
             check_mark(connection, path)
         except BaseException as error:
@@ -111,20 +120,20 @@ class SqliteStore:
             if isinstance(error, sqlite3.Error | OSError):
                 raise StoreUnusableError(f"{path}: {error}") from error
             raise
-        return SqliteStore(connection, clock, path, committed)
+        return SqliteStore(connection, clock, path, committed, tuning)
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
         self._disk.demand()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
-        self._waiting[answer] = request
+        self._waiting[answer] = (request, limits)
         if self._worker is None:
             self._worker = loop.create_task(self._work())
         try:
             return await answer
         finally:
-            # Whoever leaves before its turn leaves nothing behind.
+            # A caller that leaves before its turn leaves nothing behind.
             self._waiting.pop(answer, None)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
@@ -132,11 +141,11 @@ class SqliteStore:
         return await self._reading(lambda: self._read(account, levels))
 
     async def limits(self, account: Account) -> StoredLimits:
-        """Return the limits that are set on the levels of an account; see `Store`."""
+        """Return the stored limits of the levels of an account; see `Store`."""
         return await self._reading(lambda: self._view.limits(account))
 
     async def all_limits(self, root: str) -> StoredLimits:
-        """Return every limit that is set in a root; see `Store`."""
+        """Return all stored limits of a root; see `Store`."""
         return await self._reading(lambda: self._view.all_limits(root))
 
     async def roots(self) -> list[str]:
@@ -162,15 +171,15 @@ class SqliteStore:
         return await self._reading(lambda: audit.load_balances(self._connection, root, after, most))
 
     async def checkpoint(self, root: str) -> Checkpoint:
-        """Return how far a root's journal is sealed; see `Store`."""
+        """Return the checkpoint of a root's journal; see `Store`."""
         return await self._reading(lambda: audit.load_checkpoint(self._connection, root))
 
     async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Put a checkpoint in the place of the last one; see `Store`."""
+        """Replace the checkpoint; see `Store`."""
         await self._apart(lambda: audit.write_checkpoint(self._connection, root, checkpoint))
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest sealed entries; see `Store`."""
+        """Remove the oldest entries that the checkpoint covers; see `Store`."""
         return await self._apart(lambda: audit.drop_checkpointed(self._connection, root, most))
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
@@ -190,13 +199,13 @@ class SqliteStore:
 
     @staticmethod
     def open_restored(path: Path, clock: Clock = system_clock) -> SqliteStore:
-        """Open a ledger that lost charges, whatever its mark says. Raises StoreUnusableError."""
+        """Open a ledger that lost charges, regardless of its high-water mark. Raises StoreUnusableError."""
         if not path.exists():
             raise StoreUnusableError(f"{path}: there is no ledger to confirm")
-        return SqliteStore(connect(path), clock, path, uncounted)
+        return SqliteStore(connect(path), clock, path, uncounted, DEFAULTS)
 
     async def confirm(self) -> None:
-        """Begin the mark of a restored ledger anew. Raises StoreError."""
+        """Write a new high-water mark for a restored ledger. Raises StoreError."""
         async with self._turn:
             try:
                 mark_anew(self._connection, self._path or VOLATILE)
@@ -204,7 +213,7 @@ class SqliteStore:
                 raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
 
     async def check(self) -> None:
-        """Return if the file is still there and commits are forced to it; then mark how far it has come."""
+        """Return if the file is still there and commits are forced to it, after updating the high-water mark."""
         await self._save_mark(await self._reading(self._state))
 
     async def ping(self) -> None:
@@ -227,7 +236,7 @@ class SqliteStore:
                 found = work()
             except sqlite3.Error as error:
                 raise _translated(error) from error
-            # Whoever reads one account after the other must not fill the memory.
+            # Reading one account after the other must not fill the memory.
             self._view.trim()
             return found
 
@@ -276,8 +285,8 @@ class SqliteStore:
             log_internal_error(error)
         finally:
             self._worker = None
-            # Only a fault leaves anybody: of those whose turn it was, or of those who were to come next.
-            _tell(batch, [OutcomeUnknownError(UNTOLD) for _ in batch])
+            # Only an internal error leaves requests here: those being decided, and those still waiting.
+            _resolve(batch, [OutcomeUnknownError(OUTCOME_NOT_KNOWN) for _ in batch])
             self._refuse_waiting(NOT_BEGUN)
 
     def _take(self) -> list[Waiting]:
@@ -292,24 +301,24 @@ class SqliteStore:
             results = self._decide(batch)
         except Exception as error:
             if len(batch) == 1:
-                _tell(batch, [_translated(error)])
+                _resolve(batch, [_translated(error)])
                 return
-            # One of them is at fault, or the file is: each is told its own.
+            # One request is at fault, or the file is: each gets its own error.
             for each in batch:
                 await self._serve([each])
             return
         loop = asyncio.get_running_loop()
-        told: asyncio.Future[bool] = loop.create_future()
+        finished: asyncio.Future[bool] = loop.create_future()
         began = perf_counter()
 
         def commit() -> None:
-            # The callers are told in the same turn of the loop that hears of it.
-            loop.call_soon_threadsafe(self._finish, batch, results, self._commit(), told)
+            # The callers get their answers in the same turn of the loop.
+            loop.call_soon_threadsafe(self._finish, batch, results, self._commit(), finished)
 
         self._committing = batch
         self._disk.begins()
         self._committer.submit(commit)
-        if await told:
+        if await finished:
             count(self._committed, len(batch), perf_counter() - began)
 
     def _finish(
@@ -317,7 +326,7 @@ class SqliteStore:
         batch: list[Waiting],
         results: list[Answer | Exception],
         failure: Exception | None,
-        told: asyncio.Future[bool],
+        finished: asyncio.Future[bool],
     ) -> None:
         if failure is not None:
             self._view.forget()
@@ -325,44 +334,45 @@ class SqliteStore:
             results = [OutcomeUnknownError(str(failure)) for _ in batch]
         self._disk.ends()
         self._committing = []
-        _tell(batch, results)
-        told.set_result(failure is None)
+        _resolve(batch, results)
+        finished.set_result(failure is None)
 
     def _give_up(self) -> None:
-        """Tell everybody that the disk does not answer; those who still wait for their turn have had no effect."""
-        _tell(self._committing, [OutcomeUnknownError(HANGS) for _ in self._committing])
+        """Fail all requests because the disk does not answer. Those that still wait have had no effect."""
+        _resolve(self._committing, [OutcomeUnknownError(HANGS) for _ in self._committing])
         self._refuse_waiting(HANGS)
 
     def _refuse_waiting(self, reason: str) -> None:
         behind = list(self._waiting.items())
         self._waiting.clear()
-        _tell(behind, [StoreUnavailableError(reason) for _ in behind])
+        _resolve(behind, [StoreUnavailableError(reason) for _ in behind])
 
     def _decide(self, batch: list[Waiting]) -> list[Answer | Exception]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             now = self._clock()
             if len(batch) > 1:
-                self._view.expect([request for _, request in batch])
-            results = [self._decide_one(request) for _, request in batch]
+                self._view.expect([asked for _, asked in batch])
+            results = [self._decide_one(*asked) for _, asked in batch]
             self._view.flush()
-            self._purge.go_on(now, len(batch))
+            self._purge.continue_purge(now, len(batch))
         except BaseException:
             self._view.forget()
             self._connection.execute("ROLLBACK")
             raise
         return results
 
-    def _decide_one(self, request: Request) -> Answer | Exception:
+    def _decide_one(self, request: Request, limits: AppliedLimits) -> Answer | Exception:
         root = self._view.root(request.account.root)
         clock = self._clock()
         now = root.now(clock)
         try:
-            decision = decide(self._view.snapshot(root, request, now, clock), request, now)
+            snapshot = self._view.snapshot(root, request, limits, now, clock)
+            decision = decide(snapshot, request, limits, now)
         except LimitsChangedError as error:
             return error
         if decision.change is not None:
-            self._view.note(request, decision.change)
+            self._view.note(request, limits, decision.change)
         return decision.answer
 
     def _commit(self) -> Exception | None:
@@ -385,7 +395,7 @@ def _translated(error: Exception) -> Exception:
     return error
 
 
-def _tell(batch: Iterable[Waiting], results: Iterable[Answer | Exception]) -> None:
+def _resolve(batch: Iterable[Waiting], results: Iterable[Answer | Exception]) -> None:
     for (answer, _), result in zip(batch, results, strict=True):
         # A caller that was cancelled waits no more.
         if answer.done():

@@ -1,4 +1,4 @@
-"""What concerns a whole ledger in SQLite: its roots, its journal and its balances, page by page; its checkpoints."""
+"""Reads of a whole ledger in SQLite, page by page: roots, journal and balances; and its checkpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_ROOT = "substr(account, 1, instr(account || '/', '/') - 1) = ?"
 # What comes right after the slash.
 AFTER_SLASH = "0"
 
-# How many of four levels an account is below, or is itself: each is told with its last slash.
+# How many of four levels an account is below, or is itself; each parameter ends with a slash.
 SHARED_LEVELS = " + ".join(["(substr(account || '/', 1, length(?)) = ?)"] * MAX_SEGMENTS)
 # Of what differs within a group only the time is looked at, and there the oldest matters.
 ALIKE = (
@@ -57,14 +57,20 @@ def load_latest(
 def load_alike(
     connection: sqlite3.Connection, account: Account, before: str, checkpointed: str, most: int
 ) -> Alike:
-    """Return the newest entries of an account's root before a position, like ones together.
+    """Return the newest entries of an account's root before a position, grouped; see `Alike`.
 
-    SQLite finds them many times faster than each entry can be read, and whoever else needs the ledger waits meanwhile.
+    SQLite groups them many times faster than each entry can be read, and other requests wait meanwhile.
     """
     first = int(before) if before else 2**63 - 1
     levels = [account.level(min(depth, account.depth)).text + "/" for depth in range(1, MAX_SEGMENTS + 1)]
-    told = (int(checkpointed or 0), account.root, first, most, *(each for each in levels for _ in range(2)))
-    found = connection.execute(ALIKE, told).fetchall()
+    parameters = (
+        int(checkpointed or 0),
+        account.root,
+        first,
+        most,
+        *(each for each in levels for _ in range(2)),
+    )
+    found = connection.execute(ALIKE, parameters).fetchall()
     count = sum(each[0] for each in found)
     return Alike(
         entries=tuple(rows.read_entry(*fields) for _, _, _, *fields in found),
@@ -91,7 +97,7 @@ def load_balances(connection: sqlite3.Connection, root: str, after: str, most: i
 
 
 def load_checkpoint(connection: sqlite3.Connection, root: str) -> Checkpoint:
-    """Return how far the journal of a root is sealed."""
+    """Return the checkpoint of a root's journal."""
     query = "SELECT position, entries, digest, currency FROM checkpoints WHERE root = ?"
     row = connection.execute(query, (root,)).fetchone()
     if row is None:
@@ -105,7 +111,7 @@ def load_checkpoint(connection: sqlite3.Connection, root: str) -> Checkpoint:
 
 
 def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Checkpoint) -> None:
-    """Put a checkpoint in the place of the last one, in one transaction."""
+    """Replace the checkpoint in one transaction."""
     sums = [
         (root, level.text, start, cost.information, cost.calls)
         for level, spans in checkpoint.spent.items()
@@ -123,7 +129,7 @@ def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Chec
 
 
 def drop_checkpointed(connection: sqlite3.Connection, root: str, most: int) -> int:
-    """Remove the oldest sealed entries of a root and return how many."""
+    """Remove the oldest entries that the checkpoint covers and return their number."""
     checkpointed = (
         f"SELECT entry FROM journal WHERE {OF_ROOT} AND entry <= "  # noqa: S608 - constants
         "(SELECT position FROM checkpoints WHERE root = ?) ORDER BY entry LIMIT ?"

@@ -1,8 +1,9 @@
 """How long the disk may take for a commit, and what is done when it takes longer.
 
 A disk that is busy takes some hundred milliseconds and is waited for: a service that refused everything meanwhile would
-come and go with every burst of writes. One that takes SLOW_SECONDS counts as silent, so that nothing new is sent to it.
-After ANSWER_SECONDS those who wait are told, and nobody is let in until the commit is over, however it ends.
+come and go with every burst of writes. One that takes `slow_disk_seconds` counts as silent, so that nothing new is sent
+to it. After `hanging_disk_seconds` the callers that wait get an error, and no new ones are admitted until the commit is
+over, however it ends.
 """
 
 from __future__ import annotations
@@ -11,17 +12,16 @@ import asyncio
 from collections.abc import Callable
 
 from budget_service.stores.interface import StoreUnavailableError
+from budget_service.tuning import Tuning
 
-SLOW_SECONDS = 1.0
-# Less than the two seconds that a client gives one attempt.
-ANSWER_SECONDS = 1.5
 HANGS = "the disk does not answer"
 
 
 class Disk:
     """What the commit that is under way tells of the disk; `give_up` is called when it has taken too long."""
 
-    def __init__(self, give_up: Callable[[], None]) -> None:
+    def __init__(self, give_up: Callable[[], None], tuning: Tuning) -> None:
+        self._tuning = tuning
         self._give_up = give_up
         self._commit: asyncio.Future[None] | None = None
         self._slow_from = 0.0
@@ -32,8 +32,8 @@ class Disk:
         """Note that a commit has begun; there is one at a time."""
         loop = asyncio.get_running_loop()
         self._commit = loop.create_future()
-        self._slow_from = loop.time() + SLOW_SECONDS
-        self._timer = loop.call_later(ANSWER_SECONDS, self._hang)
+        self._slow_from = loop.time() + self._tuning.slow_disk_seconds
+        self._timer = loop.call_later(self._tuning.hanging_disk_seconds, self._hang)
 
     def ends(self) -> None:
         """Note that it is over, whether it succeeded or not."""

@@ -39,7 +39,7 @@ SCHEMA = (
     # A limit is written as `limits.limit_text`.
     "CREATE TABLE limits (root TEXT NOT NULL, level TEXT NOT NULL, limit_text TEXT NOT NULL, "
     "PRIMARY KEY (root, level)) WITHOUT ROWID",
-    # One row: the ledger's own name, which its mark repeats.
+    # One row: the ledger's own name, which its high-water mark has too.
     "CREATE TABLE ledger (ledger_id TEXT NOT NULL)",
     """CREATE TABLE balances (
         level TEXT PRIMARY KEY, window_start INTEGER NOT NULL, window_end INTEGER,
@@ -64,7 +64,7 @@ SCHEMA = (
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
-    # How far each root's journal is sealed, and what counts of it; the currency as `encode_currency` writes it.
+    # The checkpoint of each root's journal; the currency as `encode_currency` writes it.
     "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
     "digest TEXT NOT NULL, currency TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE checkpoint_sums (
@@ -137,7 +137,7 @@ SYNCHRONOUS_FULL = 2
 def secure(path: Path) -> None:
     """Make the file so that only its owner may read and write it, or see that the one that is there is safe.
 
-    SQLite gives its own files beside it (-wal, -shm) the same mode.
+    SQLite gives its other files (-wal, -shm) the same mode.
     """
     try:
         # A file that is there is not opened: closing it would free the lock of another owner in this process.

@@ -1,7 +1,7 @@
-"""How outcomes and payments that are out of date leave a SQLite ledger: a few with each commit.
+"""Removes outdated outcomes and payments from a SQLite ledger, a few with each commit.
 
-They are out of date by the time that is recorded for their own root. This machine's clock alone proves nothing: it may
-be wrong, and what it took along would be missed when it is right again, so that a repeat would be charged twice.
+They are outdated by the time recorded for their own root. This machine's clock alone is no evidence: if it is wrong,
+what was removed would be missed when it is right again, and a retry would be charged twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from budget_service.ledger.windows import SECOND, Microseconds
 
 # Faster than they come, so that no request pays for a month.
 PURGED_PER_REQUEST = 4
-# Those of roots that nobody uses any more are passed over: not again and again.
+# Rows of unused roots are skipped every time, so the purge pauses between its passes.
 REST: Microseconds = 3600 * SECOND
 
 _FOUND = (
@@ -37,35 +37,35 @@ _START = (0, 0)
 
 
 class Purge:
-    """Goes through the ledger from the oldest outcomes and payments on, rests, and begins again."""
+    """Goes through the ledger from the oldest outcomes and payments on, pauses, and begins again."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         # How far each table was gone through; empty while it rests.
-        self._places: dict[str, tuple[int, int]] = dict.fromkeys(_ROOTS, _START)
+        self._positions: dict[str, tuple[int, int]] = dict.fromkeys(_ROOTS, _START)
         self._rests_from: Microseconds = 0
 
-    def go_on(self, clock: Microseconds, requests: int) -> None:
+    def continue_purge(self, clock: Microseconds, requests: int) -> None:
         """Remove what is out of date, in proportion to the requests of the transaction that is open."""
-        if not self._places:
-            # A clock that went back says nothing of how long this has rested.
+        if not self._positions:
+            # A clock that went back does not show how long the pause was.
             if self._rests_from <= clock < self._rests_from + REST:
                 return
-            self._places = dict.fromkeys(_ROOTS, _START)
-        for table in tuple(self._places):
+            self._positions = dict.fromkeys(_ROOTS, _START)
+        for table in tuple(self._positions):
             self._take_page(table, clock, PURGED_PER_REQUEST * requests)
-        if not self._places:
+        if not self._positions:
             self._rests_from = clock
 
     def _take_page(self, table: str, clock: Microseconds, most: int) -> None:
-        time, row = self._places[table]
+        time, row = self._positions[table]
         page = self._connection.execute(_SAME[table], (time, row, most)).fetchall()
         if len(page) < most:
             page += self._connection.execute(_LATER[table], (time, clock, most - len(page))).fetchall()
         over = [(row,) for _, row, is_over in page if is_over]
         self._connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", over)  # noqa: S608 - constants
         if len(page) < most:
-            del self._places[table]
+            del self._positions[table]
         else:
             time, row, _ = page[-1]
-            self._places[table] = (time, row)
+            self._positions[table] = (time, row)

@@ -1,8 +1,8 @@
-"""The mark beside a ledger: how far it had come, so that a restored backup is known for what it is.
+"""The high-water mark of a SQLite ledger, by which a restored backup is recognised.
 
-The mark is a small file that is no part of the ledger and must not be backed up with it. A ledger that is behind its
-mark, or has none, has lost charges that were acknowledged, or limits that were set; it is refused until the operator
-confirms that what was charged meanwhile counts as spent.
+It is a small file next to the ledger that must not be backed up with it. A ledger that is behind its high-water mark,
+or has none, has lost acknowledged charges or limits. It is refused until the operator confirms that what was left
+counts as spent.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ WHAT_TO_DO = (
 
 @dataclass(frozen=True, slots=True)
 class HighWaterMark:
-    """A ledger's name, and the last number that the mark knows of: one for each entry and for each change of limits."""
+    """A ledger's name, and its last number: each journal entry and each change of limits takes one."""
 
     ledger_id: str
     last_entry: int
 
 
 def mark_path(ledger: Path) -> Path:
-    """Return where the mark of a ledger is."""
+    """Return the path of a ledger's high-water mark."""
     return ledger.with_name(ledger.name + SUFFIX)
 
 
 def state_of(connection: sqlite3.Connection) -> HighWaterMark | None:
-    """Return what the mark of a ledger should say; None if the ledger has no name yet."""
+    """Return the present high-water mark of a ledger; None if the ledger has no name yet."""
     row = connection.execute("SELECT ledger_id FROM ledger").fetchone()
     # SQLite keeps the last number, also of an entry that was archived.
     last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
@@ -45,7 +45,7 @@ def state_of(connection: sqlite3.Connection) -> HighWaterMark | None:
 
 
 def check_mark(connection: sqlite3.Connection, ledger: Path) -> None:
-    """Name a new ledger and mark it, or raise StoreUnusableError if it is behind its mark or has none."""
+    """Name and mark a new ledger, or raise StoreUnusableError if a ledger is behind its mark or has none."""
     found, mark = state_of(connection), _read(mark_path(ledger))
     if found is None:
         if mark is not None:
@@ -76,24 +76,24 @@ def write_mark(connection: sqlite3.Connection, ledger: Path) -> None:
 
 
 def mark_anew(connection: sqlite3.Connection, ledger: Path) -> None:
-    """Name a ledger anew and mark it, so that none of its other pasts, however far it had come, passes for it."""
+    """Give a ledger a new name and mark it, so that no other copy of it is accepted in its place."""
     connection.execute("DELETE FROM ledger")
     write_mark(connection, ledger)
 
 
 def save(ledger: Path, mark: HighWaterMark) -> None:
-    """Replace the mark of a ledger as a whole, on the disk. Raises OSError."""
+    """Replace the high-water mark on the disk atomically. Raises OSError."""
     state = {"ledger_id": mark.ledger_id, "last_entry": mark.last_entry}
     write_whole(mark_path(ledger), json.dumps(state))
 
 
 def fresh_path(path: Path) -> Path:
-    """Return where this process writes what is to take the place of a file: workers share the mark of their service."""
+    """Return this process's own path for a file's replacement: workers share the mark of their service."""
     return path.with_name(f"{path.name}.{os.getpid()}.new")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file as a whole, on the disk, whoever else is at it. Raises OSError."""
+    """Replace a file on the disk atomically, also when other processes do the same. Raises OSError."""
     fresh = fresh_path(path)
     descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     try:

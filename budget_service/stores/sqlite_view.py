@@ -1,7 +1,7 @@
-"""The ledger as its only writer sees it: the file, what was read of it lately, and what is not yet written.
+"""The ledger as its only writer sees it: the file, a cache of what was read, and what is not written yet.
 
-A batch of requests is decided on the view, one after the other, and then written at once. Nothing of it may be told
-before the commit; if that fails, `forget` leaves the view to what the file says.
+A batch of requests is decided on the view, one after the other, and then written at once. No request may be answered
+before the commit. If that fails, `forget` resets the view to the state of the file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from budget_service.ledger.balances import Balance
-from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
+from budget_service.ledger.limits import AppliedLimits, StoredLimits, limit_text, parse_limit
 from budget_service.ledger.requests import (
     BudgetRequest,
     CancelReservation,
@@ -22,10 +22,8 @@ from budget_service.ledger.requests import (
     Reserve,
     RootRequest,
     SetLimits,
-    payer_of,
 )
 from budget_service.ledger.state import (
-    MAX_EXPIRED_AT_ONCE,
     Change,
     JournalEntry,
     PaidQuery,
@@ -39,9 +37,8 @@ from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.codec import decode_outcome, encode_outcome
+from budget_service.tuning import Tuning
 
-# About 8 MB, dropped in a few milliseconds. What is read again after that comes from SQLite's own cache.
-MAX_KEPT = 20_000
 NO_END: Microseconds = 2**63 - 1
 
 # So many rows are asked for, or written, by one statement: much of what a statement costs is the call.
@@ -79,7 +76,8 @@ NAMED = f"SELECT {rows.RESERVATION} FROM reservations WHERE root = ? AND reserva
 class View:
     """See the module; only one thread at a time may use it."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, tuning: Tuning) -> None:
+        self._tuning = tuning
         self._connection = connection
         self.forget()
 
@@ -103,17 +101,17 @@ class View:
         self._no_outcomes: set[Key] = set()
         self._no_payments: set[Key] = set()
 
-    def expect(self, requests: Sequence[Request]) -> None:
+    def expect(self, asked: Sequence[tuple[Request, AppliedLimits]]) -> None:
         """Look up for all of these requests at once what `snapshot` would look up for each.
 
         That is which of them were answered or paid for before, which is mostly none, and the balances of their levels.
         A level that was never used is looked up once more when its turn comes.
         """
-        outcomes = [(each.account.root, each.request_id) for each in requests]
+        outcomes = [(each.account.root, each.request_id) for each, _ in asked]
         self._no_outcomes = self._missing(KNOWN_OUTCOMES, outcomes)
-        payments = [key for each in requests for key in _payments_of(each)]
+        payments = [key for each in asked for key in _payments_of(*each)]
         self._no_payments = self._missing(KNOWN_PAYMENTS, payments)
-        levels = {each.level for request in requests for each in _levels_of(request)}
+        levels = {each.level for _, limits in asked for each in limits.levels}
         self._read_balances([level for level in levels if level not in self._balances])
 
     def root(self, root: str) -> RootRecord:
@@ -124,7 +122,12 @@ class View:
         return record
 
     def snapshot(
-        self, root: RootRecord, request: Request, now: Microseconds, clock: Microseconds
+        self,
+        root: RootRecord,
+        request: Request,
+        limits: AppliedLimits,
+        now: Microseconds,
+        clock: Microseconds,
     ) -> Snapshot:
         """Return all that the rules need to decide a request."""
         remembered = self._remembered(request)
@@ -139,7 +142,7 @@ class View:
             reservation = self.reservation(request.account, request.reservation_id)
         due = self._due(request.account.root, now)
         named = due if reservation is None else (*due, reservation)
-        levels = [each.level for each in request.levels] + _held_levels(named)
+        levels = [each.level for each in limits.levels] + _held_levels(named)
         if isinstance(request, Refund):
             levels += [request.account.level(hold.depth) for hold in request.holds]
         return Snapshot(
@@ -147,8 +150,8 @@ class View:
             balances=self._load(levels),
             due=due,
             reservation=reservation,
-            query_paid=self._query_paid(request, reservation),
-            release_paid_in=self._release_paid(request),
+            query_paid=self._query_paid(request, limits, reservation),
+            release_paid_in=self._release_paid(request, limits),
         )
 
     def reading(
@@ -187,7 +190,7 @@ class View:
         limits = {Account(tuple(level.split("/"))): parse_limit(text) for level, text in found}
         return StoredLimits(self.root(root).limits_version, limits)
 
-    def note(self, request: Request, change: Change) -> None:
+    def note(self, request: Request, limits: AppliedLimits, change: Change) -> None:
         """Take a change into the view, to be written by `flush`."""
         root = request.account.root
         self._roots[root] = change.root
@@ -200,10 +203,11 @@ class View:
             self._reservations[root, ended] = None
         if change.opened is not None:
             self._open(root, change.opened)
-        if change.payment is not None and not isinstance(request, RootRequest):
-            self._pay(payer_of(request), change.payment)
-        if not isinstance(request, RootRequest):
-            self._payments |= dict.fromkeys((payer_of(request), *each) for each in change.unpaid)
+        if change.payment is not None:
+            self._pay(limits.payer(request.account), change.payment)
+        if change.unpaid:
+            payer = limits.payer(request.account)
+            self._payments |= dict.fromkeys((payer, *each) for each in change.unpaid)
         self._limits.update(change.limits)
 
     def flush(self) -> None:
@@ -234,7 +238,7 @@ class View:
 
     def trim(self) -> None:
         """Drop what was read if it has become too much; all that was noted must be written."""
-        if max(len(self._balances), len(self._roots), len(self._ends)) > MAX_KEPT:
+        if max(len(self._balances), len(self._roots), len(self._ends)) > self._tuning.kept_balances:
             self.forget()
 
     def _remembered(self, request: Request) -> Remembered | None:
@@ -255,7 +259,7 @@ class View:
             return ()
         self._flush_reservations()
         del self._ends[root]
-        found = self._connection.execute(DUE, (root, now, MAX_EXPIRED_AT_ONCE))
+        found = self._connection.execute(DUE, (root, now, self._tuning.expired_at_once))
         return tuple(rows.read_reservation(*row) for row in found)
 
     def _load(self, levels: Iterable[Account]) -> dict[Account, Balance]:
@@ -278,16 +282,18 @@ class View:
             for row in self._connection.execute(BALANCES, texts):
                 self._balances[named[row[0]]] = rows.read_balance(*row)
 
-    def _query_paid(self, request: BudgetRequest, reservation: Reservation | None) -> PaidQuery | None:
+    def _query_paid(
+        self, request: BudgetRequest, limits: AppliedLimits, reservation: Reservation | None
+    ) -> PaidQuery | None:
         if isinstance(request, Reserve | Charge | Refund):
             query_id = request.query_id if reservation is None else reservation.query_id
-            paid = self._payment(payer_of(request), "query", query_id) if query_id else None
+            paid = self._payment(limits.payer(request.account), "query", query_id) if query_id else None
             return PaidQuery(*paid) if paid else None
         return None
 
-    def _release_paid(self, request: BudgetRequest) -> Microseconds | None:
+    def _release_paid(self, request: BudgetRequest, limits: AppliedLimits) -> Microseconds | None:
         if isinstance(request, Charge | Refund) and request.release_id:
-            paid = self._payment(payer_of(request), "release", request.release_id)
+            paid = self._payment(limits.payer(request.account), "release", request.release_id)
             return paid[1] if paid else None
         return None
 
@@ -339,7 +345,7 @@ class View:
         kept = [(level.root, level.text, limit_text(each)) for level, each in self._limits.items() if each]
         self._insert("INSERT OR REPLACE INTO limits", kept)
         if self._limits:
-            # No charge, but the mark has to know that it was there: the journal's next number is left out for it.
+            # Not a journal entry, but the high-water mark must notice its loss: it takes the journal's next number.
             self._connection.execute(LEAVE_OUT_A_NUMBER)
         self._limits = {}
 
@@ -371,16 +377,12 @@ def _groups(keys: Sequence[KeyT]) -> Iterator[list[KeyT]]:
         yield group + group[-1:] * (TOGETHER - len(group))
 
 
-def _levels_of(request: Request) -> tuple[LevelLimit, ...]:
-    return () if isinstance(request, RootRequest) else request.levels
-
-
-def _payments_of(request: Request) -> Iterator[Key]:
+def _payments_of(request: Request, limits: AppliedLimits) -> Iterator[Key]:
     """Give the keys under which it would be known that a request is paid for, as far as it says them itself."""
     if isinstance(request, Charge) and request.release_id:
-        yield payer_of(request), "release", request.release_id
+        yield limits.payer(request.account), "release", request.release_id
     if isinstance(request, Charge | Reserve) and request.query_id:
-        yield payer_of(request), "query", request.query_id
+        yield limits.payer(request.account), "query", request.query_id
 
 
 def _held_levels(reservations: Iterable[Reservation]) -> list[Account]:

@@ -14,6 +14,7 @@ from budget_service.stores.interface import Store
 from budget_service.stores.postgres import PostgresStore
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import Tuning
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import SteppedClock
 from tests.support.postgres_server import PostgresServer, postgres_server
@@ -25,6 +26,12 @@ from tests.support.rings import needs
 def clock() -> SteppedClock:
     """Stand at noon of 14 October 2026."""
     return SteppedClock()
+
+
+@pytest.fixture
+def tuning() -> Tuning:
+    """Give the time-outs and bounds of the service; a test overrides them by `parametrize`."""
+    return Tuning()
 
 
 @pytest.fixture(scope="session")
@@ -68,23 +75,23 @@ def own_postgres(private_postgres: PostgresServer) -> PostgresServer:
     ]
 )
 async def any_store(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock
+    request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock, tuning: Tuning
 ) -> AsyncIterator[Store]:
     """Open each store in turn, on the same clock."""
     if request.param == "memory":
-        yield MemoryStore(clock)
+        yield MemoryStore(clock, expired_at_once=tuning.expired_at_once)
     elif request.param == "sqlite":
-        async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
+        async with closing(SqliteStore.open(tmp_path / "ledger.db", clock, tuning=tuning)) as store:
             yield store
     elif request.param == "postgres":
         server: PostgresServer = request.getfixturevalue("shared_postgres")
         server.forget()
-        async with closing(await PostgresStore.open(server.address, clock=clock)) as store:
+        async with closing(await PostgresStore.open(server.address, clock=clock, tuning=tuning)) as store:
             yield store
     else:
         address = request.getfixturevalue("shared_redis").address
         await empty(address)
-        async with closing(await RedisStore.open(address, clock=clock)) as store:
+        async with closing(await RedisStore.open(address, clock=clock, tuning=tuning)) as store:
             yield store
 
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.requests import (
     CancelReservation,
     ChangeCurrency,
@@ -24,12 +25,13 @@ from budget_service.ledger.requests import (
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Period, WindowRule
-from budget_service.server.refunds import unfounded
+from budget_service.server.refunds import without_charge
 from budget_service.stores.interface import Store
 from tests.support.budget_samples import (
     ANALYST,
     OTHER_UNIT,
     UNIT,
+    Asked,
     SteppedClock,
     charge,
     limit,
@@ -177,7 +179,7 @@ class Player:
     refunds: bool = False
     stored: dict[Account, Limit] = field(default_factory=dict)
     version: int = 0
-    made: list[Request] = field(default_factory=list)
+    made: list[Asked[Request]] = field(default_factory=list)
     depths: tuple[int, ...] = (1, 2)
 
     def accounts(self) -> list[Account]:
@@ -194,7 +196,7 @@ class Player:
         )
         return tuple(each for each in both if each.level.depth in self.depths)
 
-    def play(self, step: Step) -> Request | None:
+    def play(self, step: Step) -> Asked[Request] | None:
         """Return the request of a step; None if it is none, or has nothing to speak of yet."""
         match step.act:
             case Act.WAIT:
@@ -208,17 +210,17 @@ class Player:
                 rules = (rule, self.rules[1]) if step.who == 0 else (self.rules[0], rule)
                 self.rules = rules if self.rewindows else self.rules
             case _:
-                request = self._versioned(self._request(step))
-                self.made += [] if request is None else [request]
-                return request
+                asked = self._versioned(self._request(step))
+                self.made += [] if asked is None else [asked]
+                return asked
         return None
 
-    def _versioned(self, request: Request | None) -> Request | None:
-        if request is None or isinstance(request, SetLimits | ResumeClock):
-            return request
-        return replace(request, limits_version=self.version)
+    def _versioned(self, asked: Asked[Request] | None) -> Asked[Request] | None:
+        if asked is None or isinstance(asked.request, SetLimits | ResumeClock):
+            return asked
+        return asked.by(replace(asked.limits, version=self.version))
 
-    def _set_limits(self, step: Step, id_: str) -> Request:
+    def _set_limits(self, step: Step, id_: str) -> Asked[Request]:
         """Set one that is like the usual one but smaller or larger, with its window; or remove it."""
         account = self.accounts()[step.who]
         level = account.level(1 + step.pick % 2)
@@ -227,19 +229,21 @@ class Player:
         self.stored.pop(level, None)
         self.stored |= {} if limit is None else {level: limit}
         self.version += 1
-        return SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
+        setting = SetLimits(account=account.level(1), request_id=id_, changes=((level, limit),))
+        return Asked(setting, NO_LIMITS)
 
-    def _administer(self, step: Step, id_: str) -> Request:
+    def _administer(self, step: Step, id_: str) -> Asked[Request]:
         if step.act is Act.LOSE:
             last = self.levels(self.accounts()[step.who])[-1]
-            return WriteOff(account=last.level, levels=(last,), request_id=id_)
+            return Asked(WriteOff(account=last.level, request_id=id_), AppliedLimits((last,)))
         unit_id = (OTHER_UNIT, UNIT, OTHER_UNIT, "")[step.pick % 4]
         root = Account((self.root,))
         if step.act is Act.RESUME:
-            return ResumeClock(account=root, request_id=id_, told_time=self.clock.now)
-        return ChangeCurrency(account=root, request_id=id_, unit_id=unit_id, rules=self.rules)
+            return Asked(ResumeClock(account=root, request_id=id_, true_time=self.clock.now), NO_LIMITS)
+        change = ChangeCurrency(account=root, request_id=id_, unit_id=unit_id)
+        return Asked(change, AppliedLimits(rules=self.rules))
 
-    def _request(self, step: Step) -> Request | None:
+    def _request(self, step: Step) -> Asked[Request] | None:
         account = self.accounts()[step.who]
         levels = self.levels(account)
         id_ = f"id {len(self.made)}"
@@ -252,7 +256,7 @@ class Player:
                 asked = reserve(
                     id_, step.cost, account=account, on=levels, query_id=query_id, ttl_seconds=ttl
                 )
-                return replace(asked, forfeits=forfeits)
+                return asked.but(forfeits=forfeits)
             case Act.RELIMIT:
                 return self._set_limits(step, id_)
             case Act.CURRENCY | Act.RESUME | Act.LOSE:
@@ -264,26 +268,29 @@ class Player:
                 return self._foreign(step, id_)
         return self._about_an_earlier_one(step, id_, release_id)
 
-    def _foreign(self, step: Step, id_: str) -> Request:
+    def _foreign(self, step: Step, id_: str) -> Asked[Request]:
         account = self.accounts()[step.who]
         levels = self.levels(account)
         if step.pick % 2:
             return charge(id_, step.cost, account=account, on=levels, unit_id=OTHER_UNIT)
         foreign = reserve(id_, step.cost, account=account, on=levels, unit_id=OTHER_UNIT)
-        return replace(foreign, forfeits=step.name == 0)
+        return foreign.but(forfeits=step.name == 0)
 
-    def _about_an_earlier_one(self, step: Step, id_: str, release_id: str) -> Request | None:
-        paid = [each for each in self.made if isinstance(each, Charge) and each.release_id]
+    def _about_an_earlier_one(self, step: Step, id_: str, release_id: str) -> Asked[Request] | None:
+        made = [each.request for each in self.made]
+        paid = [each for each in made if isinstance(each, Charge) and each.release_id]
         if step.act is Act.REFUND and self.refunds and paid:
             last = paid[-1 - step.pick % min(3, len(paid))]
-            asked = unfounded(last.account, last.release_id, "wrong", id_)
-            return replace(asked, levels=self.levels(last.account))
+            asked = without_charge(last.account, last.release_id, "wrong", id_)
+            return Asked(asked, AppliedLimits(self.levels(last.account)))
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
             earlier = self.made[-1 - step.pick % len(self.made)]
-            if not isinstance(earlier, RootRequest | WriteOff):
-                earlier = replace(earlier, levels=self.levels(earlier.account))
-            return earlier if step.act is Act.REPEAT else _with_other_content(earlier)
-        holds = [each for each in self.made if isinstance(each, Reserve)]
+            if not isinstance(earlier.request, RootRequest | WriteOff):
+                earlier = earlier.by(AppliedLimits(self.levels(earlier.request.account)))
+            if step.act is Act.REPEAT:
+                return earlier
+            return Asked(_with_other_content(earlier.request), earlier.limits)
+        holds = [each for each in made if isinstance(each, Reserve)]
         if not holds or step.act not in {Act.SETTLE, Act.GIVE_BACK}:
             return None
         hold = holds[-1 - step.pick % 15 % min(5, len(holds))]
@@ -297,10 +304,10 @@ class Player:
         return _stated(charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids), step)
 
 
-def _stated(asked: Charge, step: Step) -> Charge:
+def _stated(asked: Asked[Charge], step: Step) -> Asked[Charge]:
     # Whether levels above count worst cases is a replica's own configuration, which another one may not share.
     statement = STATEMENTS[step.pick % len(STATEMENTS)]
-    return replace(asked, policy_statement=statement, worst_case_above=step.seconds % 2 == 0)
+    return asked.but(policy_statement=statement, worst_case_above=step.seconds % 2 == 0)
 
 
 def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for each kind
@@ -325,9 +332,9 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
 async def play_all_kinds_of_charges(store: Store, clock: SteppedClock) -> None:
     """Make one entry of each kind in the journal: forfeited, settled, direct; and a free charge, which makes none."""
     both = (LevelLimit(Account(("acme",)), ABOVE), LevelLimit(ANALYST, OWN))
-    await store.apply(reserve("lapses", Cost(2, 1), on=both, forfeits=True, ttl_seconds=1))
-    await store.apply(reserve("r", Cost(4, 1), on=both, query_id="q"))
+    await store.apply(*reserve("lapses", Cost(2, 1), on=both, forfeits=True, ttl_seconds=1))
+    await store.apply(*reserve("r", Cost(4, 1), on=both, query_id="q"))
     clock.step(seconds=2)
-    await store.apply(charge("settles", Cost(3, 1), on=both, settles="r", release_id="rel"))
-    await store.apply(charge("direct", Cost(1, 1), on=both, release_id="rel2", query_id="q2"))
-    await store.apply(charge("free", Cost(1, 1), on=both, release_id="rel"))
+    await store.apply(*charge("settles", Cost(3, 1), on=both, settles="r", release_id="rel"))
+    await store.apply(*charge("direct", Cost(1, 1), on=both, release_id="rel2", query_id="q2"))
+    await store.apply(*charge("free", Cost(1, 1), on=both, release_id="rel"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from budget_service.ledger.balances import Balance
-from budget_service.ledger.limits import StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.reading import Statement, statement
 from budget_service.ledger.requests import (
@@ -17,7 +17,6 @@ from budget_service.ledger.requests import (
     Request,
     RootRequest,
     SetLimits,
-    payer_of,
 )
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
@@ -41,6 +40,7 @@ class MemoryStore:
     """A Store that forgets; one request after another."""
 
     clock: Clock
+    expired_at_once: int = MAX_EXPIRED_AT_ONCE
     entries: list[JournalEntry] = field(default_factory=list)
     records: dict[str, RootRecord] = field(default_factory=dict)
     kept: dict[Account, Balance] = field(default_factory=dict)
@@ -52,12 +52,12 @@ class MemoryStore:
     dropped: set[int] = field(default_factory=set)
     stored: dict[Account, Limit] = field(default_factory=dict)
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide, write, answer."""
         root = self._root(request.account)
-        decision = decide(self._snapshot(request, root), request, root.now(self.clock()))
+        decision = decide(self._snapshot(request, limits, root), request, limits, root.now(self.clock()))
         if decision.change is not None:
-            self._write(request, decision.change)
+            self._write(request, limits, decision.change)
         return decision.answer
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
@@ -155,9 +155,9 @@ class MemoryStore:
             if each.account.root == root and each.expires_at <= now
         ]
         lapsed.sort(key=lambda each: (each.expires_at, each.reservation_id))
-        return tuple(lapsed[:MAX_EXPIRED_AT_ONCE])
+        return tuple(lapsed[: self.expired_at_once])
 
-    def _snapshot(self, request: Request, root: RootRecord) -> Snapshot:
+    def _snapshot(self, request: Request, limits: AppliedLimits, root: RootRecord) -> Snapshot:
         account = request.account
         remembered = self.remembered.get((account.root, request.request_id))
         if isinstance(request, SetLimits):
@@ -177,11 +177,11 @@ class MemoryStore:
             due=self._due(account.root, root.now(self.clock())),
             reservation=reservation,
             remembered=remembered,
-            query_paid=self.paid_queries.get((payer_of(request), query_id)),
-            release_paid_in=self.paid_releases.get((payer_of(request), release_id)),
+            query_paid=self.paid_queries.get((limits.payer(account), query_id)),
+            release_paid_in=self.paid_releases.get((limits.payer(account), release_id)),
         )
 
-    def _write(self, request: Request, change: Change) -> None:
+    def _write(self, request: Request, limits: AppliedLimits, change: Change) -> None:
         account = request.account
         self.records[account.root] = change.root
         self.remembered[account.root, request.request_id] = change.remembered
@@ -198,10 +198,10 @@ class MemoryStore:
             return
         for kind, id_ in change.unpaid:
             paid: dict[tuple[str, str], Any] = self.paid_releases if kind == "release" else self.paid_queries
-            del paid[payer_of(request), id_]
+            del paid[limits.payer(account), id_]
         if payment := change.payment:
-            self.paid_releases[payer_of(request), payment.release_id] = payment.window_start
+            self.paid_releases[limits.payer(account), payment.release_id] = payment.window_start
             if payment.query_id:
-                self.paid_queries[payer_of(request), payment.query_id] = PaidQuery(
+                self.paid_queries[limits.payer(account), payment.query_id] = PaidQuery(
                     payment.release_id, payment.window_start
                 )

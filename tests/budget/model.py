@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from budget_service.ledger.currency import window_before
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
     BudgetRequest,
     ChangeCurrency,
@@ -22,6 +24,7 @@ Told = tuple[object, ...]
 Sums = tuple[int, int]
 # The spans that something counts in: the start of one for each level, from the widest.
 Windows = dict[Account, Microseconds]
+Levels = tuple[LevelLimit, ...]
 
 REFUSALS_LAST = 3600 * SECOND
 ANSWERS_LAST = 35 * DAY
@@ -57,7 +60,7 @@ class Model:
     limits_version: int = 0
     ahead: Microseconds = 0
 
-    def tell(self, request: Request, clock: Microseconds) -> Told:
+    def tell(self, request: Request, limits: AppliedLimits, clock: Microseconds) -> Told:
         """Answer a request."""
         content, told, forgotten_at = self.told.get(request.request_id, ("", (), 0))
         if max(self.now, clock + self.ahead) < forgotten_at:
@@ -69,7 +72,7 @@ class Model:
             self.told[request.request_id] = (request.fingerprint(), told, self.now + ANSWERS_LAST)
             return told
         if isinstance(request, ResumeClock):
-            agrees = abs(clock - request.told_time) <= 60 * SECOND
+            agrees = abs(clock - request.true_time) <= 60 * SECOND
             is_behind = agrees and self.now - clock - self.ahead >= 60 * SECOND
             self.ahead = self.now - clock if is_behind else self.ahead
             refusal = "CLOCK_NOT_BEHIND" if agrees else "CLOCKS_DISAGREE"
@@ -78,15 +81,15 @@ class Model:
             self.told[request.request_id] = (request.fingerprint(), told, self.now + lasts)
             return told
         if isinstance(request, ChangeCurrency):
-            told = self._change_currency(request)
+            told = self._change_currency(request, limits)
             lasts = ANSWERS_LAST if told[0] == "currency" else REFUSALS_LAST
             self.told[request.request_id] = (request.fingerprint(), told, self.now + lasts)
             return told
-        self.begun |= {each.level: self._start(each) for each in request.levels if self._begins(each)}
-        self.used |= {each.level: each.limit.window.around(self.now) for each in request.levels}
-        told = self._decide(request)
+        self.begun |= {each.level: self._start(each) for each in limits.levels if self._begins(each)}
+        self.used |= {each.level: each.limit.window.around(self.now) for each in limits.levels}
+        told = self._decide(request, limits.levels)
         granted = told[0] in {"reserved", "charged", "released"}
-        last = self.used[request.levels[-1].level]
+        last = self.used[limits.levels[-1].level]
         end = last.leaves_at or last.window.end or self.now
         forgotten_at = end + ANSWERS_LAST if granted else self.now + REFUSALS_LAST
         self.told[request.request_id] = (request.fingerprint(), told, forgotten_at)
@@ -136,78 +139,82 @@ class Model:
     def _windows(self, levels: tuple[LevelLimit, ...]) -> Windows:
         return {each.level: self._start(each) for each in levels}
 
-    def _change_currency(self, request: ChangeCurrency) -> Told:
+    def _change_currency(self, request: ChangeCurrency, limits: AppliedLimits) -> Told:
         if bool(request.unit_id) == bool(self.planned[0]):
             return ("CURRENCY_PLANNED" if request.unit_id else "NO_CURRENCY_PLANNED",)
         if request.unit_id == self.currency[0] != "":
             return ("UNIT_UNCHANGED",)
-        moment = request.window(self.now).end if request.unit_id else 0
+        moment = window_before(limits.rules, self.now).end if request.unit_id else 0
         if moment is None:
             return ("WINDOW_NEVER_ENDS",)
         self.planned = (request.unit_id, moment)
         return ("currency", *self.planned)
 
-    def _decide(self, request: BudgetRequest) -> Told:
+    def _decide(self, request: BudgetRequest, levels: Levels) -> Told:
         if isinstance(request, Reserve | Charge) and self.currency[0] not in ("", request.unit_id):
             return ("UNIT_MISMATCH",)
         if isinstance(request, Reserve):
-            return self._reserve(request)
+            return self._reserve(request, levels)
         if isinstance(request, WriteOff):
-            return self._write_off(request)
+            return self._write_off(levels)
         if isinstance(request, Refund):
             raise TypeError("histories for the model have no refunds")
         hold = self.held.get(request.reservation_id)
         if isinstance(request, Charge) and (hold or not request.reservation_id):
-            return self._charge(request, hold)
+            return self._charge(request, levels, hold)
         if hold is None:
             return ("RESERVATION_OVER",)
         return ("released", self.held.pop(request.reservation_id).cost, hold.request.unit_id)
 
-    def _write_off(self, request: WriteOff) -> Told:
-        (each,) = request.levels
+    def _write_off(self, levels: Levels) -> Told:
+        (each,) = levels
         used = _sum([Cost(*sums) for sums in self.sums(each)])
         left = [max(0, most - spent) for most, spent in zip(_sum([each.limit.maximum]), used, strict=True)]
         rest = Cost(*left) if each.limit.mode is Mode.ENFORCE else Cost(0, 0)
         if rest != Cost(0, 0):
-            self._spend(self._windows(request.levels), rest, self.currency[0])
+            self._spend(self._windows(levels), rest, self.currency[0])
         return ("charged", rest, False)
 
-    def _reserve(self, request: Reserve) -> Told:
-        recorded = self._paid(request, "query", request.query_id)
-        if not recorded and not self._fits(request.levels, request.max_cost):
+    def _reserve(self, request: Reserve, levels: Levels) -> Told:
+        recorded = self._paid(request, levels[-1], "query", request.query_id)
+        if not recorded and not self._fits(levels, request.max_cost):
             return ("exhausted",)
         cost = Cost(0, 0) if recorded else request.max_cost
-        windows = {} if recorded else self._windows(request.levels)
+        windows = {} if recorded else self._windows(levels)
         self.held[request.reservation_id] = Held(request, windows, cost, recorded, self.now + request.ttl)
         return ("reserved", cost, bool(recorded))
 
-    def _charge(self, request: Charge, hold: Held | None) -> Told:  # noqa: PLR0911 - one for each refusal
+    def _charge(self, request: Charge, levels: Levels, hold: Held | None) -> Told:  # noqa: PLR0911 - one for each refusal
         query_id = hold.request.query_id if hold else request.query_id
-        known = {self._paid(request, "query", query_id), hold.paid_release_id if hold else ""} - {""}
-        free = bool(hold and hold.paid_release_id) or bool(self._paid(request, "release", request.release_id))
+        known = {self._paid(request, levels[-1], "query", query_id), hold.paid_release_id if hold else ""} - {
+            ""
+        }
+        free = bool(hold and hold.paid_release_id) or bool(
+            self._paid(request, levels[-1], "release", request.release_id)
+        )
         if hold and hold.request.unit_id != request.unit_id:
             return ("UNIT_MISMATCH",)
         if known - {request.release_id}:
             return ("RELEASE_MISMATCH",)
-        if hold and hold.paid_release_id and not self._was_paid(request):
+        if hold and hold.paid_release_id and not self._was_paid(request, levels[-1]):
             return ("RESERVATION_OVER",)
         if not free and hold and not request.cost.within(hold.cost):
             return ("COST_ABOVE_RESERVATION",)
-        if not free and not hold and not self._fits(request.levels, request.cost):
+        if not free and not hold and not self._fits(levels, request.cost):
             return ("exhausted",)
         self.held.pop(request.reservation_id, None)
         if free:
             return ("charged", Cost(0, 0), True)
-        windows = hold.windows if hold else self._windows(request.levels)
+        windows = hold.windows if hold else self._windows(levels)
         above = hold.cost if hold and request.worst_case_above else request.cost
         own = {level: start for level, start in windows.items() if level == request.account}
         self._spend(own, request.cost, request.unit_id)
         self._spend({level: windows[level] for level in windows.keys() - own.keys()}, above, request.unit_id)
         last, window = list(windows.items())[-1]
-        leaf = request.levels[-1].level
+        leaf = levels[-1].level
         for kind, id_ in (("release", request.release_id), ("query", query_id)):
             if request.release_id and id_ and window >= self.used[last].counts_from:
-                start = window if leaf == last else self._start(request.levels[-1])
+                start = window if leaf == last else self._start(levels[-1])
                 self.paid[request.account, leaf, kind, id_] = (start, request.release_id)
         return ("charged", request.cost, False)
 
@@ -215,14 +222,13 @@ class Model:
         self.spent.append((windows, cost))
         self.currency = (self.currency[0] or unit_id, self.currency[1])
 
-    def _paid(self, request: Reserve | Charge, kind: str, id_: str) -> str:
-        leaf = request.levels[-1]
+    def _paid(self, request: Reserve | Charge, leaf: LevelLimit, kind: str, id_: str) -> str:
         start, release_id = self.paid.get((request.account, leaf.level, kind, id_), (-1, ""))
         first = max(self.currency[1], self.begun.get(leaf.level, 0))
         return release_id if start >= max(first, leaf.limit.window.around(self.now).counts_from) else ""
 
-    def _was_paid(self, request: Charge) -> bool:
-        return (request.account, request.levels[-1].level, "release", request.release_id) in self.paid
+    def _was_paid(self, request: Charge, leaf: LevelLimit) -> bool:
+        return (request.account, leaf.level, "release", request.release_id) in self.paid
 
     def _fits(self, levels: tuple[LevelLimit, ...], cost: Cost) -> bool:
         enforced = [each for each in levels if each.limit.mode is Mode.ENFORCE]

@@ -18,10 +18,10 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 from redis.asyncio import Redis
 
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
-from budget_service.server import audit
 from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
@@ -29,6 +29,7 @@ from budget_service.server.responses import timestamp
 from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import DEFAULTS, Tuning
 from tests.budget.conftest import closing, empty
 from tests.budget.memory_store import MemoryStore
 from tests.budget.test_limits import SETTINGS
@@ -55,10 +56,11 @@ MONTH = pb.Limit(information=7, calls=3, mode=budget_pb2.MODE_ENFORCE, period=pb
 
 
 @pytest_asyncio.fixture
-async def admin(any_store: Store) -> AsyncIterator[AdminStub]:
+async def admin(any_store: Store, tuning: Tuning) -> AsyncIterator[AdminStub]:
     """Serve the administrator for each store."""
+    detector = FailureDetector(any_store)
     async with (
-        administering(any_store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(any_store)) as address,
+        administering(any_store, SETTINGS, "127.0.0.1:0", detector=detector, tuning=tuning) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -155,7 +157,7 @@ async def test_a_ledger_that_was_set_back_is_read_and_not_changed(clock: Stepped
     store = SetBack(clock)
     await play(store, clock)
     detector = FailureDetector(store)
-    checking = asyncio.create_task(detector.check_again_and_again())
+    checking = asyncio.create_task(detector.keep_checking())
     await detector.changed.wait()
     root: Any = {"path": ["acme"]}
     async with (
@@ -188,9 +190,9 @@ async def play(store: Store, clock: SteppedClock) -> None:
         on = (BOTH[0], LevelLimit(account, BOTH[1].limit))
         cost = Cost(amount, 1)
         ids = {"release_id": f"r{day}", "query_id": f"q{day}"}
-        await store.apply(charge(f"c{day}", cost, account=account, on=on, **ids))
+        await store.apply(*charge(f"c{day}", cost, account=account, on=on, **ids))
         clock.step(days=1)
-    await store.apply(charge("s", Cost(9, 5), account=Account(("acme0", "eve"))))
+    await store.apply(*charge("s", Cost(9, 5), account=Account(("acme0", "eve"))))
 
 
 async def test_charges_are_listed_by_account_and_time_page_by_page(
@@ -259,23 +261,23 @@ async def test_a_usage_report_adds_up_what_is_below(
     assert (1, [0, 1, 1]) == (report.accounts, list(report.curves[0].exhausted_accounts))
 
 
+@pytest.mark.parametrize("tuning", [Tuning(journal_page=1)])
 async def test_a_ledger_that_is_whole_is_verified(
-    admin: AdminStub, any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+    admin: AdminStub, any_store: Store, clock: SteppedClock
 ) -> None:
     """Every root, or one; in pages of one balance and one entry."""
-    monkeypatch.setattr(audit, "PAGE", 1)
     await play(any_store, clock)
-    await any_store.apply(reserve("r", Cost(2, 2), on=BOTH))
+    await any_store.apply(*reserve("r", Cost(2, 2), on=BOTH))
     whole = await admin.VerifyLedger(pb.VerifyLedgerRequest())
     assert pb.VerifyLedgerResponse(entries=5, balances=4) == whole
     one = await admin.VerifyLedger(pb.VerifyLedgerRequest(account={"path": ["acme"]}))
     assert pb.VerifyLedgerResponse(entries=4, balances=3) == one
 
 
-async def differences(store: Store) -> set[tuple[str, str, str, int, int]]:
+async def differences(store: Store, tuning: Tuning = DEFAULTS) -> set[tuple[str, str, str, int, int]]:
     """Return what a verification of the root finds."""
     found = Verification()
-    await verify(store, "acme", found)
+    await verify(store, "acme", found, tuning)
     assert found.different == len(found.differences)
     return {
         (each.level.text, each.unit.value if each.unit else "", each.sum.value, each.kept, each.rebuilt)
@@ -297,7 +299,7 @@ async def test_a_tampered_balance_in_sqlite_is_found(tmp_path: Path, clock: Step
     async with closing(SqliteStore.open(path, clock)) as store:
         await play(store, clock)
         clock.now -= DAY
-        await store.apply(reserve("r", Cost(2, 2), on=BOTH))
+        await store.apply(*reserve("r", Cost(2, 2), on=BOTH))
         assert await differences(store) == set()
     tamper = [
         "UPDATE balances SET spent_information = spent_information - 2 WHERE level = 'acme/ann'",
@@ -315,11 +317,11 @@ async def test_a_balance_that_was_set_back_to_an_older_window_is_found(
     """As a half restored file would have it: what was charged in the newer window is missing."""
     path, on = tmp_path / "ledger.db", (BOTH[0],)
     async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(charge("a", Cost(3, 1), account=COMPANY, on=on))
+        await store.apply(*charge("a", Cost(3, 1), account=COMPANY, on=on))
     run(path, "CREATE TABLE old AS SELECT * FROM balances")
     async with closing(SqliteStore.open(path, clock)) as store:
         clock.step(days=30)
-        await store.apply(charge("b", Cost(2, 1), account=COMPANY, on=on))
+        await store.apply(*charge("b", Cost(2, 1), account=COMPANY, on=on))
         assert await differences(store) == set()
     run(path, "INSERT OR REPLACE INTO balances SELECT * FROM old", "DROP TABLE old")
     async with closing(SqliteStore.open(path, clock)) as store:
@@ -341,7 +343,7 @@ async def test_a_tampered_balance_in_redis_is_found(shared_redis: RedisServer, c
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         await play(store, clock)
         clock.now -= DAY
-        await store.apply(reserve("r", Cost(2, 2), on=BOTH))
+        await store.apply(*reserve("r", Cost(2, 2), on=BOTH))
         assert await differences(store) == set()
         parts = (await client.hget("gris:{acme}:balances", "acme/ann")).split(":")
         parts[2], parts[5] = str(int(parts[2]) - 2), "9"
@@ -351,22 +353,19 @@ async def test_a_tampered_balance_in_redis_is_found(shared_redis: RedisServer, c
     await client.aclose()
 
 
-async def test_a_ledger_is_verified_while_it_is_charged(
-    any_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_ledger_is_verified_while_it_is_charged(any_store: Store) -> None:
     """A verification between charges, with new levels all the time, finds nothing wrong."""
-    monkeypatch.setattr(audit, "PAGE", 2)
 
     async def charging() -> None:
         for index in range(60):
             account = Account(("acme", f"{59 - index:02}"))
             on = (BOTH[0], LevelLimit(account, BOTH[1].limit))
-            await any_store.apply(charge(f"c{index}", Cost(1, 1), account=account, on=on))
+            await any_store.apply(*charge(f"c{index}", Cost(1, 1), account=account, on=on))
             await asyncio.sleep(0)
 
     task = asyncio.create_task(charging())
     while not task.done():
-        assert await differences(any_store) == set()
+        assert await differences(any_store, Tuning(journal_page=2)) == set()
         await asyncio.sleep(0)
     await task
 
@@ -390,7 +389,9 @@ async def test_a_currency_is_planned_listed_shown_and_withdrawn(admin: AdminStub
     )
     assert (grpc.StatusCode.FAILED_PRECONDITION, "NO_CURRENCY_PLANNED") == (error.code, error.info.reason)
     never = limit(9, 9, period=Period.NEVER)
-    await any_store.apply(SetLimits(account=COMPANY, request_id="s", changes=((COLLEAGUE, never),)))
+    await any_store.apply(
+        SetLimits(account=COMPANY, request_id="s", changes=((COLLEAGUE, never),)), NO_LIMITS
+    )
     refused = await failure(
         admin.BeginCurrency(
             pb.BeginCurrencyRequest(account=named(("acme",)), unit_id=OTHER_UNIT, request_id="d")

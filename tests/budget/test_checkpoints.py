@@ -20,7 +20,6 @@ from budget_service.ledger.digests import digest
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
-from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import LedgerDiffersError, archive, make_checkpoint
 from budget_service.server.failure_detector import FailureDetector
@@ -28,6 +27,7 @@ from budget_service.server.hosting import administering
 from budget_service.stores.interface import Store
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing, empty
 from tests.budget.memory_store import MemoryStore
 from tests.budget.test_limits import SETTINGS
@@ -51,10 +51,10 @@ ON = levels(own=limit(100, 100, days=3), above=limit(1000, 1000))
 async def play(store: Store, clock: SteppedClock, name: str, days: int = 4) -> None:
     """Charge and hold something on some days, and let a stranger do so too."""
     for day in range(days):
-        await store.apply(charge(f"{name}{day}", Cost(day + 1, 1), on=ON, release_id=f"{name}{day}"))
-        await store.apply(reserve(f"hold {name}{day}", Cost(2, 1), on=ON))
+        await store.apply(*charge(f"{name}{day}", Cost(day + 1, 1), on=ON, release_id=f"{name}{day}"))
+        await store.apply(*reserve(f"hold {name}{day}", Cost(2, 1), on=ON))
         stranger = charge(f"{name}{day}", Cost(1, 1), account=Account(("acme0", "eve")))
-        await store.apply(stranger)
+        await store.apply(*stranger)
         clock.step(days=1)
 
 
@@ -116,7 +116,7 @@ def files_in(folder: Path) -> list[Path]:
 async def test_a_long_journal_is_archived_page_by_page(clock: SteppedClock, tmp_path: Path) -> None:
     """However long it is, the memory holds a few thousand entries; and nothing but the archive is left behind."""
     many = 30_000
-    await (store := MemoryStore(clock)).apply(charge("a", Cost(1, 1), on=ON))
+    await (store := MemoryStore(clock)).apply(*charge("a", Cost(1, 1), on=ON))
     (first,) = store.entries
 
     class Long(MemoryStore):
@@ -146,15 +146,14 @@ async def test_a_long_journal_is_archived_page_by_page(clock: SteppedClock, tmp_
 
 
 async def test_archived_entries_are_in_a_file_and_nowhere_else(
-    any_store: Store, clock: SteppedClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    any_store: Store, clock: SteppedClock, tmp_path: Path
 ) -> None:
     """Each segment in its own file, in order; the digest of the last line is that of all entries so far."""
-    monkeypatch.setattr(checkpoints, "DROPPED_AT_ONCE", 3)
     chain = ""
     for name, first, last in (("a", 1, 4), ("b", 5, 8)):
         await play(any_store, clock, name)
         checkpointed = await make_checkpoint(any_store, "acme")
-        path = await archive(any_store, "acme", tmp_path)
+        path = await archive(any_store, "acme", tmp_path, Tuning(dropped_at_once=3))
         assert path == tmp_path / f"acme.{first}-{last}.{checkpointed.digest[:12]}.jsonl"
         *entries, end = [json.loads(line) for line in path.read_text().splitlines()]
         assert [f"{name}{day}" for day in range(4)] == [each["request_id"] for each in entries]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Answer, Charged, ClockResumed, Exhausted, Outcome, Reason, Refused
 from budget_service.ledger.requests import Request, ResumeClock
 from budget_service.ledger.state import EntryKind
@@ -11,29 +12,39 @@ from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
-from tests.support.budget_samples import ANALYST, COMPANY, NOON, SteppedClock, charge, levels, limit, reserve
+from tests.support.budget_samples import (
+    ANALYST,
+    COMPANY,
+    NOON,
+    Asked,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    reserve,
+)
 
 YEAR = 365 * DAY
 MONTH = levels()
 DAYS = levels(own=limit(10, 5, days=7))
 
 
-def resume(id_: str, told_time: Microseconds) -> ResumeClock:
+def resume(id_: str, true_time: Microseconds) -> Asked[ResumeClock]:
     """Return a request to let the company's time go on."""
-    return ResumeClock(account=COMPANY, request_id=id_, told_time=told_time)
+    return Asked(ResumeClock(account=COMPANY, request_id=id_, true_time=true_time), NO_LIMITS)
 
 
-async def told(store: Store, request: Request) -> Outcome:
+async def told(store: Store, asked: Asked[Request]) -> Outcome:
     """Return the outcome of a request."""
-    return (await store.apply(request)).outcome
+    return (await store.apply(*asked)).outcome
 
 
 async def jumped(store: Store, clock: SteppedClock, on: tuple[LevelLimit, ...] = MONTH) -> None:
     """Spend all there is, jump a year ahead, spend all there is, hold nothing, and go back."""
-    await store.apply(charge("before", Cost(10, 5), on=on))
+    await store.apply(*charge("before", Cost(10, 5), on=on))
     clock.now += YEAR
-    await store.apply(charge("ahead", Cost(6, 3), on=on))
-    await store.apply(reserve("held", Cost(3, 1), on=on))
+    await store.apply(*charge("ahead", Cost(6, 3), on=on))
+    await store.apply(*reserve("held", Cost(3, 1), on=on))
     clock.now = NOON
 
 
@@ -64,7 +75,7 @@ async def test_the_ledger_never_goes_back_whatever_the_clock_does_next(
 ) -> None:
     """A later correction by an hour stops time for an hour, as ever."""
     await jumped(any_store, clock)
-    await any_store.apply(resume("c", NOON))
+    await any_store.apply(*resume("c", NOON))
     clock.step(seconds=3600)
     first = await told(any_store, reserve("r", Cost(1, 0)))
     clock.step(seconds=-3600)
@@ -75,9 +86,9 @@ async def test_the_ledger_never_goes_back_whatever_the_clock_does_next(
 async def test_it_is_done_once_and_kept_in_the_journal(any_store: Store, clock: SteppedClock) -> None:
     """A repeat that says another time is the first answer; a second request finds nothing to do."""
     await jumped(any_store, clock)
-    first = await any_store.apply(resume("c", NOON))
+    first = await any_store.apply(*resume("c", NOON))
     clock.step(seconds=30)
-    assert await any_store.apply(resume("c", NOON + 30 * SECOND)) == Answer(first.outcome, replayed=True)
+    assert await any_store.apply(*resume("c", NOON + 30 * SECOND)) == Answer(first.outcome, replayed=True)
     assert await told(any_store, resume("d", clock.now)) == Refused(Reason.CLOCK_NOT_BEHIND)
     kinds = [entry.kind for _, entry in await any_store.journal("acme", "", "", 9)]
     assert kinds.count(EntryKind.CLOCK) == 1
@@ -99,13 +110,13 @@ async def test_a_clock_that_was_wrong_for_a_while_makes_no_other_root_forget(
     """A charge that was answered is still answered as before, and charged once, when the clock is right again."""
     other = Account(("other", "bob"))
     for account in (ANALYST, other):
-        await any_store.apply(charge("a", account=account, release_id="r"))
+        await any_store.apply(*charge("a", account=account, release_id="r"))
     clock.step(days=400)
     for index in range(8):
-        await any_store.apply(charge(f"late{index}", Cost(0, 0), account=other))
+        await any_store.apply(*charge(f"late{index}", Cost(0, 0), account=other))
     clock.step(days=-400)
-    assert (await any_store.apply(charge("a", release_id="r"))).replayed
-    again = (await any_store.apply(charge("b", release_id="r"))).outcome
+    assert (await any_store.apply(*charge("a", release_id="r"))).replayed
+    again = (await any_store.apply(*charge("b", release_id="r"))).outcome
     assert isinstance(again, Charged)
     assert again.already_paid
     assert again.levels[-1].spent == Cost(4, 1)
@@ -115,10 +126,10 @@ async def test_a_replay_at_a_wrong_time_makes_nothing_out_of_date(
     any_store: Store, clock: SteppedClock
 ) -> None:
     """It changes nothing, so it is not recorded when it came, and what came before it counts by the recorded time."""
-    await any_store.apply(reserve("early", Cost(1, 1)))
+    await any_store.apply(*reserve("early", Cost(1, 1)))
     clock.step(days=30)
-    await any_store.apply(charge("a"))
+    await any_store.apply(*charge("a"))
     clock.step(days=25)
-    assert (await any_store.apply(charge("a"))).replayed
+    assert (await any_store.apply(*charge("a"))).replayed
     clock.step(days=-25)
-    assert (await any_store.apply(reserve("early", Cost(1, 1)))).replayed
+    assert (await any_store.apply(*reserve("early", Cost(1, 1)))).replayed

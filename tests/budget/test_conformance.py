@@ -13,11 +13,12 @@ from budget_service.ledger.requests import Refund
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import SECOND, Period
 from budget_service.server.audit import Verification, verify
-from budget_service.server.refunds import founded
+from budget_service.server.refunds import with_charge
 from budget_service.stores.interface import Store
+from budget_service.tuning import Tuning
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import NOON, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import NOON, Asked, SteppedClock, charge, levels, limit, release, reserve
 
 # One ledger serves many examples, so that each takes a root of its own.
 roots = itertools.count()
@@ -40,10 +41,10 @@ async def test_a_store_answers_as_the_pure_rules(
     player = Player(fresh_account().root, clock, rewindows=True, refunds=True)
     for step in history:
         request = player.play(step)
-        if isinstance(request, Refund):
-            request = await founded(any_store, request)
+        if request is not None and isinstance(request.request, Refund):
+            request = Asked(await with_charge(any_store, request.request), request.limits)
         if request is not None:
-            assert await rules.apply(request) == await any_store.apply(request)
+            assert await rules.apply(*request) == await any_store.apply(*request)
         for account in player.accounts():
             on = player.levels(account)
             assert await rules.read(account, on) == await any_store.read(account, on)
@@ -60,12 +61,12 @@ async def test_amounts_are_exact_up_to_64_bits(any_store: Store) -> None:
     """Beyond 2^53, where a double would round, one unit still decides."""
     account = fresh_account()
     on = levels(account, own=limit(MAX_AMOUNT, MAX_AMOUNT))
-    await any_store.apply(charge("a", Cost(MAX_AMOUNT - 1, 2**53 + 1), account=account, on=on))
-    refused = (await any_store.apply(charge("b", Cost(2, 0), account=account, on=on))).outcome
+    await any_store.apply(*charge("a", Cost(MAX_AMOUNT - 1, 2**53 + 1), account=account, on=on))
+    refused = (await any_store.apply(*charge("b", Cost(2, 0), account=account, on=on))).outcome
     assert isinstance(refused, Exhausted)
     assert refused.shortfalls[0].remaining == 1
-    await any_store.apply(reserve("r", Cost(1, 1_000_000_000), account=account, on=on))
-    await any_store.apply(charge("s", Cost(1, 999_999_999), account=account, on=on, settles="r"))
+    await any_store.apply(*reserve("r", Cost(1, 1_000_000_000), account=account, on=on))
+    await any_store.apply(*charge("s", Cost(1, 999_999_999), account=account, on=on, settles="r"))
     status = (await any_store.read(account, on)).levels[-1]
     assert Cost(MAX_AMOUNT, 2**53 + 1_000_000_000) == status.spent
 
@@ -74,8 +75,8 @@ async def test_a_sum_beyond_64_bits_is_refused(any_store: Store) -> None:
     """Even where the level only tracks."""
     account = fresh_account()
     on = levels(account, own=limit(1, 1, mode=Mode.TRACK))
-    await any_store.apply(charge("a", Cost(MAX_AMOUNT, 0), account=account, on=on))
-    refused = await any_store.apply(charge("b", Cost(1, 0), account=account, on=on))
+    await any_store.apply(*charge("a", Cost(MAX_AMOUNT, 0), account=account, on=on))
+    refused = await any_store.apply(*charge("b", Cost(1, 0), account=account, on=on))
     assert Refused(Reason.SUM_OVERFLOW) == refused.outcome
 
 
@@ -94,7 +95,7 @@ async def test_windows_may_differ_between_levels_and_change(any_store: Store, cl
             asked = charge(
                 f"{name}{index}", Cost(4, 1), account=account, on=on, release_id=f"{name}{index % 3}"
             )
-            assert await rules.apply(asked) == await any_store.apply(asked)
+            assert await rules.apply(*asked) == await any_store.apply(*asked)
         assert await rules.read(account, on) == await any_store.read(account, on)
         clock.step(days=5)
 
@@ -106,11 +107,11 @@ async def test_a_level_that_is_added_below_a_reservation_changes_neither_its_cha
     account = fresh_account()
     company = levels(account.level(1), own=limit(20, 10))
     both = levels(account, own=limit(9, 9, period=Period.DAY), above=limit(20, 10))
-    await any_store.apply(reserve("r", account=account, on=company, query_id="q"))
-    settled = await any_store.apply(charge("c", account=account, on=both, settles="r", release_id="rel"))
+    await any_store.apply(*reserve("r", account=account, on=company, query_id="q"))
+    settled = await any_store.apply(*charge("c", account=account, on=both, settles="r", release_id="rel"))
     assert isinstance(settled.outcome, Charged)
     assert [Cost(4, 1), Cost(0, 0)] == [status.spent for status in settled.outcome.levels]
-    again = (await any_store.apply(reserve("r2", account=account, on=both, query_id="q"))).outcome
+    again = (await any_store.apply(*reserve("r2", account=account, on=both, query_id="q"))).outcome
     assert isinstance(again, Reserved)
     assert again.already_paid
 
@@ -123,10 +124,10 @@ async def test_a_level_that_is_added_after_the_window_of_a_reservation_has_no_pa
     company = levels(account.level(1), own=limit(20, 10))
     both = levels(account, own=limit(9, 9, period=Period.DAY), above=limit(20, 10))
     clock.step(days=17, seconds=12 * 3600 - 10)
-    await any_store.apply(reserve("r", account=account, on=company, query_id="q"))
+    await any_store.apply(*reserve("r", account=account, on=company, query_id="q"))
     clock.step(seconds=20)
-    await any_store.apply(charge("c", account=account, on=both, settles="r", release_id="rel"))
-    again = (await any_store.apply(reserve("r2", account=account, on=both, query_id="q"))).outcome
+    await any_store.apply(*charge("c", account=account, on=both, settles="r", release_id="rel"))
+    again = (await any_store.apply(*reserve("r2", account=account, on=both, query_id="q"))).outcome
     assert isinstance(again, Reserved)
     assert not again.already_paid
 
@@ -144,7 +145,7 @@ async def test_what_is_paid_for_is_known_again_when_a_level_comes_back(any_store
     ):
         for release_id in ("rel", f"rel-{name}"):
             asked = charge(name + release_id, Cost(1, 1), account=account, on=on, release_id=release_id)
-            charged = (await any_store.apply(asked)).outcome
+            charged = (await any_store.apply(*asked)).outcome
             assert isinstance(charged, Charged)
             assert charged.already_paid == (is_paid and release_id == "rel")
 
@@ -153,8 +154,8 @@ async def test_four_levels_pay_together(any_store: Store) -> None:
     """Each level counts the charge of the leaf."""
     account = Account((*fresh_account().path, "\u00e9\U0001f600", "x y"))
     on = tuple(LevelLimit(account.level(depth), limit(10 * depth, 9)) for depth in (1, 2, 3, 4))
-    await any_store.apply(charge("a", Cost(9, 1), account=account, on=on))
-    refused = (await any_store.apply(charge("b", Cost(2, 1), account=account, on=on))).outcome
+    await any_store.apply(*charge("a", Cost(9, 1), account=account, on=on))
+    refused = (await any_store.apply(*charge("b", Cost(2, 1), account=account, on=on))).outcome
     assert isinstance(refused, Exhausted)
     assert [missing.depth for missing in refused.shortfalls] == [1]
     assert 4 * [Cost(9, 1)] == [status.spent for status in (await any_store.read(account, on)).levels]
@@ -165,12 +166,12 @@ async def test_ids_may_hold_any_character(any_store: Store) -> None:
     account = fresh_account()
     odd = "\x00\n'\"\\{}:%\u00e9\U0001f600"
     asked = reserve(odd, account=account, query_id=odd)
-    assert isinstance((await any_store.apply(asked)).outcome, Reserved)
-    assert await any_store.question_of(account, asked.reservation_id) == odd
+    assert isinstance((await any_store.apply(*asked)).outcome, Reserved)
+    assert await any_store.question_of(account, asked.request.reservation_id) == odd
     settled = charge(odd + "2", account=account, settles=odd, release_id=odd)
-    assert isinstance((await any_store.apply(settled)).outcome, Charged)
-    assert (await any_store.apply(settled)).replayed
-    again = (await any_store.apply(reserve("r", account=account, query_id=odd))).outcome
+    assert isinstance((await any_store.apply(*settled)).outcome, Charged)
+    assert (await any_store.apply(*settled)).replayed
+    again = (await any_store.apply(*reserve("r", account=account, query_id=odd))).outcome
     assert isinstance(again, Reserved)
     assert again.already_paid
 
@@ -178,10 +179,10 @@ async def test_ids_may_hold_any_character(any_store: Store) -> None:
 async def test_the_question_of_a_reservation_is_told_to_its_account_only(any_store: Store) -> None:
     """An unknown, an ended and a colleague's reservation have no question."""
     account = fresh_account()
-    await any_store.apply(reserve("r", account=account, query_id="q"))
+    await any_store.apply(*reserve("r", account=account, query_id="q"))
     assert await any_store.question_of(account, "hold-r") == "q"
     assert await any_store.question_of(Account((account.root, "bob")), "hold-r") is None
-    await any_store.apply(release("x", ends="r", account=account))
+    await any_store.apply(*release("x", ends="r", account=account))
     assert await any_store.question_of(account, "hold-r") is None
 
 
@@ -189,15 +190,15 @@ async def test_open_reservations_are_counted_until_they_end(any_store: Store, cl
     """Settled, released or lapsed; only those of the roots that are asked about."""
     one, other = fresh_account(), fresh_account()
     for id_, ttl in (("a", 60), ("b", 60), ("c", 10)):
-        await any_store.apply(reserve(id_, Cost(1, 1), account=one, query_id=id_, ttl_seconds=ttl))
-    await any_store.apply(reserve("d", account=other))
+        await any_store.apply(*reserve(id_, Cost(1, 1), account=one, query_id=id_, ttl_seconds=ttl))
+    await any_store.apply(*reserve("d", account=other))
     assert await any_store.open_reservations([one.root]) == 3
     assert await any_store.open_reservations([one.root, other.root]) == 4
-    await any_store.apply(release("x", ends="a", account=one))
+    await any_store.apply(*release("x", ends="a", account=one))
     assert await any_store.open_reservations([one.root]) == 2
     clock.now += 10 * SECOND
     assert await any_store.open_reservations([one.root]) == 1
-    await any_store.apply(charge("y", Cost(1, 1), account=one, settles="b", query_id="b"))
+    await any_store.apply(*charge("y", Cost(1, 1), account=one, settles="b", query_id="b"))
     assert await any_store.open_reservations([one.root]) == 0
     assert await any_store.open_reservations([]) == 0
 
@@ -206,12 +207,12 @@ async def test_of_many_who_want_the_last_unit_exactly_one_wins(any_store: Store)
     """Fifty at once, by reservation and by direct charge."""
     account = fresh_account()
     on = levels(account, own=limit(10, 10), above=limit(5, 50))
-    await any_store.apply(charge("before", Cost(4, 1), account=account, on=on))
+    await any_store.apply(*charge("before", Cost(4, 1), account=account, on=on))
     asked = [
         (reserve if index % 2 else charge)(str(index), Cost(1, 1), account=account, on=on)
         for index in range(50)
     ]
-    answers = await asyncio.gather(*(any_store.apply(request) for request in asked))
+    answers = await asyncio.gather(*(any_store.apply(*request) for request in asked))
     won = [answer for answer in answers if isinstance(answer.outcome, Reserved | Charged)]
     assert len(won) == 1
     assert Cost(0, 48) == (await any_store.read(account, on)).levels[0].remaining
@@ -220,7 +221,7 @@ async def test_of_many_who_want_the_last_unit_exactly_one_wins(any_store: Store)
 async def test_of_many_repeats_of_one_request_one_has_an_effect(any_store: Store) -> None:
     """Twenty at once with the same id: one first answer, nineteen repeats of it."""
     account = fresh_account()
-    answers = await asyncio.gather(*(any_store.apply(charge("same", account=account)) for _ in range(20)))
+    answers = await asyncio.gather(*(any_store.apply(*charge("same", account=account)) for _ in range(20)))
     assert sum(answer.replayed for answer in answers) == 19
     assert len({answer.outcome for answer in answers}) == 1
     assert Cost(4, 1) == (await any_store.read(account, levels(account))).levels[-1].spent
@@ -230,12 +231,12 @@ async def test_a_cancelled_caller_leaves_no_half_change(any_store: Store) -> Non
     """Whatever became of it, repeating it gives one charge."""
     account = fresh_account()
     for index in range(20):
-        task = asyncio.create_task(any_store.apply(charge(str(index), Cost(0, 0), account=account)))
+        task = asyncio.create_task(any_store.apply(*charge(str(index), Cost(0, 0), account=account)))
         await asyncio.sleep(0.0002 * index)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert isinstance(
-            (await any_store.apply(charge(str(index), Cost(0, 0), account=account))).outcome, Charged
+            (await any_store.apply(*charge(str(index), Cost(0, 0), account=account))).outcome, Charged
         )
     await any_store.check()
 
@@ -244,27 +245,20 @@ async def test_a_check_of_a_store_changes_nothing(any_store: Store) -> None:
     """A store that works passes, and what it holds is what it held."""
     account = fresh_account()
     on = levels(account)
-    await any_store.apply(reserve("r", Cost(1, 1), account=account, on=on))
+    await any_store.apply(*reserve("r", Cost(1, 1), account=account, on=on))
     before = await any_store.read(account, on)
     await any_store.check()
     assert before == await any_store.read(account, on)
 
 
+@pytest.mark.parametrize("tuning", [Tuning(expired_at_once=2)])
 async def test_more_lapsed_reservations_than_one_request_ends_are_ended_by_the_next(
-    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+    any_store: Store, clock: SteppedClock
 ) -> None:
     """Until then they count as held, which can only refuse too much."""
-    for module in (
-        "budget_service.stores.sqlite_view",
-        "budget_service.stores.redis_encoding",
-        "budget_service.stores.postgres_encoding",
-        "budget_service.stores.postgres",
-        MemoryStore.__module__,
-    ):
-        monkeypatch.setattr(f"{module}.MAX_EXPIRED_AT_ONCE", 2)
     on = levels(own=limit(5, 5))
     for index in range(5):
-        await any_store.apply(reserve(f"r{index}", Cost(1, 1), on=on))
+        await any_store.apply(*reserve(f"r{index}", Cost(1, 1), on=on))
     clock.step(seconds=61)
-    answers = [await any_store.apply(charge(f"c{index}", Cost(4, 4), on=on)) for index in range(2)]
+    answers = [await any_store.apply(*charge(f"c{index}", Cost(4, 4), on=on)) for index in range(2)]
     assert [type(answer.outcome) for answer in answers] == [Exhausted, Charged]

@@ -13,7 +13,7 @@ from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
 from budget_service.stores.interface import Store
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import Asked, SteppedClock, charge, levels, limit, release, reserve
 
 ACCOUNT = Account(("windows", "ann"))
 DAYS = limit(9, 9, days=2)
@@ -31,10 +31,10 @@ class Both:
     def __post_init__(self) -> None:
         self.rules = MemoryStore(self.clock)
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, asked: Asked[Request]) -> Answer:
         """Ask both."""
-        expected = await self.rules.apply(request)
-        assert expected == await self.store.apply(request)
+        expected = await self.rules.apply(*asked)
+        assert expected == await self.store.apply(*asked)
         return expected
 
     async def read(self, *on: LevelLimit) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from msgspec.structs import replace
 
 from budget_service.ledger.currency import Currency, window_before
-from budget_service.ledger.limits import LimitsChangedError
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -34,6 +33,7 @@ from tests.support.budget_samples import (
     NOON,
     OTHER_UNIT,
     UNIT,
+    Asked,
     SteppedClock,
     charge,
     levels,
@@ -47,22 +47,22 @@ WEEK_OF_DAYS = levels(own=limit(10, 5, days=7))
 NOVEMBER = microseconds_of(datetime(2026, 11, 1, tzinfo=UTC))
 
 
-def change(id_: str, unit_id: str = OTHER_UNIT, on: tuple[LevelLimit, ...] = MONTH) -> ChangeCurrency:
+def change(id_: str, unit_id: str = OTHER_UNIT, on: tuple[LevelLimit, ...] = MONTH) -> Asked[ChangeCurrency]:
     """Return a request to plan a currency for the company, or none."""
     rules = tuple(each.limit.window for each in on)
-    return ChangeCurrency(account=COMPANY, request_id=id_, unit_id=unit_id, rules=rules)
+    return Asked(ChangeCurrency(account=COMPANY, request_id=id_, unit_id=unit_id), AppliedLimits(rules=rules))
 
 
-async def told(store: Store, request: Request) -> Outcome:
+async def told(store: Store, asked: Asked[Request]) -> Outcome:
     """Return the outcome of a request."""
-    return (await store.apply(request)).outcome
+    return (await store.apply(*asked)).outcome
 
 
 async def test_a_currency_begins_with_the_month_and_then_only_it_is_taken(
     any_store: Store, clock: SteppedClock
 ) -> None:
     """Until the last moment of October the old one counts; from the first of November on the new one, from nothing."""
-    await any_store.apply(charge("old", Cost(9, 4)))
+    await any_store.apply(*charge("old", Cost(9, 4)))
     assert await told(any_store, change("c")) == CurrencyChanged(OTHER_UNIT, NOVEMBER)
     planned = (await any_store.read(ANALYST, MONTH)).currency
     assert planned == Currency(UNIT, 0, OTHER_UNIT, NOVEMBER)
@@ -84,10 +84,10 @@ async def test_a_reservation_of_the_last_currency_does_nothing_to_the_new_window
     any_store: Store, clock: SteppedClock, ends: str
 ) -> None:
     """Whichever way it ends after the moment, it neither spends there nor returns anything."""
-    await any_store.apply(charge("fixes", Cost(1, 1)))
-    await any_store.apply(change("c"))
+    await any_store.apply(*charge("fixes", Cost(1, 1)))
+    await any_store.apply(*change("c"))
     clock.now = NOVEMBER - 10_000_000
-    await any_store.apply(replace(reserve("r", Cost(4, 1)), forfeits=ends == "forfeited"))
+    await any_store.apply(*reserve("r", Cost(4, 1)).but(forfeits=ends == "forfeited"))
     clock.step(seconds=20)
     if ends == "settled":
         settles = charge("s", Cost(2, 1), settles="r", release_id="rel")
@@ -109,11 +109,11 @@ async def test_days_of_the_last_currency_close_a_sliding_window_until_the_last_h
 ) -> None:
     """One small charge is enough, since nobody can say how much of the new limit it is; an unused account goes on."""
     on = WEEK_OF_DAYS
-    await any_store.apply(charge("first", Cost(1, 0), on=on))
+    await any_store.apply(*charge("first", Cost(1, 0), on=on))
     begins_at = NOON // 86_400_000_000 * 86_400_000_000 + 86_400_000_000
     assert await told(any_store, change("c", on=on)) == CurrencyChanged(OTHER_UNIT, begins_at)
     clock.step(seconds=3600)
-    await any_store.apply(charge("second", Cost(1, 0), on=on))
+    await any_store.apply(*charge("second", Cost(1, 0), on=on))
     clock.step(days=6)
     refused = await told(any_store, charge("new", Cost(1, 0), on=on, unit_id=OTHER_UNIT))
     assert isinstance(refused, Exhausted)
@@ -131,14 +131,14 @@ async def test_days_of_the_last_currency_close_a_sliding_window_until_the_last_h
 async def test_what_is_held_closes_a_window_too(any_store: Store, clock: SteppedClock) -> None:
     """A week that the month's end cuts: it opens when the reservation is given back, which charges nothing."""
     week = levels(own=limit(10, 5, period=Period.WEEK))
-    await any_store.apply(charge("fixes", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE)))
-    await any_store.apply(change("c"))
+    await any_store.apply(*charge("fixes", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE)))
+    await any_store.apply(*change("c"))
     clock.now = NOVEMBER - 10_000_000
-    await any_store.apply(reserve("r", Cost(1, 0), on=week))
+    await any_store.apply(*reserve("r", Cost(1, 0), on=week))
     clock.now = NOVEMBER
     asked = Cost(10, 5)
     assert isinstance(await told(any_store, charge("a", asked, on=week, unit_id=OTHER_UNIT)), Exhausted)
-    await any_store.apply(release("s", ends="r", on=week))
+    await any_store.apply(*release("s", ends="r", on=week))
     assert isinstance(await told(any_store, charge("b", asked, on=week, unit_id=OTHER_UNIT)), Charged)
     await assert_verified(any_store)
 
@@ -149,7 +149,7 @@ async def test_what_was_paid_for_in_the_last_currency_is_not_free_in_the_new_one
 ) -> None:
     """Neither its question nor its release; the very same request is answered as it was, and charges nothing."""
     paid = charge("old", Cost(10, 5), on=on, query_id="q", release_id="rel")
-    first = await any_store.apply(paid)
+    first = await any_store.apply(*paid)
     planned = await told(any_store, change("c", on=on))
     assert isinstance(planned, CurrencyChanged)
     clock.now = planned.begins_at
@@ -166,16 +166,16 @@ async def test_what_was_paid_for_in_the_last_currency_is_not_free_in_the_new_one
             charge("a", Cost(1, 0), on=on, release_id="rel", unit_id=OTHER_UNIT),
         ):
             assert isinstance(await told(any_store, asked), Exhausted)
-    assert await any_store.apply(paid) == Answer(first.outcome, replayed=True)
+    assert await any_store.apply(*paid) == Answer(first.outcome, replayed=True)
 
 
 async def test_a_level_that_only_records_begins_anew_at_once(any_store: Store, clock: SteppedClock) -> None:
     """It never refuses, and its sum is of one currency."""
     on = levels(own=limit(1, 1, mode=Mode.TRACK, days=7))
-    await any_store.apply(charge("old", Cost(9, 4), on=on))
-    await any_store.apply(change("c", on=on))
+    await any_store.apply(*charge("old", Cost(9, 4), on=on))
+    await any_store.apply(*change("c", on=on))
     clock.step(days=1)
-    await any_store.apply(charge("new", Cost(5, 2), on=on, unit_id=OTHER_UNIT))
+    await any_store.apply(*charge("new", Cost(5, 2), on=on, unit_id=OTHER_UNIT))
     assert (await any_store.read(ANALYST, on)).levels[-1].spent == Cost(5, 2)
     await assert_verified(any_store)
 
@@ -184,11 +184,11 @@ async def test_a_plan_is_made_once_and_can_be_withdrawn_before_its_moment(
     any_store: Store, clock: SteppedClock
 ) -> None:
     """A repeat is the first answer; another plan waits for the withdrawal; what has begun cannot be withdrawn."""
-    await any_store.apply(charge("fixes", Cost(1, 1)))
+    await any_store.apply(*charge("fixes", Cost(1, 1)))
     assert await told(any_store, change("w0", "")) == Refused(Reason.NO_CURRENCY_PLANNED)
     assert await told(any_store, change("same", UNIT)) == Refused(Reason.UNIT_UNCHANGED)
-    planned = await any_store.apply(change("c"))
-    assert await any_store.apply(change("c")) == Answer(planned.outcome, replayed=True)
+    planned = await any_store.apply(*change("c"))
+    assert await any_store.apply(*change("c")) == Answer(planned.outcome, replayed=True)
     assert await told(any_store, change("c", "e" * 32)) == Refused(Reason.REQUEST_ID_REUSED)
     assert await told(any_store, change("d", "e" * 32)) == Refused(Reason.CURRENCY_PLANNED)
     assert await told(any_store, change("w", "")) == CurrencyChanged("", 0)
@@ -218,23 +218,23 @@ async def test_a_root_with_a_budget_that_is_never_refreshed_keeps_its_currency(a
 async def test_a_plan_made_with_limits_that_have_changed_is_not_taken(any_store: Store) -> None:
     """The moment would be that of other windows."""
     changes = ((ANALYST, limit(5, 5, period=Period.NEVER)),)
-    await any_store.apply(SetLimits(account=COMPANY, request_id="s", changes=changes))
+    await any_store.apply(SetLimits(account=COMPANY, request_id="s", changes=changes), NO_LIMITS)
     with pytest.raises(LimitsChangedError):
-        await any_store.apply(change("c"))
+        await any_store.apply(*change("c"))
     stored = await any_store.all_limits("acme")
     assert (stored.version, dict(stored.limits)) == (1, dict(changes))
 
 
 async def test_the_currency_is_rebuilt_from_a_sealed_journal(any_store: Store, clock: SteppedClock) -> None:
     """Sealed, its entries dropped, and the moment come: the ledger still agrees; another currency would be told."""
-    await any_store.apply(charge("fixes", Cost(1, 1)))
-    await any_store.apply(change("c"))
+    await any_store.apply(*charge("fixes", Cost(1, 1)))
+    await any_store.apply(*change("c"))
     checkpoint = await verify(any_store, "acme", Verification())
     await any_store.write_checkpoint("acme", checkpoint)
     while await any_store.drop_checkpointed("acme", 10):
         pass
     clock.now = NOVEMBER
-    await any_store.apply(charge("new", Cost(1, 1), unit_id=OTHER_UNIT))
+    await any_store.apply(*charge("new", Cost(1, 1), unit_id=OTHER_UNIT))
     await assert_verified(any_store)
     rebuilt = Rebuilt.after(await any_store.checkpoint("acme"))
     (found,) = rebuilt.currency_differences(COMPANY, Currency("e" * 32, 5))

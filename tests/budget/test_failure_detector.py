@@ -48,7 +48,7 @@ class Hanging(MemoryStore):
 async def followed(store: Hanging) -> AsyncIterator[FailureDetector]:
     """Give the pulse of a store that serves at first."""
     detector = FailureDetector(store)
-    tasks = [asyncio.create_task(each) for each in (detector.watch(), detector.check_again_and_again())]
+    tasks = [asyncio.create_task(each) for each in (detector.watch(), detector.keep_checking())]
     try:
         await detector.changed.wait()
         yield detector
@@ -103,7 +103,7 @@ async def test_a_store_that_cannot_be_reached_is_gone_without_being_silent_first
     """Two attempts are refused, and nobody waits for a third."""
     store = Hanging(SteppedClock(), refuses=True)
     async with followed(store) as detector:
-        detector.doubted()
+        detector.request_heartbeat()
         await detector.changed.wait()
         await becomes(detector, answers=False, serving=False)
         assert store.pings == 2
@@ -113,7 +113,7 @@ async def test_a_loop_that_is_held_up_does_not_accuse_the_store() -> None:
     """While something else keeps the loop, no silence counts, however long; then it does."""
     store = Hanging(SteppedClock())
     async with followed(store) as detector:
-        detector.doubted()
+        detector.request_heartbeat()
         end = time.monotonic() + HELD_UP_SECONDS
         while time.monotonic() < end:
             time.sleep(TURN_SECONDS)  # noqa: ASYNC251 - that is what is tried
@@ -131,7 +131,7 @@ async def test_a_store_that_is_not_asked_anything_is_not_asked_for_signs() -> No
         detector.began()
         end = time.monotonic() + 0.25
         while time.monotonic() < end:
-            detector.heard()
+            detector.answered()
             await asyncio.sleep(0)
         detector.ended()
         assert store.pings == 0
@@ -142,7 +142,7 @@ async def test_a_failure_is_a_reason_to_ask_at_once() -> None:
     """Without any call that waits."""
     store = Hanging(SteppedClock())
     async with followed(store) as detector:
-        detector.doubted()
+        detector.request_heartbeat()
         await becomes(detector, answers=False, serving=True)
 
 

@@ -360,4 +360,4 @@ def at_work(store: Store) -> object:
 
 def begun(store: Store, many: int) -> list[asyncio.Task[Answer]]:
     """Begin to charge nothing so many times."""
-    return [asyncio.create_task(store.apply(charge(f"c{next(numbers)}", NOTHING))) for _ in range(many)]
+    return [asyncio.create_task(store.apply(*charge(f"c{next(numbers)}", NOTHING))) for _ in range(many)]

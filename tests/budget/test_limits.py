@@ -6,7 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from budget_service.configuration.budget_file import AccountUnknownError, Configuration
-from budget_service.ledger.limits import LimitsChangedError, StoredLimits, limit_text, parse_limit
+from budget_service.ledger.limits import (
+    NO_LIMITS,
+    AppliedLimits,
+    LimitsChangedError,
+    StoredLimits,
+    limit_text,
+    parse_limit,
+)
 from budget_service.ledger.outcomes import Answer, Charged, Exhausted, LimitsSet, Reason, Refused
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, Limit, Mode
@@ -15,7 +22,16 @@ from budget_service.server.limit_cache import LimitCache
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store, StoreUnavailableError
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge, limit
+from tests.support.budget_samples import (
+    ANALYST,
+    COLLEAGUE,
+    COMPANY,
+    Asked,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+)
 
 CONFIGURATION = Configuration.model_validate(
     {
@@ -26,16 +42,14 @@ CONFIGURATION = Configuration.model_validate(
 SETTINGS = LiveSettings(Settings(CONFIGURATION))
 
 
-def setting(id_: str, *changes: tuple[Account, Limit | None]) -> SetLimits:
+def setting(id_: str, *changes: tuple[Account, Limit | None]) -> Asked[SetLimits]:
     """Return a request to set limits below `acme`."""
-    return SetLimits(account=COMPANY, request_id=id_, changes=changes)
+    return Asked(SetLimits(account=COMPANY, request_id=id_, changes=changes), NO_LIMITS)
 
 
 async def charged_by(book: LimitCache, id_: str, cost: Cost, account: Account = ANALYST) -> Answer:
     """Charge with the limits that a book has at hand, as a process does."""
-    found = book.cached(account)
-    asked = replace(charge(id_, cost, account=account), levels=found.levels, limits_version=found.version)
-    return await book.apply(asked)
+    return await book.apply(charge(id_, cost, account=account).request)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +59,10 @@ async def charged_by(book: LimitCache, id_: str, cost: Cost, account: Account = 
 async def test_a_stored_limit_is_found_as_it_was_set(any_store: Store, kept: Limit) -> None:
     """By its level and by those below it; until it is removed."""
     assert StoredLimits() == await any_store.limits(ANALYST)
-    assert LimitsSet(1) == (await any_store.apply(setting("a", (COMPANY, kept), (COLLEAGUE, kept)))).outcome
+    assert LimitsSet(1) == (await any_store.apply(*setting("a", (COMPANY, kept), (COLLEAGUE, kept)))).outcome
     assert StoredLimits(1, {COMPANY: kept}) == await any_store.limits(ANALYST)
     assert StoredLimits(1, {COMPANY: kept, COLLEAGUE: kept}) == await any_store.limits(COLLEAGUE)
-    await any_store.apply(setting("b", (COMPANY, None)))
+    await any_store.apply(*setting("b", (COMPANY, None)))
     assert StoredLimits(2, {}) == await any_store.limits(ANALYST)
     assert parse_limit(limit_text(kept)) == kept
 
@@ -58,31 +72,31 @@ async def test_a_repeated_change_of_limits_has_no_second_effect(
 ) -> None:
     """It is remembered for 35 days; other content under its id is refused."""
     first = setting("a", (ANALYST, limit(1, 1)))
-    await any_store.apply(first)
-    await any_store.apply(setting("b", (ANALYST, limit(2, 2))))
+    await any_store.apply(*first)
+    await any_store.apply(*setting("b", (ANALYST, limit(2, 2))))
     clock.step(days=34)
-    assert Answer(LimitsSet(1), replayed=True) == await any_store.apply(first)
-    other = await any_store.apply(setting("a", (ANALYST, None)))
+    assert Answer(LimitsSet(1), replayed=True) == await any_store.apply(*first)
+    other = await any_store.apply(*setting("a", (ANALYST, None)))
     assert Refused(Reason.REQUEST_ID_REUSED) == other.outcome
     assert (await any_store.limits(ANALYST)).limits == {ANALYST: limit(2, 2)}
 
 
 async def test_a_request_with_old_limits_has_no_effect(any_store: Store) -> None:
     """Whoever found the limits before they changed is told so; a repeat of an answered request is not asked."""
-    await any_store.apply(charge("before"))
-    await any_store.apply(setting("a", (ANALYST, limit(5, 5))))
+    await any_store.apply(*charge("before"))
+    await any_store.apply(*setting("a", (ANALYST, limit(5, 5))))
     with pytest.raises(LimitsChangedError):
-        await any_store.apply(charge("c"))
-    assert (await any_store.apply(charge("before"))).replayed
-    now = replace(charge("c", Cost(1, 1)), limits_version=1)
-    assert isinstance((await any_store.apply(now)).outcome, Charged)
+        await any_store.apply(*charge("c"))
+    assert (await any_store.apply(*charge("before"))).replayed
+    now = charge("c", Cost(1, 1)).by(AppliedLimits(levels(), 1))
+    assert isinstance((await any_store.apply(*now)).outcome, Charged)
 
 
 async def test_limits_of_one_root_leave_the_others_alone(any_store: Store) -> None:
     """Their requests are not asked again."""
-    await any_store.apply(setting("a", (ANALYST, limit(5, 5))))
+    await any_store.apply(*setting("a", (ANALYST, limit(5, 5))))
     other = Account(("umbrella", "ann"))
-    assert isinstance((await any_store.apply(charge("c", account=other))).outcome, Charged)
+    assert isinstance((await any_store.apply(*charge("c", account=other))).outcome, Charged)
     assert StoredLimits() == await any_store.limits(other)
 
 
@@ -91,12 +105,12 @@ async def test_a_stored_limit_counts_at_once_in_every_process(any_store: Store) 
     one, two = LimitCache(any_store, SETTINGS), LimitCache(any_store, SETTINGS)
     for book, name in ((one, "a"), (two, "b")):
         assert isinstance((await charged_by(book, name, Cost(3, 1))).outcome, Charged)
-    await any_store.apply(setting("s", (ANALYST, limit(4, 4))))
+    await any_store.apply(*setting("s", (ANALYST, limit(4, 4))))
     for book, name in ((one, "c"), (two, "d")):
         assert isinstance((await charged_by(book, name, Cost(1, 1))).outcome, Exhausted)
         status = (await book.read(ANALYST)).levels[-1]
         assert (Cost(6, 2), Cost(4, 4), Cost(0, 2)) == (status.spent, status.maximum, status.remaining)
-    await any_store.apply(setting("t", (ANALYST, None), (COMPANY, limit(8, 9, period=Period.NEVER))))
+    await any_store.apply(*setting("t", (ANALYST, None), (COMPANY, limit(8, 9, period=Period.NEVER))))
     assert isinstance((await charged_by(one, "e", Cost(2, 1))).outcome, Charged)
     refused = (await charged_by(two, "f", Cost(7, 1))).outcome
     assert isinstance(refused, Exhausted)
@@ -108,13 +122,13 @@ async def test_a_stored_limit_makes_its_account(any_store: Store) -> None:
     book = LimitCache(any_store, SETTINGS)
     with pytest.raises(AccountUnknownError):
         await charged_by(book, "a", Cost(1, 1), COLLEAGUE)
-    await any_store.apply(setting("s", (COLLEAGUE, limit(4, 4))))
+    await any_store.apply(*setting("s", (COLLEAGUE, limit(4, 4))))
     assert isinstance((await charged_by(book, "a", Cost(1, 1), COLLEAGUE)).outcome, Charged)
-    await any_store.apply(setting("t", (COLLEAGUE, None)))
+    await any_store.apply(*setting("t", (COLLEAGUE, None)))
     for gone in (charged_by(book, "b", Cost(1, 1), COLLEAGUE), book.read(COLLEAGUE)):
         with pytest.raises(AccountUnknownError):
             await gone
-    await any_store.apply(setting("u", (COLLEAGUE, limit(4, 4))))
+    await any_store.apply(*setting("u", (COLLEAGUE, limit(4, 4))))
     assert Cost(3, 3) == (await book.read(COLLEAGUE)).levels[-1].remaining
 
 
@@ -137,19 +151,16 @@ async def test_an_answer_outlives_its_account(any_store: Store) -> None:
     assert roots == await any_store.roots()
 
 
-async def test_a_root_has_so_many_limits_and_no_more(
-    any_store: Store, monkeypatch: pytest.MonkeyPatch, clock: SteppedClock
-) -> None:
+async def test_a_root_has_so_many_limits_and_no_more(any_store: Store, clock: SteppedClock) -> None:
     """A refused change changes none; removing is always possible; the refusal is forgotten after an hour."""
-    for module in ("ledger.administration", "stores.redis_text", "stores.postgres_text"):
-        monkeypatch.setattr(f"budget_service.{module}.MAX_STORED_LIMITS", 2)
-    await any_store.apply(setting("a", (ANALYST, limit(4, 4)), (COLLEAGUE, limit(4, 4))))
-    refused = setting("b", (ANALYST, limit(1, 1)))
-    assert Refused(Reason.TOO_MANY_LIMITS) == (await any_store.apply(refused)).outcome
+    two = AppliedLimits(most_stored=2)
+    await any_store.apply(*setting("a", (ANALYST, limit(4, 4)), (COLLEAGUE, limit(4, 4))).by(two))
+    refused = setting("b", (ANALYST, limit(1, 1))).by(two)
+    assert Refused(Reason.TOO_MANY_LIMITS) == (await any_store.apply(*refused)).outcome
     assert StoredLimits(1, {ANALYST: limit(4, 4)}) == await any_store.limits(ANALYST)
-    assert LimitsSet(2) == (await any_store.apply(setting("c", (COLLEAGUE, None)))).outcome
+    assert LimitsSet(2) == (await any_store.apply(*setting("c", (COLLEAGUE, None)).by(two))).outcome
     clock.now += DAY // 24
-    assert LimitsSet(3) == (await any_store.apply(refused)).outcome
+    assert LimitsSet(3) == (await any_store.apply(*refused)).outcome
 
 
 async def test_limits_that_never_stand_still_are_unavailable(clock: SteppedClock) -> None:
@@ -160,7 +171,7 @@ async def test_limits_that_never_stand_still_are_unavailable(clock: SteppedClock
             return replace(await super().limits(account), version=-1)
 
     restless = Restless(clock)
-    await restless.apply(setting("a", (ANALYST, limit(4, 4))))
+    await restless.apply(*setting("a", (ANALYST, limit(4, 4))))
     book = LimitCache(restless, SETTINGS)
     for call in (charged_by(book, "c", Cost(1, 1)), book.read(ANALYST)):
         with pytest.raises(StoreUnavailableError):

@@ -24,7 +24,7 @@ from budget_service.ledger.windows import WindowRule
 from tests.budget.histories import HISTORIES, RULES, Player, Step
 from tests.budget.memory_store import MemoryStore
 from tests.budget.model import Model, Told
-from tests.support.budget_samples import SteppedClock
+from tests.support.budget_samples import Asked, SteppedClock
 
 
 def told(answer: Answer) -> Told:
@@ -65,7 +65,7 @@ async def test_the_rules_do_what_the_model_does(
     for step in history:
         request = player.play(step)
         if request is not None:
-            assert model.tell(request, clock.now) == told(await store.apply(request))
+            assert model.tell(*request, clock.now) == told(await store.apply(*request))
         await _assert_same_balances(player, store, model.at(clock.now), used)
 
 
@@ -75,16 +75,16 @@ async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(histor
     """After any history, each acknowledged charge is in the journal once, and asking again changes nothing."""
     clock = SteppedClock()
     player, store = Player("acme", clock), MemoryStore(clock)
-    granted: dict[str, tuple[Request, Outcome]] = {}
+    granted: dict[str, tuple[Asked[Request], Outcome]] = {}
     for step in history:
         request = player.play(step)
         if request is not None:
-            answer = await store.apply(request)
+            answer = await store.apply(*request)
             if not isinstance(answer.outcome, Refused | Exhausted):
-                granted.setdefault(request.request_id, (request, answer.outcome))
+                granted.setdefault(request.request.request_id, (request, answer.outcome))
     journal = list(store.entries)
     for request, outcome in granted.values():
-        assert await store.apply(request) == Answer(outcome, replayed=True)
+        assert await store.apply(*request) == Answer(outcome, replayed=True)
     assert store.entries == journal
     charged = {id_: each.charged for id_, (_, each) in granted.items() if isinstance(each, Charged)}
     journaled = {entry.request_id: entry.cost for entry in journal if entry.request_id in charged}

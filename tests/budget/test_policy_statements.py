@@ -10,23 +10,25 @@ import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Reason, Refused
 from budget_service.ledger.requests import ChangeCurrency
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Cost, Hold, InvalidFieldError, LevelLimit
 from budget_service.ledger.verification import Rebuilt, entry_parts
 from budget_service.ledger.windows import Period
-from budget_service.server import checkpoints, policy_statements
+from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
 from budget_service.server.hosting import serving
 from budget_service.server.messages import parse_statement
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
-    Said,
+    LevelStatements,
     TooManyStatementsError,
-    said_of,
+    policy_statements_of,
 )
 from budget_service.stores.interface import Store
+from budget_service.tuning import DEFAULTS, Tuning
 from dp_service.queries.publications import publications_in
 from tests.budget.memory_store import MemoryStore
 from tests.budget.served import SETTINGS, Stub
@@ -50,16 +52,18 @@ BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
 
 
 @asynccontextmanager
-async def stub_on(store: Store) -> AsyncIterator[Stub]:
+async def stub_on(store: Store, tuning: Tuning = DEFAULTS) -> AsyncIterator[Stub]:
     """Serve a store."""
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(store, SETTINGS, "127.0.0.1:0", tuning=tuning) as address, connected(address) as stub:
         yield stub
 
 
-async def told(store: Store, on: tuple[LevelLimit, ...] = BOTH) -> list[list[str]]:
+async def told(
+    store: Store, on: tuple[LevelLimit, ...] = BOTH, *, tuning: Tuning = DEFAULTS
+) -> list[list[str]]:
     """Return the statements of each level of the analyst."""
     found = await store.read(ANALYST, on)
-    said = await said_of(store, ANALYST, found.levels)
+    said = await policy_statements_of(store, ANALYST, found.levels, tuning)
     return [list(each.statements) for each in said.values()]
 
 
@@ -103,9 +107,9 @@ async def test_what_left_the_window_is_told_no_more(any_store: Store, clock: Ste
     on = levels(ANALYST, own=limit(100, 50, days=3), above=limit(1000, 500, period=Period.MONTH))
     for day in ("one", "two", "three", "four"):
         lapsing = reserve(f"r-{day}", Cost(1, 0), on=on, forfeits=True, ttl_seconds=1)
-        await any_store.apply(lapsing)
+        await any_store.apply(*lapsing)
         clock.step(seconds=2)
-        await any_store.apply(charge(day, Cost(1, 0), on=on, policy_statement=day))
+        await any_store.apply(*charge(day, Cost(1, 0), on=on, policy_statement=day))
         clock.step(days=1)
     assert [["four", "one", "three", "two"], ["four", "three"]] == await told(any_store, on)
     clock.step(days=20)
@@ -113,24 +117,24 @@ async def test_what_left_the_window_is_told_no_more(any_store: Store, clock: Ste
 
 
 async def test_a_long_journal_is_read_page_by_page_and_no_further_than_the_window(
-    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+    any_store: Store, clock: SteppedClock
 ) -> None:
     """Whatever the length of a page."""
-    monkeypatch.setattr(policy_statements, "PAGE", 2)
     for number in range(3):
-        await any_store.apply(charge(f"old{number}", Cost(1, 0), on=BOTH, policy_statement="old"))
+        await any_store.apply(*charge(f"old{number}", Cost(1, 0), on=BOTH, policy_statement="old"))
     clock.step(days=31)
     for number in range(5):
-        await any_store.apply(charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
-    assert [[f"s{number}" for number in range(5)]] * 2 == await told(any_store)
+        await any_store.apply(*charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
+    expected = [[f"s{number}" for number in range(5)]] * 2
+    assert expected == await told(any_store, tuning=Tuning(statements_page=2))
 
 
 async def test_a_reservation_that_is_forfeited_late_hides_nothing_behind_it(clock: SteppedClock) -> None:
     """Its entry has the time at which it lapsed, which may be before the window of what was written before it."""
     store = MemoryStore(clock)
-    await store.apply(reserve("r", Cost(1, 0), on=BOTH, forfeits=True, ttl_seconds=1))
+    await store.apply(*reserve("r", Cost(1, 0), on=BOTH, forfeits=True, ttl_seconds=1))
     clock.step(days=31)
-    await store.apply(charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
+    await store.apply(*charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
     # So many may lapse at once that the last ones are written with a later request.
     store.entries.reverse()
     assert [EntryKind.DIRECT, EntryKind.FORFEITED] == [each.kind for each in store.entries]
@@ -142,23 +146,23 @@ async def test_a_settled_charge_counts_in_the_window_that_admitted_it(
 ) -> None:
     """Settled after the window has ended, its statement belongs to the window before."""
     clock.step(days=17, seconds=43_000)
-    await any_store.apply(reserve("r", Cost(1, 0), on=BOTH, ttl_seconds=600))
+    await any_store.apply(*reserve("r", Cost(1, 0), on=BOTH, ttl_seconds=600))
     clock.step(seconds=400)
-    await any_store.apply(charge("late", Cost(1, 0), on=BOTH, settles="r", policy_statement="before"))
-    await any_store.apply(charge("new", Cost(1, 0), on=BOTH, policy_statement="new"))
+    await any_store.apply(*charge("late", Cost(1, 0), on=BOTH, settles="r", policy_statement="before"))
+    await any_store.apply(*charge("new", Cost(1, 0), on=BOTH, policy_statement="new"))
     assert [["new"], ["new"]] == await told(any_store)
 
 
-async def test_an_answer_is_whole_or_none(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_is_whole_or_none(any_store: Store) -> None:
     """More than may be told is an error that says so, on the wire too."""
-    monkeypatch.setattr(policy_statements, "MAX_STATEMENTS", 2)
+    two = Tuning(max_statements=2)
     for number in range(2):
-        await any_store.apply(charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
-    assert [["s0", "s1"]] * 2 == await told(any_store)
-    await any_store.apply(charge("n2", Cost(1, 0), on=BOTH, policy_statement="s2"))
+        await any_store.apply(*charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
+    assert [["s0", "s1"]] * 2 == await told(any_store, tuning=two)
+    await any_store.apply(*charge("n2", Cost(1, 0), on=BOTH, policy_statement="s2"))
     with pytest.raises(TooManyStatementsError):
-        await told(any_store)
-    async with stub_on(any_store) as stub:
+        await told(any_store, tuning=two)
+    async with stub_on(any_store, two) as stub:
         asked = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
         error = await failure(stub.GetBudget(asked))
         assert (error.code, error.info.reason) == (
@@ -171,30 +175,30 @@ async def test_archived_charges_that_count_are_not_passed_over(
     any_store: Store, clock: SteppedClock, tmp_path: Path
 ) -> None:
     """A sealed journal still tells; once its entries are gone it is said that they are, as long as they count."""
-    await any_store.apply(charge("a", Cost(1, 0), on=BOTH, policy_statement="sealed"))
+    await any_store.apply(*charge("a", Cost(1, 0), on=BOTH, policy_statement="sealed"))
     await checkpoints.make_checkpoint(any_store, ANALYST.root)
-    await any_store.apply(charge("b", Cost(1, 0), on=BOTH, policy_statement="later"))
+    await any_store.apply(*charge("b", Cost(1, 0), on=BOTH, policy_statement="later"))
     assert [["later", "sealed"]] * 2 == await told(any_store)
     assert await checkpoints.archive(any_store, ANALYST.root, tmp_path) is not None
     with pytest.raises(ArchivedStatementsError):
         await told(any_store)
     # Of a colleague nothing was archived, but of the company above.
     found = await any_store.read(COLLEAGUE, levels(COLLEAGUE))
-    assert {2: Said((), True)} == await said_of(any_store, COLLEAGUE, found.levels)
+    assert {2: LevelStatements((), True)} == await policy_statements_of(any_store, COLLEAGUE, found.levels)
     async with stub_on(any_store) as stub:
         asked = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
         error = await failure(stub.GetBudget(asked))
         assert "STATEMENTS_ARCHIVED" == error.info.reason
     clock.step(days=31)
-    await any_store.apply(charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
+    await any_store.apply(*charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
     assert [["new"]] * 2 == await told(any_store)
 
 
 async def test_a_statement_is_sealed_and_verified(clock: SteppedClock, tmp_path: Path) -> None:
     """The archive's line has it, and its digest covers it."""
     store = MemoryStore(clock)
-    await store.apply(charge("a", Cost(1, 0), on=BOTH, policy_statement="published"))
-    await store.apply(charge("b", Cost(1, 0), on=BOTH))
+    await store.apply(*charge("a", Cost(1, 0), on=BOTH, policy_statement="published"))
+    await store.apply(*charge("b", Cost(1, 0), on=BOTH))
     checkpoint = await checkpoints.make_checkpoint(store, ANALYST.root)
     path = await checkpoints.archive(store, ANALYST.root, tmp_path)
     assert path is not None
@@ -234,19 +238,17 @@ async def test_count_noise_cannot_change_in_the_middle_of_a_window(
 ) -> None:
     """Gaussian counts have another unit_id: it is refused until it is planned, and begins with a new window."""
     first = charge("laplace", Cost(1, 0), on=BOTH, policy_statement="laplace")
-    await any_store.apply(first)
+    await any_store.apply(*first)
     gaussian = charge("gaussian", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
-    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(gaussian)).outcome
-    planned = ChangeCurrency(
-        account=COMPANY, request_id="plan", unit_id=OTHER_UNIT, rules=(BOTH[0].limit.window,)
-    )
-    await any_store.apply(planned)
+    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*gaussian)).outcome
+    planned = ChangeCurrency(account=COMPANY, request_id="plan", unit_id=OTHER_UNIT)
+    await any_store.apply(planned, AppliedLimits(rules=(BOTH[0].limit.window,)))
     still = charge("early", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
-    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(still)).outcome
+    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*still)).outcome
     assert [["laplace"]] * 2 == await told(any_store)
     clock.step(days=31)
     late = charge("late", Cost(1, 0), on=BOTH, policy_statement="laplace")
-    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(late)).outcome
+    assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*late)).outcome
     begun = charge("begun", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
-    await any_store.apply(begun)
+    await any_store.apply(*begun)
     assert [["gaussian"]] * 2 == await told(any_store)

@@ -12,11 +12,11 @@ from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
-from budget_service.server import policy_statements, service
-from budget_service.server.policy_statements import said_of
+from budget_service.server.policy_statements import policy_statements_of
 from budget_service.stores import sqlite_rows
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.memory_store import MemoryStore
 from tests.budget.test_policy_statements import stub_on
@@ -27,14 +27,14 @@ BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
 ASKED = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
 
 
-async def test_others_read_between_the_pages(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_others_read_between_the_pages(any_store: Store) -> None:
     """Each page lets whoever waits have its turn."""
-    monkeypatch.setattr(policy_statements, "PAGE", 2)
     for number in range(20):
         stated = charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=statement(number))
-        await any_store.apply(stated)
+        await any_store.apply(*stated)
     found = await any_store.read(ANALYST, BOTH)
-    telling = asyncio.create_task(said_of(any_store, ANALYST, found.levels))
+    pages = Tuning(statements_page=2)
+    telling = asyncio.create_task(policy_statements_of(any_store, ANALYST, found.levels, pages))
     reads = 0
     while not telling.done():
         await any_store.read(ANALYST, BOTH)
@@ -62,24 +62,24 @@ async def test_entries_that_say_the_same_are_taken_together(
         on = levels(other, own=limit(100, 50), above=limit(1000, 500))
         for number in (1, 7):
             stated = charge(f"o{number}", account=other, on=on, policy_statement=statement(number))
-            await store.apply(stated)
+            await store.apply(*stated)
         clock.step(seconds=1)
         for number in range(60):
             said = statement(number % 3)
             who = ANALYST if number % 2 else Account(("acme", f"bob{number}"))
             on = levels(who, own=limit(100, 50), above=limit(1000, 500))
             stated = charge(f"n{number}", Cost(1, 0), account=who, on=on, policy_statement=said)
-            await store.apply(stated)
+            await store.apply(*stated)
         found = await store.read(ANALYST, BOTH)
-        told = await said_of(store, ANALYST, found.levels)
+        told = await policy_statements_of(store, ANALYST, found.levels)
         assert len(decoded) < 10
         assert tuple(statement(number) for number in range(3)) == told[2].statements
         assert (*told[2].statements, statement(7)) == told[1].statements
         assert told[1].has_worst_cases
         # One that tells how it ended is not lost among others like it.
-        await store.apply(reserve("r", Cost(2, 1), on=BOTH))
-        await store.apply(charge("s", Cost(1, 1), on=BOTH, settles="r", policy_statement=statement(1)))
-        assert not (await said_of(store, ANALYST, found.levels))[1].has_worst_cases
+        await store.apply(*reserve("r", Cost(2, 1), on=BOTH))
+        await store.apply(*charge("s", Cost(1, 1), on=BOTH, settles="r", policy_statement=statement(1)))
+        assert not (await policy_statements_of(store, ANALYST, found.levels))[1].has_worst_cases
 
 
 class Slow(MemoryStore):
@@ -102,22 +102,20 @@ class Slow(MemoryStore):
         return await super().latest(root, before, most)
 
 
-async def test_few_read_at_a_time_and_the_others_do_not_wait_for_ever(
-    clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Beyond MAX_READS they wait, and are told after a while that nothing was begun; plain calls go on."""
-    monkeypatch.setattr(service, "READ_WAIT_SECONDS", 0.2)
+async def test_few_read_at_a_time_and_the_others_do_not_wait_for_ever(clock: SteppedClock) -> None:
+    """The others wait, and learn after a while that nothing was begun; plain calls go on."""
+    tuning = Tuning(statement_readers=2, read_wait_seconds=0.2)
     store = Slow(clock)
-    async with stub_on(store) as stub:
-        calls = [asyncio.ensure_future(stub.GetBudget(ASKED)) for _ in range(service.MAX_READS)]
-        await _until(store, service.MAX_READS)
+    async with stub_on(store, tuning) as stub:
+        calls = [asyncio.ensure_future(stub.GetBudget(ASKED)) for _ in range(tuning.statement_readers)]
+        await _until(store, tuning.statement_readers)
         error = await failure(stub.GetBudget(ASKED))
         assert (grpc.StatusCode.UNAVAILABLE, "OVERLOADED") == (error.code, error.info.reason)
         assert (await stub.GetBudget(pb.GetBudgetRequest(account=account()))).levels
         store.go_on.set()
         assert all(each.levels for each in await asyncio.gather(*calls))
         assert (await stub.GetBudget(ASKED)).levels
-    assert service.MAX_READS == store.most
+    assert tuning.statement_readers == store.most
 
 
 async def _until(store: Slow, reading: int) -> None:

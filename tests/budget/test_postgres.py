@@ -9,7 +9,6 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
-from msgspec.structs import replace
 
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
 from budget_service.ledger.requests import Request
@@ -20,17 +19,18 @@ from budget_service.ledger.windows import DAY, SECOND, Period, Window
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import make_checkpoint
 from budget_service.stores import postgres as postgres_module
-from budget_service.stores import postgres_connections
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.postgres import PostgresStore
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import ANALYST, COMPANY, SteppedClock, charge, levels, limit, reserve
+from tests.support.budget_samples import ANALYST, COMPANY, Asked, SteppedClock, charge, levels, limit, reserve
 from tests.support.postgres_server import PostgresServer
 
 ACCOUNT = Account(("only-postgres", "ann"))
 OWN = levels(ACCOUNT)
+SHORT_TIMEOUTS = Tuning(postgres_answer_seconds=0.3)
 
 
 async def spent(store: Store, account: Account = ACCOUNT) -> Cost:
@@ -49,50 +49,46 @@ async def test_a_killed_postgres_is_noticed_at_once_and_keeps_what_it_acknowledg
 ) -> None:
     """Unavailable while it is down; after its restart the charge is there and its repeat is known."""
     async with closing(await PostgresStore.open(own_postgres.address)) as store:
-        await store.apply(charge("c", account=ACCOUNT))
+        await store.apply(*charge("c", account=ACCOUNT))
         own_postgres.kill()
-        for call in (store.apply(charge("d", account=ACCOUNT)), store.read(ACCOUNT, OWN), store.check()):
+        for call in (store.apply(*charge("d", account=ACCOUNT)), store.read(ACCOUNT, OWN), store.check()):
             began = time.monotonic()
             with pytest.raises(StoreUnavailableError):
                 await call
             assert time.monotonic() - began < 1
         own_postgres.start()
-        assert (await store.apply(charge("c", account=ACCOUNT))).replayed
-        assert not (await store.apply(charge("d", account=ACCOUNT))).replayed
+        assert (await store.apply(*charge("c", account=ACCOUNT))).replayed
+        assert not (await store.apply(*charge("d", account=ACCOUNT))).replayed
         assert await spent(store) == Cost(8, 2)
 
 
 async def test_a_silent_postgres_leaves_the_outcome_unknown_and_a_repeat_settles_it(
-    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    own_postgres: PostgresServer,
 ) -> None:
     """The charge may have arrived although its answer did not: repeated with the same id, it is made once."""
-    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", 0.3)
     address = own_postgres.address.replace("connect_timeout=10", "connect_timeout=0.2")
-    async with closing(await PostgresStore.open(own_postgres.address)) as store:
+    async with closing(await PostgresStore.open(own_postgres.address, tuning=SHORT_TIMEOUTS)) as store:
         await store.check()
         with own_postgres.frozen():
             with pytest.raises(OutcomeUnknownError):
-                await store.apply(charge("c", account=ACCOUNT))
+                await store.apply(*charge("c", account=ACCOUNT))
             with pytest.raises(StoreUnavailableError, match="does not answer"):
                 await PostgresStore.open(address)
-        assert isinstance((await store.apply(charge("c", account=ACCOUNT))).outcome, Charged)
+        assert isinstance((await store.apply(*charge("c", account=ACCOUNT))).outcome, Charged)
         assert await spent(store) == Cost(4, 1)
 
 
-async def test_after_one_silence_the_others_are_told_soon(
-    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_after_one_silence_the_others_are_told_soon(own_postgres: PostgresServer) -> None:
     """No idle connection to a server that fell silent is tried again: a new one must answer within its time-out."""
-    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", 0.3)
     address = own_postgres.address.replace("connect_timeout=10", "connect_timeout=0.2")
-    async with closing(await PostgresStore.open(address)) as store:
+    async with closing(await PostgresStore.open(address, tuning=SHORT_TIMEOUTS)) as store:
         await asyncio.gather(*(store.read(ACCOUNT, OWN) for _ in range(8)))
         with own_postgres.frozen():
             with pytest.raises(StoreUnavailableError):
                 await store.read(ACCOUNT, OWN)
-            monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", 60)
+            # On an idle connection the outcome would be unknown.
             with pytest.raises(StoreUnavailableError, match="does not answer"):
-                await store.apply(charge("c", account=ACCOUNT))
+                await store.apply(*charge("c", account=ACCOUNT))
 
 
 async def test_connections_that_the_server_ended_are_replaced_without_an_error(
@@ -102,7 +98,7 @@ async def test_connections_that_the_server_ended_are_replaced_without_an_error(
     async with closing(await PostgresStore.open(own_postgres.address)) as store:
         await asyncio.gather(*(store.read(ACCOUNT, OWN) for _ in range(8)))
         own_postgres.hang_up()
-        assert not (await store.apply(charge("c", account=ACCOUNT))).replayed
+        assert not (await store.apply(*charge("c", account=ACCOUNT))).replayed
 
 
 async def test_a_postgres_that_is_killed_under_charges_has_each_one_that_it_acknowledged(
@@ -117,7 +113,7 @@ async def test_a_postgres_that_is_killed_under_charges_has_each_one_that_it_ackn
 
         async def caller(start: int) -> None:
             for request in asked[start::8]:
-                acknowledged[request.request_id] = await store.apply(request)
+                acknowledged[request.request.request_id] = await store.apply(*request)
                 if len(acknowledged) == 500:
                     under_load.set()
 
@@ -131,8 +127,8 @@ async def test_a_postgres_that_is_killed_under_charges_has_each_one_that_it_ackn
         unknown = sum(isinstance(each, OutcomeUnknownError) for each in ended)
         assert len(acknowledged) <= found <= len(acknowledged) + unknown
         for request in asked:
-            if first := acknowledged.get(request.request_id):
-                assert await store.apply(request) == Answer(first.outcome, replayed=True)
+            if first := acknowledged.get(request.request.request_id):
+                assert await store.apply(*request) == Answer(first.outcome, replayed=True)
 
 
 async def test_of_many_at_two_stores_who_want_the_last_unit_exactly_one_wins(
@@ -142,11 +138,13 @@ async def test_of_many_at_two_stores_who_want_the_last_unit_exactly_one_wins(
     shared_postgres.forget()
     stores = [await PostgresStore.open(shared_postgres.address, clock=clock) for _ in range(2)]
     on = levels(own=limit(5, 50))
-    await stores[0].apply(charge("before", Cost(4, 1), on=on))
-    asked: list[Request] = [
+    await stores[0].apply(*charge("before", Cost(4, 1), on=on))
+    asked: list[Asked[Request]] = [
         (charge if index % 4 else reserve)(str(index), Cost(1, 1), on=on) for index in range(60)
     ]
-    answers = await asyncio.gather(*(stores[index % 2].apply(request) for index, request in enumerate(asked)))
+    answers = await asyncio.gather(
+        *(stores[index % 2].apply(*request) for index, request in enumerate(asked))
+    )
     assert sum(isinstance(answer.outcome, Reserved | Charged) for answer in answers) == 1
     assert Cost(0, 48) == (await stores[1].read(ACCOUNT, on)).levels[0].remaining
     for store in stores:
@@ -160,11 +158,11 @@ async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
     shared_postgres.forget()
     on = levels(own=limit(1000, 1000))
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
-        await store.apply(reserve("r", Cost(1, 1), on=on))
-        bad = replace(reserve("s", Cost(1, 1), on=on), reservation_id="hold-r")
+        await store.apply(*reserve("r", Cost(1, 1), on=on))
+        bad = reserve("s", Cost(1, 1), on=on).but(reservation_id="hold-r")
         good = [charge(str(index), Cost(1, 1), on=on) for index in range(20)]
-        asked: list[Request] = [*good[:10], bad, *good[10:]]
-        answers = await asyncio.gather(*(store.apply(each) for each in asked), return_exceptions=True)
+        asked: list[Asked[Request]] = [*good[:10], bad, *good[10:]]
+        answers = await asyncio.gather(*(store.apply(*each) for each in asked), return_exceptions=True)
         assert isinstance(answers.pop(10), psycopg.IntegrityError)
         assert all(isinstance(each, Answer) and not each.replayed for each in answers)
         assert Cost(20, 20) == (await store.read(ACCOUNT, on)).levels[-1].spent
@@ -186,9 +184,9 @@ async def test_answers_that_are_not_one_for_each_are_nobodys(
         with monkeypatch.context() as patched:
             patched.setattr(PostgresStore, "_rows", too_few)
             async with asyncio.timeout(10):
-                told = await asyncio.gather(*map(store.apply, asked), return_exceptions=True)
+                told = await asyncio.gather(*(store.apply(*each) for each in asked), return_exceptions=True)
         assert [OutcomeUnknownError] * 3 == [type(each) for each in told]
-        assert all([(await store.apply(each)).replayed for each in asked])
+        assert all([(await store.apply(*each)).replayed for each in asked])
 
 
 MANY_MORE = """
@@ -206,14 +204,14 @@ async def test_more_than_one_statement_can_do_is_done_by_several(
     shared_postgres.forget()
     on = levels(own=limit(10**6, 10**6))
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
-        await store.apply(reserve("r", Cost(1, 1), on=on, forfeits=True))
+        await store.apply(*reserve("r", Cost(1, 1), on=on, forfeits=True))
         shared_postgres.execute(MANY_MORE)
         shared_postgres.execute(
             "UPDATE gris.balances SET reserved_information = 30001, reserved_calls = 30001"
         )
         clock.step(seconds=61)
         asked = [charge(str(index), Cost(1, 1), on=on) for index in range(40)]
-        answers = await asyncio.gather(*(store.apply(each) for each in asked))
+        answers = await asyncio.gather(*(store.apply(*each) for each in asked))
         assert all(isinstance(answer.outcome, Charged) for answer in answers)
         status = (await store.read(ANALYST, on)).levels[-1]
     assert (Cost(30_041, 30_041), Cost(0, 0)) == (status.spent, status.reserved)
@@ -224,7 +222,7 @@ async def test_time_is_that_of_postgres(shared_postgres: PostgresServer) -> None
     account = Account(("postgres-time", "ann"))
     daily = levels(account, own=limit(10, 5, period=Period.DAY))
     async with closing(await PostgresStore.open(shared_postgres.address)) as store:
-        held = (await store.apply(reserve("r", account=account, on=daily, ttl_seconds=60))).outcome
+        held = (await store.apply(*reserve("r", account=account, on=daily, ttl_seconds=60))).outcome
         assert isinstance(held, Reserved)
         ((now,),) = shared_postgres.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000000")
         assert now < held.expires_at <= now + 60 * SECOND
@@ -240,7 +238,7 @@ async def test_a_wrong_guess_of_the_time_is_corrected(
     monkeypatch.setattr(postgres_module, "system_clock", lambda: behind)
     async with closing(await PostgresStore.open(shared_postgres.address)) as store:
         for name in ("a", "b"):
-            assert isinstance((await store.apply(charge(name, account=account))).outcome, Charged)
+            assert isinstance((await store.apply(*charge(name, account=account))).outcome, Charged)
         assert is_now((await store.read(account, levels(account))).levels[-1].window)
 
 
@@ -250,12 +248,12 @@ async def test_what_is_out_of_date_is_forgotten_and_balances_and_journal_are_not
     """Outcomes and payments go after the window and 35 days."""
     shared_postgres.forget()
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
-        await store.apply(charge("c", release_id="rel", query_id="q"))
+        await store.apply(*charge("c", release_id="rel", query_id="q"))
         clock.step(days=17 + 35)
-        await store.apply(charge("d", Cost(0, 0)))
+        await store.apply(*charge("d", Cost(0, 0)))
         assert counts(shared_postgres) == (2, 2, 1, 2)
         clock.step(days=1)
-        await store.apply(charge("e", Cost(0, 0)))
+        await store.apply(*charge("e", Cost(0, 0)))
         assert counts(shared_postgres) == (2, 0, 1, 3)
 
 
@@ -310,7 +308,7 @@ async def test_the_journal_cannot_be_changed(
     """Not even by an administrator who does not mean it."""
     shared_postgres.forget()
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
-        await store.apply(charge("c"))
+        await store.apply(*charge("c"))
     with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
         shared_postgres.execute(statement)
 
@@ -342,10 +340,10 @@ async def test_only_sealed_entries_can_be_removed_from_the_journal(
     """Also by hand; those of another root and later ones stay."""
     shared_postgres.forget()
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
-        await store.apply(charge("sealed", account=ACCOUNT, on=OWN))
+        await store.apply(*charge("sealed", account=ACCOUNT, on=OWN))
         await make_checkpoint(store, ACCOUNT.root)
-        await store.apply(charge("later", account=ACCOUNT, on=OWN))
-        await store.apply(charge("of another root"))
+        await store.apply(*charge("later", account=ACCOUNT, on=OWN))
+        await store.apply(*charge("of another root"))
         for kept in ("later", "of another root"):
             with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
                 shared_postgres.execute("DELETE FROM gris.journal WHERE request_id = %s", kept)

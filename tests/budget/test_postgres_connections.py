@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from budget_service.ledger.values import Account, Cost
-from budget_service.stores import postgres_connections
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.postgres import PostgresStore
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.support.budget_samples import charge, levels, limit
 from tests.support.postgres_server import PostgresServer
@@ -29,6 +29,7 @@ ASKING = 3 * ACCOUNTS
 # The last ones are beyond all packets of the connections that are opened, proved and used.
 STEPS = range(0, 66, 2)
 SHORT_SECONDS = 0.2
+SHORT_TIMEOUTS = Tuning(postgres_answer_seconds=SHORT_SECONDS)
 
 # libpq is told that there is no TLS, and goes on to what comes next.
 NO_TLS = b"N"
@@ -84,7 +85,7 @@ class Tally:
         """Make a charge; no answer within the time of this test is a failure."""
         try:
             async with asyncio.timeout(ANSWERED_SECONDS):
-                await self.store.apply(charge(request_id, Cost(1, 1), account=account, on=ON[account]))
+                await self.store.apply(*charge(request_id, Cost(1, 1), account=account, on=ON[account]))
             self.acknowledged += 1
         except OutcomeUnknownError:
             self.unknown += 1
@@ -98,14 +99,13 @@ class Tally:
 
 
 async def test_a_network_that_falls_silent_at_any_step_leaves_no_call_without_an_answer(
-    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    own_postgres: PostgresServer,
 ) -> None:
     """While connections are opened, proved or used: acknowledged <= spent <= acknowledged + unknown."""
-    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", SHORT_SECONDS)
     parts = urlsplit(own_postgres.address)
     async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
         address = f"postgresql://gris@{line.address}/postgres?connect_timeout={SHORT_SECONDS}"
-        async with closing(await PostgresStore.open(own_postgres.address)) as direct:
+        async with closing(await PostgresStore.open(own_postgres.address, tuning=SHORT_TIMEOUTS)) as direct:
             tally = Tally(direct)
             for packets in STEPS:
                 async with closing(await opened(address)) as tally.store, line.silent_after(packets):
@@ -119,12 +119,11 @@ async def test_a_network_that_falls_silent_at_any_step_leaves_no_call_without_an
 
 
 async def test_who_waits_behind_a_charge_without_an_answer_is_told_with_it(
-    own_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    own_postgres: PostgresServer,
 ) -> None:
     """They were not sent, and need not find out by connections of their own, which would take too long here."""
-    monkeypatch.setattr(postgres_connections, "ANSWER_TIMEOUT_SECONDS", SHORT_SECONDS)
     address = own_postgres.address.replace("connect_timeout=10", "connect_timeout=60")
-    async with closing(await PostgresStore.open(address)) as store:
+    async with closing(await PostgresStore.open(address, tuning=SHORT_TIMEOUTS)) as store:
         tally = Tally(store)
         await tally.charge(ACCOUNTS[0], "before")
         with own_postgres.frozen():
@@ -142,4 +141,4 @@ async def opened(address: str) -> PostgresStore:
     async with asyncio.timeout(ANSWERED_SECONDS):
         while True:
             with suppress(StoreUnavailableError):
-                return await PostgresStore.open(address)
+                return await PostgresStore.open(address, tuning=SHORT_TIMEOUTS)

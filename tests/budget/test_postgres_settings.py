@@ -25,6 +25,7 @@ from budget_service.stores import postgres_schema
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.stores.postgres import PostgresStore
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.support.budget_samples import ANALYST, UNIT, SteppedClock, charge, levels, limit
 from tests.support.postgres_server import PostgresServer
@@ -89,7 +90,7 @@ async def test_a_setting_that_turns_bad_is_reported_and_no_new_connection_is_use
             await store.check()
             own_postgres.hang_up()
             with pytest.raises(StoreUnavailableError, match="may forget"):
-                await store.apply(charge("c"))
+                await store.apply(*charge("c"))
             with pytest.raises(StoreUnusableError, match="may forget"):
                 await store.check()
         finally:
@@ -126,8 +127,8 @@ async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
     async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
         assert (await store.read(ANALYST, on)).currency == Currency(UNIT)
         again = charge("paid", Cost(3, 1), on=on, release_id="rel", query_id="q-paid")
-        assert (await store.apply(again)).replayed
-        settled = (await store.apply(charge("c", Cost(4, 1), on=on, settles="r"))).outcome
+        assert (await store.apply(*again)).replayed
+        settled = (await store.apply(*charge("c", Cost(4, 1), on=on, settles="r"))).outcome
         assert isinstance(settled, Charged)
         assert [Cost(7, 2), Cost(7, 2)] == [each.spent for each in settled.levels]
         found = Verification()
@@ -143,7 +144,7 @@ async def test_many_may_start_at_once_on_an_empty_database(shared_postgres: Post
     """One makes the tables, the others find them."""
     shared_postgres.forget()
     stores = await asyncio.gather(*(PostgresStore.open(shared_postgres.address) for _ in range(8)))
-    answers = await asyncio.gather(*(store.apply(charge("same")) for store in stores))
+    answers = await asyncio.gather(*(store.apply(*charge("same")) for store in stores))
     assert sum(answer.replayed for answer in answers) == 7
     for store in stores:
         await store.close()
@@ -156,23 +157,20 @@ async def test_functions_that_are_gone_are_made_anew_by_the_next_start(
     """Until then nothing is allowed; they go with the tables too, if those are dropped."""
     shared_postgres.forget()
     async with closing(await PostgresStore.open(shared_postgres.address)) as store:
-        await store.apply(charge("c"))
+        await store.apply(*charge("c"))
         shared_postgres.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(dropped)))
         with pytest.raises(StoreUnavailableError, match=r"42\w+|3F000"):
-            await store.apply(charge("d"))
+            await store.apply(*charge("d"))
         async with closing(await PostgresStore.open(shared_postgres.address)):
-            assert not (await store.apply(charge("d"))).replayed
+            assert not (await store.apply(*charge("d"))).replayed
 
 
-async def test_a_start_does_not_wait_for_ever_for_another_one(
-    shared_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_start_does_not_wait_for_ever_for_another_one(shared_postgres: PostgresServer) -> None:
     """Somebody else holds the lock of the installation and never lets go."""
-    monkeypatch.setattr(postgres_schema, "INSTALLATION_TIMEOUT_SECONDS", 0.3)
     with psycopg.connect(shared_postgres.address) as other:
         other.execute("SELECT pg_advisory_xact_lock(%s)", (postgres_schema.INSTALLATION_LOCK,))
         with pytest.raises(StoreUnavailableError, match="cannot be installed"):
-            await PostgresStore.open(shared_postgres.address)
+            await PostgresStore.open(shared_postgres.address, tuning=Tuning(installation_seconds=0.3))
 
 
 async def test_a_user_who_may_not_make_the_tables_is_told_so(shared_postgres: PostgresServer) -> None:
@@ -194,7 +192,7 @@ async def test_a_password_is_percent_encoded(own_postgres: PostgresServer) -> No
         own_postgres.restart()
         address = own_postgres.address.replace("gris@", f"clerk:{ENCODED}@")
         async with closing(await PostgresStore.open(address)) as store:
-            assert not (await store.apply(charge("c"))).replayed
+            assert not (await store.apply(*charge("c"))).replayed
         with pytest.raises(StoreUnavailableError, match="authentication failed") as error:
             await PostgresStore.open(address.replace("%25", "x"))
         assert "h#s" not in str(error.value)
@@ -214,10 +212,10 @@ async def test_sslmode_is_passed_on(own_postgres: PostgresServer) -> None:
     own_postgres.restart("ssl=on", "ssl_cert_file=tls.crt", "ssl_key_file=tls.key")
     address = f"{own_postgres.address}&sslmode=verify-full&sslrootcert={authority}"
     async with closing(await PostgresStore.open(address)) as store:
-        await store.apply(charge("c"))
+        await store.apply(*charge("c"))
         # One for charges, one for signs of life.
         assert len(before := own_postgres.execute(ENCRYPTED)) == 2
-        await store.apply(charge("d"))
+        await store.apply(*charge("d"))
         assert own_postgres.execute(ENCRYPTED) == before
     with pytest.raises(StoreUnavailableError, match="certificate"):
         await PostgresStore.open(address.replace("@127.0.0.1", "@localhost"))

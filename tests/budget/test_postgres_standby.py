@@ -15,7 +15,7 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import OutcomeUnknownError, StoreError, StoreUnavailableError
 from budget_service.stores.postgres import PostgresStore
 from tests.budget.conftest import closing
-from tests.support.budget_samples import charge, levels, limit
+from tests.support.budget_samples import Asked, charge, levels, limit
 from tests.support.postgres_server import PostgresServer, standby_of
 
 # Every commit waits for some standby to have it on its disk.
@@ -56,11 +56,11 @@ async def test_a_charge_that_no_standby_has_is_not_acknowledged(
     """Nor is what waits behind it; once the operator does without standbys, a repeat tells what became of it."""
     asked = charge("c", account=ACCOUNT, on=ON)
     with pytest.raises(OutcomeUnknownError):
-        await waiting_store.apply(asked)
+        await waiting_store.apply(*asked)
     with pytest.raises(StoreUnavailableError):
-        await waiting_store.apply(charge("d", account=ACCOUNT, on=ON))
+        await waiting_store.apply(*charge("d", account=ACCOUNT, on=ON))
     own_postgres.restart()
-    await waiting_store.apply(asked)
+    await waiting_store.apply(*asked)
     assert Cost(4, 1) == (await waiting_store.read(ACCOUNT, ON)).levels[-1].spent
 
 
@@ -69,14 +69,14 @@ async def test_a_wait_for_a_standby_that_is_cancelled_acknowledges_nothing(
 ) -> None:
     """PostgreSQL then reports success with a warning, and the repeat that finds the charge has to wait as well."""
     asked = charge("c", account=ACCOUNT, on=ON)
-    first = asyncio.create_task(waiting_store.apply(asked))
+    first = asyncio.create_task(waiting_store.apply(*asked))
     cancel = "SELECT bool_or(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     await asyncio.to_thread(becomes_true, own_postgres, cancel)
     with pytest.raises(OutcomeUnknownError, match="fail-over"):
         await first
     assert Cost(4, 1) == (await waiting_store.read(ACCOUNT, ON)).levels[-1].spent
     with pytest.raises(OutcomeUnknownError, match="no answer"):
-        await waiting_store.apply(asked)
+        await waiting_store.apply(*asked)
 
 
 async def test_what_was_acknowledged_outlives_a_fail_over(
@@ -90,10 +90,10 @@ async def test_what_was_acknowledged_outlives_a_fail_over(
     under_load = asyncio.Event()
     async with closing(await PostgresStore.open(address)) as store:
 
-        async def insist(request: Charge) -> None:
-            while request.request_id not in first:
+        async def insist(request: Asked[Charge]) -> None:
+            while request.request.request_id not in first:
                 try:
-                    first[request.request_id] = await store.apply(request)
+                    first[request.request.request_id] = await store.apply(*request)
                 except StoreError:
                     await asyncio.sleep(0.05)
 
@@ -111,5 +111,5 @@ async def test_what_was_acknowledged_outlives_a_fail_over(
         await asyncio.gather(*callers)
         assert Cost(len(asked), len(asked)) == (await store.read(ACCOUNT, ON)).levels[-1].spent
         for request in asked:
-            if answered := before.get(request.request_id):
-                assert await store.apply(request) == Answer(answered.outcome, replayed=True)
+            if answered := before.get(request.request.request_id):
+                assert await store.apply(*request) == Answer(answered.outcome, replayed=True)

@@ -15,6 +15,7 @@ import pytest
 from redis.asyncio import Redis
 
 from budget_service.ledger.currency import Currency
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Reserved
 from budget_service.ledger.requests import ResumeClock, SetLimits
 from budget_service.ledger.state import JournalEntry
@@ -31,6 +32,7 @@ from budget_service.stores.interface import (
 from budget_service.stores.opening import open_store
 from budget_service.stores.redis import RedisStore
 from budget_service.stores.redis_schema import SCHEMA_VERSION
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing, empty
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
@@ -38,6 +40,7 @@ from tests.support.budget_samples import (
     ANALYST,
     COMPANY,
     UNIT,
+    Asked,
     SteppedClock,
     charge,
     levels,
@@ -68,35 +71,33 @@ async def test_a_killed_redis_is_noticed_at_once_and_keeps_what_it_acknowledged(
     """Unavailable while it is down; after its restart the charge is there and its repeat is known."""
     with redis_server(tmp_path) as server:
         async with closing(await RedisStore.open(server.address)) as store:
-            await store.apply(charge("c", account=ACCOUNT))
+            await store.apply(*charge("c", account=ACCOUNT))
             server.kill()
             began = time.monotonic()
             # A connection that broke this very moment may be noticed only by using it, which is told honestly.
             with pytest.raises((StoreUnavailableError, OutcomeUnknownError)):
-                await store.apply(charge("d", account=ACCOUNT))
-            for call in (store.apply(charge("d", account=ACCOUNT)), store.read(ACCOUNT, OWN), store.check()):
+                await store.apply(*charge("d", account=ACCOUNT))
+            for call in (store.apply(*charge("d", account=ACCOUNT)), store.read(ACCOUNT, OWN), store.check()):
                 with pytest.raises(StoreUnavailableError):
                     await call
             assert time.monotonic() - began < 2
             server.start()
-            assert (await store.apply(charge("c", account=ACCOUNT))).replayed
-            assert not (await store.apply(charge("d", account=ACCOUNT))).replayed
+            assert (await store.apply(*charge("c", account=ACCOUNT))).replayed
+            assert not (await store.apply(*charge("d", account=ACCOUNT))).replayed
             assert await spent(store) == Cost(8, 2)
 
 
 @pytest.mark.usefixtures("starts_redis")
-async def test_a_silent_redis_leaves_the_outcome_unknown_and_a_repeat_settles_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_silent_redis_leaves_the_outcome_unknown_and_a_repeat_settles_it(tmp_path: Path) -> None:
     """The charge arrived although its answer did not: repeated with the same id, it is made once."""
-    monkeypatch.setattr(redis_module, "ANSWER_TIMEOUT_SECONDS", 0.3)
     with redis_server(tmp_path) as server:
-        async with closing(await RedisStore.open(server.address)) as store:
+        tuning = Tuning(redis_answer_seconds=0.3)
+        async with closing(await RedisStore.open(server.address, tuning=tuning)) as store:
             # A connection that has yet to be made sends nothing.
             assert await spent(store) == NOTHING
             with server.frozen(), pytest.raises(OutcomeUnknownError):
-                await store.apply(charge("c", account=ACCOUNT))
-            assert isinstance((await store.apply(charge("c", account=ACCOUNT))).outcome, Charged)
+                await store.apply(*charge("c", account=ACCOUNT))
+            assert isinstance((await store.apply(*charge("c", account=ACCOUNT))).outcome, Charged)
             assert await spent(store) == Cost(4, 1)
 
 
@@ -112,7 +113,7 @@ async def test_a_redis_that_is_killed_under_charges_has_each_one_that_it_acknowl
 
             async def caller(start: int) -> None:
                 for request in asked[start::8]:
-                    acknowledged[request.request_id] = await store.apply(request)
+                    acknowledged[request.request.request_id] = await store.apply(*request)
                     if len(acknowledged) == 500:
                         under_load.set()
 
@@ -126,8 +127,8 @@ async def test_a_redis_that_is_killed_under_charges_has_each_one_that_it_acknowl
             unknown = sum(isinstance(each, OutcomeUnknownError) for each in ended)
             assert len(acknowledged) <= found <= len(acknowledged) + unknown
             for request in asked:
-                if first := acknowledged.get(request.request_id):
-                    assert await store.apply(request) == Answer(first.outcome, replayed=True)
+                if first := acknowledged.get(request.request.request_id):
+                    assert await store.apply(*request) == Answer(first.outcome, replayed=True)
 
 
 SNAPSHOTS_ONLY = ("--save", "60 1", "--appendonly", "no")
@@ -200,10 +201,10 @@ async def test_a_full_redis_is_unavailable_and_nothing_is_changed(tmp_path: Path
             client = Redis.from_url(server.address)
             await client.config_set("maxmemory", "1")
             with pytest.raises(StoreUnavailableError):
-                await store.apply(charge("c", account=ACCOUNT))
+                await store.apply(*charge("c", account=ACCOUNT))
             await client.config_set("maxmemory", "0")
             await client.aclose()
-            assert not (await store.apply(charge("c", account=ACCOUNT))).replayed
+            assert not (await store.apply(*charge("c", account=ACCOUNT))).replayed
 
 
 @pytest.mark.usefixtures("starts_redis")
@@ -225,8 +226,8 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
     await empty(shared_redis.address)
     client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        await store.apply(charge("before", Cost(1, 1)))
-        await store.apply(reserve("held", Cost(1, 1)))
+        await store.apply(*charge("before", Cost(1, 1)))
+        await store.apply(*reserve("held", Cost(1, 1)))
         await store.check()
         checkpointed = await verify(store, "acme", Verification())
         if schema is None:
@@ -234,11 +235,17 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
         else:
             await client.set("gris:schema", schema)
         kept = {key: await client.dump(key) for key in await client.keys("gris:*")}
-        told = ResumeClock(account=COMPANY, request_id="t", told_time=clock.now)
+        told = ResumeClock(account=COMPANY, request_id="t", true_time=clock.now)
         limits = SetLimits(account=COMPANY, request_id="s", changes=((ANALYST, limit(9, 9)),))
-        for request in (charge("c"), reserve("r"), release("x", ends="held"), limits, told):
+        for request in (
+            charge("c"),
+            reserve("r"),
+            release("x", ends="held"),
+            Asked(limits, NO_LIMITS),
+            Asked(told, NO_LIMITS),
+        ):
             with pytest.raises(StoreUnavailableError, match="another schema"):
-                await store.apply(request)
+                await store.apply(*request)
         for change in (store.write_checkpoint("acme", checkpointed), store.drop_checkpointed("acme", 9)):
             with pytest.raises(StoreUnavailableError, match="another schema"):
                 await change
@@ -259,8 +266,8 @@ async def test_no_answer_ends_sooner_than_five_weeks_after_its_window(
     await empty(shared_redis.address)
     client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        await store.apply(charge("c", Cost(1, 1), release_id="r", query_id="q"))
-        await store.apply(reserve("h", Cost(1, 1)))
+        await store.apply(*charge("c", Cost(1, 1), release_id="r", query_id="q"))
+        await store.apply(*reserve("h", Cost(1, 1)))
         (status,) = (await store.read(ANALYST, levels())).levels
     end = status.window.end
     assert end is not None
@@ -284,7 +291,7 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
     client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         for name in ("r", "s", "t"):
-            await store.apply(reserve(name, Cost(1, 1), forfeits=name == "t"))
+            await store.apply(*reserve(name, Cost(1, 1), forfeits=name == "t"))
         await store.write_checkpoint("acme", await verify(store, "acme", Verification()))
     await client.hdel("gris:{acme}:checkpoint", "currency")
     await client.hdel("gris:{acme}:root", "currency_since", "next_unit_id", "next_since")
@@ -304,15 +311,15 @@ async def test_an_older_schema_becomes_this_one_and_its_reservations_stay_good(
         await client.set("gris:schema", SCHEMA_VERSION)
         await client.set("gris:schema:left", 1)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        assert isinstance((await store.apply(charge("c", Cost(1, 1), settles="r"))).outcome, Charged)
-        assert Cancelled(Cost(1, 1), UNIT) == (await store.apply(release("x", ends="s"))).outcome
+        assert isinstance((await store.apply(*charge("c", Cost(1, 1), settles="r"))).outcome, Charged)
+        assert Cancelled(Cost(1, 1), UNIT) == (await store.apply(*release("x", ends="s"))).outcome
         clock.step(seconds=61)
         assert Cost(2, 2) == (await store.read(ANALYST, levels())).levels[-1].spent
         assert (await store.checkpoint("acme")).currency == Currency(UNIT)
-        again = (await store.apply(reserve("again", query_id="q"))).outcome
+        again = (await store.apply(*reserve("again", query_id="q"))).outcome
         assert isinstance(again, Reserved)
         assert again.already_paid
-        free = (await store.apply(charge("free", settles="again", release_id="rel"))).outcome
+        free = (await store.apply(*charge("free", settles="again", release_id="rel"))).outcome
         assert isinstance(free, Charged)
         assert free.already_paid
     assert 0 < await client.pttl("gris:{acme}:paid:acme/ann//query//q") <= 10**9
@@ -331,7 +338,7 @@ async def test_an_id_that_looks_like_a_key_is_no_root_and_stops_no_migration(
     odd = ("}:root", "}:checkpoint", "x:paid:y", "}:paid:y")
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         for id_ in odd:
-            await store.apply(charge(id_, Cost(1, 1), release_id=id_, query_id=id_))
+            await store.apply(*charge(id_, Cost(1, 1), release_id=id_, query_id=id_))
         assert await store.roots() == ["acme"]
     before = {key: await client.dump(key) for key in await client.keys("gris:{acme}:*")}
     for version in (3, 2):
@@ -381,11 +388,11 @@ async def test_time_is_that_of_redis(shared_redis: RedisServer) -> None:
     account = Account(("redis-time", "ann"))
     daily = levels(account, own=limit(10, 5, period=Period.DAY))
     async with closing(await RedisStore.open(shared_redis.address)) as store:
-        held = await store.apply(reserve("r", account=account, on=daily, ttl_seconds=1))
+        held = await store.apply(*reserve("r", account=account, on=daily, ttl_seconds=1))
         assert not held.replayed
         window = (await store.read(account, daily)).levels[-1].window
         assert is_now(window)
-        await store.apply(release("x", ends="r", account=account, on=daily))
+        await store.apply(*release("x", ends="r", account=account, on=daily))
 
 
 async def test_a_wrong_guess_of_the_time_is_corrected(
@@ -397,7 +404,7 @@ async def test_a_wrong_guess_of_the_time_is_corrected(
     monkeypatch.setattr(redis_module, "system_clock", lambda: behind)
     async with closing(await RedisStore.open(shared_redis.address)) as store:
         for name in ("a", "b"):
-            assert isinstance((await store.apply(charge(name, account=account))).outcome, Charged)
+            assert isinstance((await store.apply(*charge(name, account=account))).outcome, Charged)
         window = (await store.read(account, levels(account))).levels[-1].window
         assert is_now(window)
 
@@ -409,9 +416,9 @@ async def test_all_keys_of_a_root_share_a_slot_whatever_its_name(
     account = Account(("}a{b}", "ann"))
     await empty(shared_redis.address)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        await store.apply(reserve("r", account=account))
-        await store.apply(charge("c", account=account, settles="r", release_id="rel"))
-        await store.apply(reserve("r2", account=account))
+        await store.apply(*reserve("r", account=account))
+        await store.apply(*charge("c", account=account, settles="r", release_id="rel"))
+        await store.apply(*reserve("r2", account=account))
         client = Redis.from_url(shared_redis.address, decode_responses=True)
         keys = [key async for key in client.scan_iter("gris:{%7Da%7Bb%7D}:*")]
         await client.aclose()
@@ -425,7 +432,7 @@ async def test_outcomes_and_payments_expire_and_balances_do_not(
     """35 days after the window, or after the day on which what was charged leaves a sliding one."""
     await empty(shared_redis.address)
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
-        await store.apply(charge("c", on=levels(own=own), release_id="rel"))
+        await store.apply(*charge("c", on=levels(own=own), release_id="rel"))
         client = Redis.from_url(shared_redis.address, decode_responses=True)
         kept = {key: await client.ttl(f"gris:{{acme}}:{key}") for key in KEYS}
         await client.aclose()

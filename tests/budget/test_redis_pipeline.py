@@ -30,10 +30,10 @@ async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
         with monkeypatch.context() as patched:
             patched.setattr("budget_service.stores.redis_pipeline._read", fails)
             with pytest.raises(OutcomeUnknownError) as told:
-                await store.apply(charge("c", account=account))
+                await store.apply(*charge("c", account=account))
         assert "ValueError" in str(told.value)
         assert account.text not in str(told.value)
-        await store.apply(charge("c", account=account))
+        await store.apply(*charge("c", account=account))
         assert (await store.read(account, levels(account))).levels[-1].spent == Cost(4, 1)
 
 
@@ -55,8 +55,8 @@ async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
             patched.setattr(Connection, "disconnect", fails)
             async with asyncio.timeout(10):
                 with pytest.raises(OutcomeUnknownError, match="broken"):
-                    await store.apply(charge("c", account=account))
-        await store.apply(charge("c", account=account))
+                    await store.apply(*charge("c", account=account))
+        await store.apply(*charge("c", account=account))
         assert (await store.read(account, levels(account))).levels[-1].spent == Cost(4, 1)
     await broken[0].disconnect()
 
@@ -78,4 +78,4 @@ async def test_a_command_that_cannot_be_written_is_its_own_callers_fault(shared_
     async with closing(store):
         with pytest.raises(TypeError):
             await store._pipeline.ask("GET", None)  # type: ignore[arg-type]
-        await store.apply(charge("d", account=Account(("not-written", "ann"))))
+        await store.apply(*charge("d", account=Account(("not-written", "ann"))))

@@ -13,6 +13,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 from msgspec.structs import replace
 
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Cancelled, Charged, Reason, Refused, Reserved
 from budget_service.ledger.requests import WriteOff
 from budget_service.ledger.state import EntryKind
@@ -22,7 +23,7 @@ from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
-from budget_service.server.refunds import founded, unfounded
+from budget_service.server.refunds import with_charge, without_charge
 from budget_service.stores.interface import Store
 from tests.budget.memory_store import MemoryStore
 from tests.budget.served import SETTINGS
@@ -32,6 +33,7 @@ from tests.support.budget_samples import (
     COLLEAGUE,
     COMPANY,
     UNIT,
+    Asked,
     SteppedClock,
     charge,
     levels,
@@ -51,8 +53,8 @@ async def refunded(
     on: tuple[LevelLimit, ...] = ON,
 ) -> Any:
     """Give back a release; return what is answered."""
-    asked = replace(unfounded(account, release_id, "wrong rows", id_), levels=on)
-    return (await store.apply(await founded(store, asked))).outcome
+    asked = without_charge(account, release_id, "wrong rows", id_)
+    return (await store.apply(await with_charge(store, asked), AppliedLimits(on))).outcome
 
 
 async def spent(store: Store) -> list[Cost]:
@@ -70,16 +72,16 @@ async def assert_sound(store: Store) -> None:
 async def test_a_refund_takes_a_charge_off_every_level_once(any_store: Store) -> None:
     """Another one of the same release is refused, and a repeat is the first answer."""
     # As much as is given back, so that it alone could pay for a second refund.
-    await any_store.apply(charge("other", Cost(4, 1), on=ON, release_id="other"))
-    await any_store.apply(reserve("r", Cost(6, 1), on=ON, query_id="q"))
-    await any_store.apply(charge("c", Cost(3, 1), on=ON, settles="r", release_id="rel"))
+    await any_store.apply(*charge("other", Cost(4, 1), on=ON, release_id="other"))
+    await any_store.apply(*reserve("r", Cost(6, 1), on=ON, query_id="q"))
+    await any_store.apply(*charge("c", Cost(3, 1), on=ON, settles="r", release_id="rel"))
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
     assert [Cost(4, 1)] * 2 == await spent(any_store)
-    asked = replace(unfounded(ANALYST, "rel", "wrong rows", "back"), levels=ON)
-    again = await any_store.apply(asked)
+    asked = Asked(without_charge(ANALYST, "rel", "wrong rows", "back"), AppliedLimits(ON))
+    again = await any_store.apply(*asked)
     assert (Cancelled(Cost(3, 1), UNIT), True) == (again.outcome, again.replayed)
     assert NOT_PAID == await refunded(any_store, "twice")
-    other_reason = await any_store.apply(replace(asked, reason="another"))
+    other_reason = await any_store.apply(*asked.but(reason="another"))
     assert Refused(Reason.REQUEST_ID_REUSED) == other_reason.outcome
     assert [Cost(4, 1)] * 2 == await spent(any_store)
     await assert_sound(any_store)
@@ -91,32 +93,32 @@ async def test_a_refunded_release_is_charged_again(any_store: Store) -> None:
     """Neither the release nor its question is free any more; paid again, it can be given back again."""
     first = charge("c", Cost(3, 1), on=ON, release_id="rel", query_id="q")
     for round_ in range(3):
-        held = (await any_store.apply(reserve(f"r{round_}", Cost(4, 1), on=ON, query_id="q"))).outcome
+        held = (await any_store.apply(*reserve(f"r{round_}", Cost(4, 1), on=ON, query_id="q"))).outcome
         assert isinstance(held, Reserved)
         assert not held.already_paid
         again = charge(f"c{round_}", Cost(3, 1), on=ON, settles=f"r{round_}", release_id="rel")
-        charged = (await any_store.apply(again)).outcome
+        charged = (await any_store.apply(*again)).outcome
         assert isinstance(charged, Charged)
         assert not charged.already_paid
         assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, f"back{round_}")
         assert [Cost(0, 0)] * 2 == await spent(any_store)
     # Another release of the question is another answer, and no contradiction any more.
-    assert isinstance((await any_store.apply(replace(first, release_id="rel2"))).outcome, Charged)
+    assert isinstance((await any_store.apply(*first.but(release_id="rel2"))).outcome, Charged)
     await assert_sound(any_store)
 
 
 async def test_a_free_reservation_is_over_once_its_release_is_refunded(any_store: Store) -> None:
     """It holds nothing, so nothing can be shown under it, until the release is paid for again."""
-    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel", query_id="q"))
-    held = (await any_store.apply(reserve("free", Cost(4, 1), on=ON, query_id="q"))).outcome
+    await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel", query_id="q"))
+    held = (await any_store.apply(*reserve("free", Cost(4, 1), on=ON, query_id="q"))).outcome
     assert isinstance(held, Reserved)
     assert held.already_paid
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
     settling = charge("late", Cost(3, 1), on=ON, settles="free", release_id="rel")
-    assert Refused(Reason.RESERVATION_OVER) == (await any_store.apply(settling)).outcome
+    assert Refused(Reason.RESERVATION_OVER) == (await any_store.apply(*settling)).outcome
     assert [Cost(0, 0)] * 2 == await spent(any_store)
-    await any_store.apply(charge("again", Cost(3, 1), on=ON, release_id="rel", query_id="q"))
-    paid = (await any_store.apply(replace(settling, request_id="later"))).outcome
+    await any_store.apply(*charge("again", Cost(3, 1), on=ON, release_id="rel", query_id="q"))
+    paid = (await any_store.apply(*settling.but(request_id="later"))).outcome
     assert isinstance(paid, Charged)
     assert (NOTHING, True) == (paid.charged, paid.already_paid)
     assert [Cost(3, 1)] * 2 == await spent(any_store)
@@ -129,11 +131,11 @@ async def test_a_free_reservation_stays_free_when_its_window_ends(
     """What was paid for stays paid for in the window that admitted the question; only a refund ends that."""
     on = levels(ANALYST, own=limit(10, 5, period=Period.DAY))
     clock.step(seconds=12 * 3600 - 30)
-    await any_store.apply(charge("c", Cost(3, 1), on=on, release_id="rel", query_id="q"))
-    await any_store.apply(reserve("free", Cost(4, 1), on=on, query_id="q"))
+    await any_store.apply(*charge("c", Cost(3, 1), on=on, release_id="rel", query_id="q"))
+    await any_store.apply(*reserve("free", Cost(4, 1), on=on, query_id="q"))
     clock.step(seconds=40)
     paid = (
-        await any_store.apply(charge("late", Cost(3, 1), on=on, settles="free", release_id="rel"))
+        await any_store.apply(*charge("late", Cost(3, 1), on=on, settles="free", release_id="rel"))
     ).outcome
     assert isinstance(paid, Charged)
     assert paid.already_paid
@@ -142,9 +144,9 @@ async def test_a_free_reservation_stays_free_when_its_window_ends(
 @pytest.mark.parametrize("held", [Cost(6, 2), None])
 async def test_a_level_above_gets_back_what_it_counted(any_store: Store, held: Cost | None) -> None:
     """The worst case where it counted that, whatever the configuration says by now."""
-    await any_store.apply(reserve("r", held or Cost(6, 2), on=ON, query_id="q"))
+    await any_store.apply(*reserve("r", held or Cost(6, 2), on=ON, query_id="q"))
     asked = charge("c", Cost(1, 1), on=ON, settles="r", release_id="rel")
-    await any_store.apply(replace(asked, worst_case_above=held is not None))
+    await any_store.apply(*asked.but(worst_case_above=held is not None))
     assert [held or Cost(1, 1), Cost(1, 1)] == await spent(any_store)
     assert Cancelled(Cost(1, 1), UNIT) == await refunded(any_store, "back")
     assert [Cost(0, 0)] * 2 == await spent(any_store)
@@ -153,9 +155,9 @@ async def test_a_level_above_gets_back_what_it_counted(any_store: Store, held: C
 
 async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedClock, tmp_path: Path) -> None:
     """An earlier day of a sliding window does, one that has left does not; nor what somebody else paid for."""
-    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
     clock.step(days=3)
-    await any_store.apply(charge("d", Cost(2, 1), on=ON, release_id="new"))
+    await any_store.apply(*charge("d", Cost(2, 1), on=ON, release_id="new"))
     assert NOT_PAID == await refunded(any_store, "unknown", "no such")
     others = levels(COLLEAGUE, own=limit(10, 5, days=7), above=limit(30, 9))
     assert NOT_PAID == await refunded(any_store, "theirs", "rel", COLLEAGUE, others)
@@ -165,9 +167,9 @@ async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedCl
     assert NOT_PAID == await refunded(any_store, "late", "new")
     await assert_sound(any_store)
     # What is sealed is added up with its refunds; what is archived is no longer known.
-    await any_store.apply(charge("e", Cost(1, 1), on=ON, release_id="sealed"))
+    await any_store.apply(*charge("e", Cost(1, 1), on=ON, release_id="sealed"))
     await checkpoints.make_checkpoint(any_store, ANALYST.root)
-    await any_store.apply(charge("f", Cost(1, 1), on=ON, release_id="kept"))
+    await any_store.apply(*charge("f", Cost(1, 1), on=ON, release_id="kept"))
     assert Cancelled(Cost(1, 1), UNIT) == await refunded(any_store, "of a sealed one", "sealed")
     await checkpoints.make_checkpoint(any_store, ANALYST.root)
     await checkpoints.archive(any_store, ANALYST.root, tmp_path)
@@ -177,10 +179,10 @@ async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedCl
 
 async def test_a_stale_look_at_the_journal_gives_back_no_more_than_was_charged(any_store: Store) -> None:
     """The ledger decides: a request that says more than its span has is refused, and changes nothing."""
-    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
-    asked = await founded(any_store, replace(unfounded(ANALYST, "rel", "x", "more"), levels=ON))
+    await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    asked = await with_charge(any_store, without_charge(ANALYST, "rel", "x", "more"))
     too_much = replace(asked, cost=Cost(4, 1))
-    assert NOT_PAID == (await any_store.apply(too_much)).outcome
+    assert NOT_PAID == (await any_store.apply(too_much, AppliedLimits(ON))).outcome
     assert [Cost(3, 1)] * 2 == await spent(any_store)
     await assert_sound(any_store)
 
@@ -190,25 +192,25 @@ async def test_what_was_charged_before_a_write_off_is_not_given_back(
     any_store: Store, clock: SteppedClock, lost_at: Account
 ) -> None:
     """The rest was written off for charges that were lost: budget that returns could be spent a second time."""
-    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
     clock.step(days=1)
     level = next(each for each in ON if each.level == lost_at)
-    await any_store.apply(WriteOff(account=lost_at, levels=(level,), request_id="w"))
+    await any_store.apply(WriteOff(account=lost_at, request_id="w"), AppliedLimits((level,)))
     before = await spent(any_store)
     assert NOT_PAID == await refunded(any_store, "back")
     assert before == await spent(any_store)
     # Not those of another account, nor what is charged later.
     clock.step(days=31)
-    await any_store.apply(charge("d", Cost(2, 1), on=ON, release_id="new"))
+    await any_store.apply(*charge("d", Cost(2, 1), on=ON, release_id="new"))
     assert Cancelled(Cost(2, 1), UNIT) == await refunded(any_store, "later", "new")
     await assert_sound(any_store)
 
 
 async def test_a_refund_that_was_answered_before_a_write_off_is_repeated(any_store: Store) -> None:
     """A repeat gives nothing back, and says what was said."""
-    await any_store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
-    await any_store.apply(WriteOff(account=ANALYST, levels=ON[1:], request_id="w"))
+    await any_store.apply(WriteOff(account=ANALYST, request_id="w"), AppliedLimits(ON[1:]))
     assert Cancelled(Cost(3, 1), UNIT) == await refunded(any_store, "back")
 
 
@@ -230,7 +232,7 @@ def asking(**fields: Any) -> pb.RefundChargeRequest:
 
 async def test_the_administrator_refunds_and_lists_it(any_store: Store) -> None:
     """With its reason; a fault names its field, and what is not paid for is refused by its reason."""
-    await any_store.apply(charge("c", Cost(3, 1), release_id="rel", query_id="q"))
+    await any_store.apply(*charge("c", Cost(3, 1), release_id="rel", query_id="q"))
     async with admin_on(any_store) as admin:
         first = await admin.RefundCharge(asking(reason="wrong: 1/3 of the rows, größer"))
         assert (cost(3, 1), False) == (first.refunded, first.replayed)
@@ -250,7 +252,7 @@ async def test_the_administrator_refunds_and_lists_it(any_store: Store) -> None:
 async def test_a_refund_that_was_slipped_into_the_journal_is_found(clock: SteppedClock) -> None:
     """The balance still has what the journal says was given back."""
     store = MemoryStore(clock)
-    await store.apply(charge("c", Cost(3, 1), on=ON, release_id="rel"))
+    await store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
     await assert_sound(store)
     store.entries.append(replace(store.entries[-1], kind=EntryKind.REFUNDED, request_id="slipped"))
     found = Verification()

@@ -17,6 +17,7 @@ import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Charged, Exhausted
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Cost
@@ -114,13 +115,13 @@ async def opened(remote: Remote, mark: Path | None = None) -> AsyncIterator[Redi
 async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: Remote) -> None:
     """All that was left counts as spent, on levels that are known or written out; the journal says so."""
     async with opened(remote) as store:
-        await store.apply(charge("a", Cost(3, 1)))
+        await store.apply(*charge("a", Cost(3, 1)))
         await store.check()
     with pytest.raises(StoreUnusableError, match=r"not behind its mark.*--spend-every-budget"):
         await confirm_restored(remote.address, CONFIGURATION.limit_of, [ANALYST], mark=remote.mark)
     backup = await asyncio.to_thread(remote.copied)
     async with opened(remote) as store:
-        await store.apply(charge("lost", Cost(6, 1)))
+        await store.apply(*charge("lost", Cost(6, 1)))
         await store.check()
     await asyncio.to_thread(remote.put_back, backup)
     for _ in range(2):
@@ -134,7 +135,7 @@ async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: R
     async with opened(remote) as store:
         (status,) = (await store.read(ANALYST, levels())).levels
         assert (status.spent, status.remaining) == (Cost(10, 5), NOTHING)
-        assert isinstance((await store.apply(charge("again", Cost(1, 0)))).outcome, Exhausted)
+        assert isinstance((await store.apply(*charge("again", Cost(1, 0)))).outcome, Exhausted)
         await store.check()
         found = Verification()
         for root in await store.roots():
@@ -146,18 +147,18 @@ async def test_data_that_is_put_back_under_a_running_service_is_noticed(remote: 
     """Nothing is served, also by another service with a mark of its own, until it is confirmed; then both go on."""
     other_mark = remote.mark.with_name("other")
     async with opened(remote) as store:
-        await store.apply(charge("a", Cost(3, 1)))
+        await store.apply(*charge("a", Cost(3, 1)))
         await store.check()
         backup = await asyncio.to_thread(remote.copied)
         await until_checked(store)
         shutil.copyfile(remote.mark, other_mark)
         async with opened(remote, other_mark) as other:
-            await other.apply(charge("lost", Cost(6, 1)))
+            await other.apply(*charge("lost", Cost(6, 1)))
             await other.check()
             await store.check()
             await asyncio.to_thread(remote.put_back, backup)
             detector = FailureDetector(store)
-            checking = asyncio.create_task(detector.check_again_and_again())
+            checking = asyncio.create_task(detector.keep_checking())
             with pytest.raises(StoreUnavailableError, match="set back"):
                 await until_refused(detector)
             for each in (store, other):
@@ -175,11 +176,13 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
     lost, kept = ((ANALYST, limit(information, 50)) for information in (100, 5))
     settings = LiveSettings(Settings(CONFIGURATION))
     async with opened(remote) as store, serving(store, settings, "127.0.0.1:0") as address:
-        await store.apply(charge("a", Cost(3, 1)))
+        await store.apply(*charge("a", Cost(3, 1)))
         await until_checked(store)
         backup = await asyncio.to_thread(remote.copied)
         await until_checked(store)
-        version = (await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(lost,)))).outcome
+        version = (
+            await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(lost,)), NO_LIMITS)
+        ).outcome
         async with connected(address) as stub:
             await until_answered(lambda: stub.UpdateBudget(charging(cost(20, 1))))
             await until_checked(store)
@@ -190,7 +193,7 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
             await until_unavailable(lambda: stub.GetBudget(theirs))
             await confirm_restored(remote.address, CONFIGURATION.limit_of, [], mark=remote.mark)
             asked = SetLimits(account=COMPANY, request_id="t", changes=(kept,))
-            assert version == (await store.apply(asked)).outcome
+            assert version == (await store.apply(asked, NO_LIMITS)).outcome
             refused = await failure(until_answered(lambda: stub.UpdateBudget(charging(cost(20, 1)))))
             assert refused.code is grpc.StatusCode.RESOURCE_EXHAUSTED
 
@@ -198,7 +201,7 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
 async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remote: Remote) -> None:
     """It could not tell a backup; with a copy of the other's mark it can, and with that of another ledger not."""
     async with opened(remote) as store:
-        await store.apply(charge("a", Cost(3, 1)))
+        await store.apply(*charge("a", Cost(3, 1)))
         await store.check()
     fresh = remote.mark.with_name("fresh")
     with pytest.raises(StoreUnusableError, match="no mark"):
@@ -206,7 +209,7 @@ async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remot
             pass
     shutil.copyfile(remote.mark, fresh)
     async with opened(remote, fresh) as store:
-        assert isinstance((await store.apply(charge("b", Cost(1, 1)))).outcome, Charged)
+        assert isinstance((await store.apply(*charge("b", Cost(1, 1)))).outcome, Charged)
     fresh.write_text('{"ledger_id": "another", "count": 0}')
     with pytest.raises(StoreUnusableError, match="of another ledger"):
         async with opened(remote, fresh):
@@ -222,12 +225,12 @@ async def test_a_mark_that_cannot_be_written_is_noticed_and_an_idle_ledger_is_no
 ) -> None:
     """The count moves only after something was charged."""
     async with opened(remote) as store:
-        await store.apply(charge("a", Cost(3, 1), on=levels(own=limit(10, 5))))
+        await store.apply(*charge("a", Cost(3, 1), on=levels(own=limit(10, 5))))
         await store.check()
         before = remote.mark.read_text()
         await store.check()
         assert remote.mark.read_text() == before
-        await store.apply(charge("b", Cost(3, 1)))
+        await store.apply(*charge("b", Cost(3, 1)))
         fresh_path(remote.mark).mkdir()
         with pytest.raises(StoreUnavailableError):
             await store.check()

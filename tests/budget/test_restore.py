@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
@@ -59,14 +59,14 @@ async def restored(tmp_path: Path, clock: SteppedClock) -> Path:
     """Charge, back up, charge again, and restore the backup."""
     path, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
     async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(charge("a", Cost(3, 1), on=on(ANALYST)))
+        await store.apply(*charge("a", Cost(3, 1), on=on(ANALYST)))
         watched = Account(("watched",))
         tracked = levels(watched, own=limit(1, 1, mode=Mode.TRACK))
-        await store.apply(charge("w", Cost(1, 0), account=watched, on=tracked))
+        await store.apply(*charge("w", Cost(1, 0), account=watched, on=tracked))
     shutil.copyfile(path, backup)
     async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(charge("b", Cost(6, 1), on=on(ANALYST)))
-        await store.apply(charge("c", Cost(2, 1), account=COLLEAGUE, on=on(COLLEAGUE)))
+        await store.apply(*charge("b", Cost(6, 1), on=on(ANALYST)))
+        await store.apply(*charge("c", Cost(2, 1), account=COLLEAGUE, on=on(COLLEAGUE)))
     shutil.copyfile(backup, path)
     return path
 
@@ -96,11 +96,11 @@ async def test_a_backup_from_before_a_lower_limit_is_refused(tmp_path: Path, clo
     for charges in (0, 1):
         async with closing(SqliteStore.open(path, clock)) as store:
             for index in range(charges):
-                await store.apply(charge(f"a{index}", Cost(3, 1), on=on(ANALYST)))
+                await store.apply(*charge(f"a{index}", Cost(3, 1), on=on(ANALYST)))
         shutil.copyfile(path, backup)
         async with closing(SqliteStore.open(path, clock)) as store:
             change = (ANALYST, limit(4, 4))
-            await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(change,)))
+            await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(change,)), NO_LIMITS)
         newer = path.read_bytes()
         shutil.copyfile(backup, path)
         with pytest.raises(StoreUnusableError, match=r"changes of limits.*--confirm-restored"):
@@ -142,14 +142,14 @@ async def test_after_confirmation_all_that_was_left_counts_as_spent(
     async with closing(SqliteStore.open(path, clock)) as store:
         ann = await store.read(ANALYST, on(ANALYST))
         assert [NOTHING, NOTHING] == [each.remaining for each in ann.levels]
-        assert isinstance((await store.apply(charge("d", Cost(1, 0), on=on(ANALYST)))).outcome, Exhausted)
+        assert isinstance((await store.apply(*charge("d", Cost(1, 0), on=on(ANALYST)))).outcome, Exhausted)
         # Nobody knows bob, whose first charge was lost; the company's limit stops him all the same.
         theirs = charge("e", Cost(1, 0), account=COLLEAGUE, on=on(COLLEAGUE))
-        assert isinstance((await store.apply(theirs)).outcome, Exhausted)
+        assert isinstance((await store.apply(*theirs)).outcome, Exhausted)
         dan = Account(("named", "dan"))
         never = levels(dan, own=CONFIGURATION.limits_of(dan, {})[-1].limit)
         assert isinstance(
-            (await store.apply(charge("f", Cost(1, 0), account=dan, on=never))).outcome, Exhausted
+            (await store.apply(*charge("f", Cost(1, 0), account=dan, on=never))).outcome, Exhausted
         )
         found = Verification()
         for root in await store.roots():
@@ -166,7 +166,7 @@ async def test_after_confirmation_the_file_that_was_replaced_is_no_longer_the_le
     backup = path.read_bytes()
     async with closing(SqliteStore.open(path, clock)) as store:
         for id_ in "abc":
-            await store.apply(charge(id_, Cost(1, 1), on=on(ANALYST)))
+            await store.apply(*charge(id_, Cost(1, 1), on=on(ANALYST)))
     shutil.copyfile(path, replaced)
     path.write_bytes(backup)
     await confirmed(path, CONFIGURATION.limit_of, [], clock)
@@ -182,9 +182,9 @@ async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: Step
     async with closing(SqliteStore.open(path, clock)) as store:
         clock.step(days=6)
         own = levels(own=OWN)
-        assert isinstance((await store.apply(charge("d", Cost(1, 0), on=own))).outcome, Exhausted)
+        assert isinstance((await store.apply(*charge("d", Cost(1, 0), on=own))).outcome, Exhausted)
         clock.step(days=12)
-        assert isinstance((await store.apply(charge("e", Cost(10, 5), on=on(ANALYST)))).outcome, Charged)
+        assert isinstance((await store.apply(*charge("e", Cost(10, 5), on=on(ANALYST)))).outcome, Charged)
 
 
 async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: SteppedClock) -> None:
@@ -192,9 +192,9 @@ async def test_a_stored_limit_is_the_one_that_is_spent(tmp_path: Path, clock: St
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path, clock)) as store:
         change = (COLLEAGUE, limit(4, 4))
-        await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(change,)))
+        await store.apply(SetLimits(account=COMPANY, request_id="s", changes=(change,)), NO_LIMITS)
         asked = reserve("r", Cost(1, 1), account=COLLEAGUE, on=levels(COLLEAGUE, own=limit(4, 4)))
-        await store.apply(replace(asked, limits_version=1))
+        await store.apply(*asked.by(AppliedLimits(asked.limits.levels, 1)))
     mark_path(path).unlink()
     only_stored = Configuration.model_validate(
         {"accounts": [{"path": ["other"], "limit": {"information": 1, "calls": 1}}]}
@@ -210,14 +210,14 @@ async def test_what_was_held_in_a_restored_ledger_never_returns(
     any_store: Store, clock: SteppedClock, *, forfeits: bool
 ) -> None:
     """It may have been settled in the lost interval; one that has lapsed since is no different."""
-    held = replace(reserve("open", Cost(6, 2), on=on(ANALYST), ttl_seconds=600), forfeits=forfeits)
-    await any_store.apply(held)
+    held = reserve("open", Cost(6, 2), on=on(ANALYST), ttl_seconds=600).but(forfeits=forfeits)
+    await any_store.apply(*held)
     theirs = reserve("lapses", Cost(3, 1), account=COLLEAGUE, on=on(COLLEAGUE), ttl_seconds=1)
-    await any_store.apply(replace(theirs, forfeits=forfeits))
+    await any_store.apply(*theirs.but(forfeits=forfeits))
     clock.step(seconds=5)
     await write_off(any_store, CONFIGURATION.limit_of, CONFIGURATION.named_levels())
     over = Refused(Reason.RESERVATION_OVER)
-    assert over == (await any_store.apply(charge("s", settles="open", on=on(ANALYST)))).outcome
+    assert over == (await any_store.apply(*charge("s", settles="open", on=on(ANALYST)))).outcome
     clock.step(seconds=600)
     for account in (ANALYST, COLLEAGUE):
         statuses = (await any_store.read(account, on(account))).levels
@@ -244,7 +244,7 @@ async def test_a_mark_that_cannot_be_written_is_noticed(tmp_path: Path, clock: S
     """A backup that is restored later would not be known for one."""
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(charge("c"))
+        await store.apply(*charge("c"))
         fresh_path(mark_path(path)).mkdir()
         with pytest.raises(StoreUnavailableError):
             await store.check()
@@ -259,7 +259,7 @@ async def test_a_ledger_that_is_not_behind_its_mark_is_not_spent_by_mistake(
         await confirm_restored(address, CONFIGURATION.limit_of, named)
     assert not (tmp_path / "ledger.db").exists()
     async with closing(SqliteStore.open(tmp_path / "ledger.db")) as store:
-        await store.apply(charge("a", Cost(3, 1), on=on(ANALYST)))
+        await store.apply(*charge("a", Cost(3, 1), on=on(ANALYST)))
     for _ in range(2):
         with pytest.raises(StoreUnusableError, match=r"not behind its mark.*--spend-every-budget"):
             await confirm_restored(address, CONFIGURATION.limit_of, named)

@@ -15,12 +15,13 @@ import grpc
 import pytest
 import pytest_asyncio
 
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
-from budget_service.server import request_runner
 from budget_service.server.hosting import serving
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import Tuning
 from tests.budget.memory_store import MemoryStore
 from tests.budget.served import SETTINGS, Stub
 from tests.budget.slow_disk import SlowConnection
@@ -43,14 +44,14 @@ class TroubledStore(MemoryStore):
     gate: asyncio.Event | None = None
     started: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Wait, fail or work."""
         if self.trouble is not None:
             raise self.trouble
         self.started.set()
         if self.gate is not None:
             await self.gate.wait()
-        return await super().apply(request)
+        return await super().apply(request, limits)
 
 
 @pytest.mark.parametrize(
@@ -92,14 +93,12 @@ async def test_a_store_in_trouble_is_never_an_allow(
         assert (await stub.ReserveBudget(reserving())).reservation_id
 
 
-async def test_more_calls_than_may_run_are_told_so(
-    clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_more_calls_than_may_run_are_told_so(clock: SteppedClock) -> None:
     """UNAVAILABLE with a reason, and without an effect."""
-    monkeypatch.setattr(request_runner, "MAX_RUNNING", 1)
     store = TroubledStore(clock, gate=asyncio.Event())
     assert store.gate is not None
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    one = Tuning(running_calls=1)
+    async with serving(store, SETTINGS, "127.0.0.1:0", tuning=one) as address, connected(address) as stub:
         first = asyncio.ensure_future(stub.UpdateBudget(charging()))
         await store.started.wait()
         error = await failure(stub.UpdateBudget(charging()))
@@ -113,14 +112,14 @@ async def test_more_calls_than_may_run_are_told_so(
 
 @pytest_asyncio.fixture
 async def slow_stub(
-    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, clock: SteppedClock, tuning: Tuning, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Stub]:
     """Serve a ledger whose commits wait for `SlowConnection.gate`."""
     SlowConnection.begun.clear()
     SlowConnection.gate.clear()
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=SlowConnection))
     store = SqliteStore.open(tmp_path / "ledger.db", clock)
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(store, SETTINGS, "127.0.0.1:0", tuning=tuning) as address, connected(address) as stub:
         yield stub
     await store.close()
 
@@ -145,9 +144,9 @@ async def test_a_deadline_does_not_interrupt_a_commit(slow_stub: Stub) -> None:
     assert not (await slow_stub.UpdateBudget(behind)).replayed
 
 
-async def test_callers_who_give_up_do_not_add_up(slow_stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("tuning", [Tuning(running_calls=2)])
+async def test_callers_who_give_up_do_not_add_up(slow_stub: Stub) -> None:
     """While the disk hangs: what nobody waits for any more takes no place from those who do."""
-    monkeypatch.setattr(request_runner, "MAX_RUNNING", 2)
     first = slow_stub.UpdateBudget(charging(request_id="first"))
     await asyncio.to_thread(SlowConnection.begun.wait)
     for _ in range(5):

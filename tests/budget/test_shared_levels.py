@@ -10,7 +10,6 @@ import grpc
 import pytest
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
-from msgspec.structs import replace
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.outcomes import Charged
@@ -138,12 +137,12 @@ async def test_direct_and_forfeited_charges_count_alike_everywhere(
     any_store: Store, clock: SteppedClock
 ) -> None:
     """The cost of one was fixed beforehand, that of the other is what was held; what is given back is free again."""
-    await any_store.apply(worst(charge("direct", Cost(3, 1), on=BOTH)))
-    await any_store.apply(reserve("f", Cost(5, 1), on=BOTH, forfeits=True, ttl_seconds=1))
-    await any_store.apply(reserve("g", Cost(7, 1), on=BOTH))
-    await any_store.apply(release("back", ends="g", on=BOTH))
+    await any_store.apply(*worst(charge("direct", Cost(3, 1), on=BOTH)))
+    await any_store.apply(*reserve("f", Cost(5, 1), on=BOTH, forfeits=True, ttl_seconds=1))
+    await any_store.apply(*reserve("g", Cost(7, 1), on=BOTH))
+    await any_store.apply(*release("back", ends="g", on=BOTH))
     clock.step(seconds=2)
-    await any_store.apply(worst(charge("d2", Cost(1, 0), on=BOTH)))
+    await any_store.apply(*worst(charge("d2", Cost(1, 0), on=BOTH)))
     assert [(9, 2), (0, 0)] == await spent_at(any_store, WORST)
     assert [True, False] == await worst_cases(any_store, WORST)
 
@@ -152,20 +151,20 @@ async def test_a_reservation_that_lapsed_and_is_made_anew_counts_once(
     any_store: Store, clock: SteppedClock
 ) -> None:
     """What the connector does: the first one returns whole, the second one counts with its worst case."""
-    await any_store.apply(reserve("r", Cost(9, 2), on=BOTH, ttl_seconds=1))
+    await any_store.apply(*reserve("r", Cost(9, 2), on=BOTH, ttl_seconds=1))
     clock.step(seconds=2)
-    over = await any_store.apply(worst(charge("late", Cost(1, 1), on=BOTH, settles="r")))
+    over = await any_store.apply(*worst(charge("late", Cost(1, 1), on=BOTH, settles="r")))
     assert not isinstance(over.outcome, Charged)
-    await any_store.apply(reserve("r2", Cost(9, 2), on=BOTH))
-    await any_store.apply(worst(charge("anew", Cost(1, 1), on=BOTH, settles="r2")))
+    await any_store.apply(*reserve("r2", Cost(9, 2), on=BOTH))
+    await any_store.apply(*worst(charge("anew", Cost(1, 1), on=BOTH, settles="r2")))
     assert [(9, 2), (0, 0)] == await spent_at(any_store, WORST)
 
 
 async def test_a_paid_release_is_free_on_every_level(any_store: Store) -> None:
     """What was reserved for its repeat returns to all of them."""
-    await any_store.apply(reserve("r", Cost(9, 2), on=BOTH, query_id="other"))
-    await any_store.apply(worst(charge("c", Cost(4, 1), on=BOTH, release_id="rel")))
-    free = await any_store.apply(worst(charge("again", Cost(1, 1), on=BOTH, settles="r", release_id="rel")))
+    await any_store.apply(*reserve("r", Cost(9, 2), on=BOTH, query_id="other"))
+    await any_store.apply(*worst(charge("c", Cost(4, 1), on=BOTH, release_id="rel")))
+    free = await any_store.apply(*worst(charge("again", Cost(1, 1), on=BOTH, settles="r", release_id="rel")))
     assert isinstance(free.outcome, Charged)
     assert free.outcome.already_paid
     assert [(4, 1), (0, 0)] == await spent_at(any_store, WORST)
@@ -174,8 +173,8 @@ async def test_a_paid_release_is_free_on_every_level(any_store: Store) -> None:
 async def test_a_charge_never_passes_the_limit_above(any_store: Store) -> None:
     """The worst case was bounded there when it was held, up to the largest amount."""
     on = levels(ANALYST, own=limit(MAX_AMOUNT, 9), above=limit(MAX_AMOUNT, 9))
-    await any_store.apply(reserve("r", Cost(MAX_AMOUNT, 9), on=on))
-    answer = await any_store.apply(worst(charge("c", Cost(1, 1), on=on, settles="r")))
+    await any_store.apply(*reserve("r", Cost(MAX_AMOUNT, 9), on=on))
+    answer = await any_store.apply(*worst(charge("c", Cost(1, 1), on=on, settles="r")))
     assert isinstance(answer.outcome, Charged)
     above, own = answer.outcome.levels
     assert (Cost(MAX_AMOUNT, 9), NOTHING) == (above.spent, above.remaining)
@@ -185,8 +184,8 @@ async def test_a_charge_never_passes_the_limit_above(any_store: Store) -> None:
 async def test_both_costs_are_listed_sealed_and_reported(clock: SteppedClock, tmp_path: Any) -> None:
     """ListCharges and the archive say both; a report of a level above counts what that level counts."""
     store, settings = MemoryStore(clock), LiveSettings(Settings(WORST))
-    await store.apply(reserve("r", Cost(9, 2), on=BOTH))
-    await store.apply(worst(charge("c", Cost(1, 1), on=BOTH, settles="r")))
+    await store.apply(*reserve("r", Cost(9, 2), on=BOTH))
+    await store.apply(*worst(charge("c", Cost(1, 1), on=BOTH, settles="r")))
     async with (
         administering(store, settings, "127.0.0.1:0", detector=FailureDetector(store)) as address,
         grpc.aio.insecure_channel(address) as channel,
@@ -217,7 +216,7 @@ def test_the_digest_of_an_entry_covers_what_is_shared() -> None:
 
 def worst(asked: Any) -> Any:
     """Return a charge as a service whose levels count worst cases makes it."""
-    return replace(asked, worst_case_above=True)
+    return asked.but(worst_case_above=True)
 
 
 @pytest.mark.parametrize("text", ["worst", "true", "none"])

@@ -27,26 +27,26 @@ async def spent(store: Store, on: tuple[LevelLimit, ...] = WEEK) -> Cost:
 
 async def test_each_day_leaves_by_itself(any_store: Store, clock: SteppedClock) -> None:
     """What was charged on Wednesday is back on the next one, not before, and not with Thursday's."""
-    await any_store.apply(charge("wed", Cost(6, 1), on=WEEK))
+    await any_store.apply(*charge("wed", Cost(6, 1), on=WEEK))
     clock.step(days=1)
-    await any_store.apply(charge("thu", Cost(3, 1), on=WEEK))
+    await any_store.apply(*charge("thu", Cost(3, 1), on=WEEK))
     clock.step(days=5, seconds=12 * 3600 - 1)
-    assert isinstance((await any_store.apply(charge("early", Cost(2, 1), on=WEEK))).outcome, Exhausted)
+    assert isinstance((await any_store.apply(*charge("early", Cost(2, 1), on=WEEK))).outcome, Exhausted)
     clock.step(seconds=1)
     assert await spent(any_store) == Cost(3, 1)
-    assert isinstance((await any_store.apply(charge("next", Cost(7, 1), on=WEEK))).outcome, Charged)
+    assert isinstance((await any_store.apply(*charge("next", Cost(7, 1), on=WEEK))).outcome, Charged)
     clock.step(days=1)
     assert await spent(any_store) == Cost(7, 1)
 
 
 async def test_a_refusal_says_when_the_oldest_day_leaves(any_store: Store, clock: SteppedClock) -> None:
     """The next moment at which budget returns; days without a charge do not count."""
-    await any_store.apply(charge("nothing", NOTHING, on=WEEK))
+    await any_store.apply(*charge("nothing", NOTHING, on=WEEK))
     clock.step(days=1)
-    await any_store.apply(charge("a", Cost(6, 1), on=WEEK))
+    await any_store.apply(*charge("a", Cost(6, 1), on=WEEK))
     clock.step(days=1)
-    await any_store.apply(charge("b", Cost(4, 1), on=WEEK))
-    refused = (await any_store.apply(charge("c", Cost(1, 1), on=WEEK))).outcome
+    await any_store.apply(*charge("b", Cost(4, 1), on=WEEK))
+    refused = (await any_store.apply(*charge("c", Cost(1, 1), on=WEEK))).outcome
     assert isinstance(refused, Exhausted)
     assert refused.shortfalls[0].refreshes_at is not None
     assert datetime_of(refused.shortfalls[0].refreshes_at).isoformat() == "2026-10-22T00:00:00+00:00"
@@ -60,10 +60,10 @@ async def test_a_reservation_counts_while_it_is_open_and_its_charge_on_the_day_t
 ) -> None:
     """Held before midnight, settled after: it is held all the time, and leaves with the day before."""
     clock.step(seconds=12 * 3600 - 10)
-    await any_store.apply(reserve("r", Cost(8, 1), on=WEEK))
+    await any_store.apply(*reserve("r", Cost(8, 1), on=WEEK))
     clock.step(seconds=20)
-    assert isinstance((await any_store.apply(charge("c", Cost(3, 1), on=WEEK))).outcome, Exhausted)
-    await any_store.apply(charge("s", Cost(5, 1), on=WEEK, settles="r", release_id="rel"))
+    assert isinstance((await any_store.apply(*charge("c", Cost(3, 1), on=WEEK))).outcome, Exhausted)
+    await any_store.apply(*charge("s", Cost(5, 1), on=WEEK, settles="r", release_id="rel"))
     assert await spent(any_store) == Cost(5, 1)
     clock.step(days=6)
     assert await spent(any_store) == NOTHING
@@ -73,25 +73,25 @@ async def test_a_lapsed_reservation_of_a_day_that_has_left_returns_what_it_held(
     any_store: Store, clock: SteppedClock
 ) -> None:
     """Nobody came for a month; a forfeited one counts on its own day only, which has left."""
-    await any_store.apply(reserve("r", Cost(2, 1), on=WEEK))
-    await any_store.apply(reserve("f", Cost(2, 1), on=WEEK, forfeits=True))
+    await any_store.apply(*reserve("r", Cost(2, 1), on=WEEK))
+    await any_store.apply(*reserve("f", Cost(2, 1), on=WEEK, forfeits=True))
     clock.step(days=30)
     status = (await any_store.read(ANALYST, WEEK)).levels[-1]
     assert (NOTHING, NOTHING) == (status.spent, status.reserved)
-    assert isinstance((await any_store.apply(charge("c", Cost(10, 5), on=WEEK))).outcome, Charged)
+    assert isinstance((await any_store.apply(*charge("c", Cost(10, 5), on=WEEK))).outcome, Charged)
 
 
 async def test_what_was_paid_for_is_free_while_it_counts(any_store: Store, clock: SteppedClock) -> None:
     """Six days later it is free, on the seventh it costs again: both its release and its question."""
-    await any_store.apply(charge("c", Cost(4, 1), on=WEEK, release_id="rel", query_id="q"))
+    await any_store.apply(*charge("c", Cost(4, 1), on=WEEK, release_id="rel", query_id="q"))
     clock.step(days=6)
-    again = (await any_store.apply(charge("d", Cost(4, 1), on=WEEK, release_id="rel"))).outcome
-    held = (await any_store.apply(reserve("r", on=WEEK, query_id="q"))).outcome
+    again = (await any_store.apply(*charge("d", Cost(4, 1), on=WEEK, release_id="rel"))).outcome
+    held = (await any_store.apply(*reserve("r", on=WEEK, query_id="q"))).outcome
     assert isinstance(again, Charged)
     assert isinstance(held, Reserved)
     assert (True, True) == (again.already_paid, held.already_paid)
     clock.step(days=1)
-    held = (await any_store.apply(reserve("r2", on=WEEK, query_id="q"))).outcome
+    held = (await any_store.apply(*reserve("r2", on=WEEK, query_id="q"))).outcome
     assert isinstance(held, Reserved)
     assert not held.already_paid
 
@@ -101,11 +101,11 @@ async def test_outcomes_are_kept_for_35_days_after_what_was_charged_has_left(
 ) -> None:
     """A repeat in the last days of a long window is a repeat."""
     asked = charge("id", on=levels(own=limit(10, 5, days=60)))
-    await any_store.apply(asked)
+    await any_store.apply(*asked)
     clock.step(days=94)
-    assert (await any_store.apply(asked)).replayed
+    assert (await any_store.apply(*asked)).replayed
     clock.step(days=1)
-    assert not (await any_store.apply(asked)).replayed
+    assert not (await any_store.apply(*asked)).replayed
 
 
 @pytest.mark.parametrize("first", RULES)
@@ -115,15 +115,15 @@ async def test_a_changed_window_gives_nothing_back_at_once(
 ) -> None:
     """Whatever the windows are, what counted before the change counts after it, and so does what is held."""
     before, after = (levels(own=replace(limit(10, 5), window=rule)) for rule in (first, second))
-    await any_store.apply(charge("a", Cost(3, 1), on=before, release_id="rel"))
+    await any_store.apply(*charge("a", Cost(3, 1), on=before, release_id="rel"))
     clock.step(days=1)
-    await any_store.apply(charge("b", Cost(2, 1), on=before))
-    await any_store.apply(reserve("r", Cost(1, 1), on=before))
+    await any_store.apply(*charge("b", Cost(2, 1), on=before))
+    await any_store.apply(*reserve("r", Cost(1, 1), on=before))
     counted = await spent(any_store, before)
-    await any_store.apply(charge("c", Cost(1, 1), on=after))
+    await any_store.apply(*charge("c", Cost(1, 1), on=after))
     status = (await any_store.read(ANALYST, after)).levels[-1]
     assert (counted + Cost(1, 1), Cost(1, 1)) == (status.spent, status.reserved)
-    await any_store.apply(charge("s", Cost(1, 1), on=after, settles="r"))
+    await any_store.apply(*charge("s", Cost(1, 1), on=after, settles="r"))
     status = (await any_store.read(ANALYST, after)).levels[-1]
     assert (counted + Cost(2, 2), NOTHING) == (status.spent, status.reserved)
 
@@ -155,7 +155,7 @@ async def test_the_limit_holds_over_any_days_that_follow_each_other(history: lis
         # A level that is taken away counts nothing meanwhile.
         request = None if step.act is Act.RELEVEL else player.play(step)
         if request is not None:
-            await store.apply(request)
+            await store.apply(*request)
     half_past_five = 11 * DAY // 48
     for account, maximum in ((("acme",), Cost(50, 25)), (("acme", "ann"), Cost(12, 6))):
         # A free reservation that is forfeited costs nothing, and counts nowhere.

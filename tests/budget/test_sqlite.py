@@ -19,17 +19,18 @@ from pathlib import Path
 import pytest
 
 from budget_service.ledger.currency import Currency
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Cancelled, Charged
 from budget_service.ledger.requests import ResumeClock
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.audit import Verification, verify
-from budget_service.stores import sqlite_view
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.stores.sqlite_file import SCHEMA_VERSION
 from budget_service.stores.sqlite_purge import PURGED_PER_REQUEST
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
 from tests.budget.memory_store import MemoryStore
@@ -75,7 +76,7 @@ async def test_a_ledger_with_an_account_called_star_still_opens(tmp_path: Path, 
     path, star = tmp_path / "ledger.db", Account(("acme", "*"))
     on = levels(star, above=limit(20, 10))
     async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(charge("c", Cost(3, 1), account=star, on=on))
+        await store.apply(*charge("c", Cost(3, 1), account=star, on=on))
     async with closing(SqliteStore.open(path, clock)) as store:
         assert Cost(3, 1) == (await store.read(COMPANY, levels(COMPANY))).levels[-1].spent
         found = Verification()
@@ -88,13 +89,13 @@ async def test_a_ledger_is_found_again_after_it_was_closed(tmp_path: Path, clock
     path = tmp_path / "ledger.db"
     first = charge("c", Cost(3, 1), release_id="rel", query_id="q")
     async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(first)
-        await store.apply(reserve("r", Cost(4, 1)))
+        await store.apply(*first)
+        await store.apply(*reserve("r", Cost(4, 1)))
     async with closing(SqliteStore.open(path, clock)) as store:
-        assert (await store.apply(first)).replayed
+        assert (await store.apply(*first)).replayed
         status = (await store.read(ANALYST, levels())).levels[-1]
         assert (Cost(3, 1), Cost(4, 1)) == (status.spent, status.reserved)
-        again = (await store.apply(charge("d", release_id="rel"))).outcome
+        again = (await store.apply(*charge("d", release_id="rel"))).outcome
         assert isinstance(again, Charged)
         assert again.already_paid
 
@@ -139,12 +140,12 @@ async def test_an_older_ledger_is_brought_up_and_all_it_holds_stays_good(
         before = await store.read(ANALYST, on)
         assert [(Cost(3, 1), Cost(6, 2))] * 2 == [(each.spent, each.reserved) for each in before.levels]
         assert before.currency == Currency(UNIT)
-        assert (await store.apply(charge("paid", Cost(3, 1), release_id="rel", query_id="q-paid"))).replayed
-        again = (await store.apply(charge("again", Cost(3, 1), on=sliding, release_id="rel"))).outcome
+        assert (await store.apply(*charge("paid", Cost(3, 1), release_id="rel", query_id="q-paid"))).replayed
+        again = (await store.apply(*charge("again", Cost(3, 1), on=sliding, release_id="rel"))).outcome
         assert isinstance(again, Charged)
         assert again.already_paid
-        assert Cancelled(Cost(2, 1), UNIT) == (await store.apply(release("x", ends="s", on=on))).outcome
-        settled = (await store.apply(charge("c", Cost(4, 1), on=sliding, settles="r"))).outcome
+        assert Cancelled(Cost(2, 1), UNIT) == (await store.apply(*release("x", ends="s", on=on))).outcome
+        settled = (await store.apply(*charge("c", Cost(4, 1), on=sliding, settles="r"))).outcome
         assert isinstance(settled, Charged)
         assert [Cost(7, 2), Cost(7, 2)] == [each.spent for each in settled.levels]
         found = Verification()
@@ -165,7 +166,7 @@ async def test_only_the_owner_may_read_or_write_a_ledger(tmp_path: Path) -> None
     before = os.umask(0)
     try:
         async with closing(SqliteStore.open(path)) as store:
-            await store.apply(charge("c"))
+            await store.apply(*charge("c"))
             modes = modes_in(tmp_path)
     finally:
         os.umask(before)
@@ -204,7 +205,7 @@ async def test_a_ledger_without_a_file_is_refused(
 async def test_a_ledger_in_memory_is_opened_for_tests() -> None:
     """If the configuration allows it."""
     async with closing(await open_store("sqlite::memory:", allow_volatile=True)) as store:
-        assert isinstance((await store.apply(charge("c"))).outcome, Charged)
+        assert isinstance((await store.apply(*charge("c"))).outcome, Charged)
 
 
 @pytest.mark.parametrize("name", ["no/such/folder/ledger.db", "text"])
@@ -219,7 +220,7 @@ async def test_the_journal_cannot_be_changed(tmp_path: Path) -> None:
     """Neither updated nor shortened, even by hand."""
     path = tmp_path / "ledger.db"
     async with closing(SqliteStore.open(path)) as store:
-        await store.apply(charge("c"))
+        await store.apply(*charge("c"))
     for change in ("UPDATE journal SET information = 0", "DELETE FROM journal"):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             run(path, change)
@@ -235,11 +236,11 @@ async def test_a_failed_write_has_no_effect_and_is_not_remembered(
     run(path, "CREATE TRIGGER full BEFORE INSERT ON outcomes BEGIN SELECT RAISE(FAIL, 'disk full'); END")
     async with closing(SqliteStore.open(path, clock)) as store:
         with pytest.raises(sqlite3.IntegrityError):
-            await store.apply(charge("c", on=on))
+            await store.apply(*charge("c", on=on))
         assert (await store.read(ANALYST, on)).levels[-1].used == Cost(0, 0)
     run(path, "DROP TRIGGER full")
     async with closing(SqliteStore.open(path, clock)) as store:
-        assert not (await store.apply(charge("c", on=on))).replayed
+        assert not (await store.apply(*charge("c", on=on))).replayed
 
 
 async def test_a_request_that_fails_does_no_harm_to_those_it_shares_a_commit_with(
@@ -256,7 +257,7 @@ async def test_a_request_that_fails_does_no_harm_to_those_it_shares_a_commit_wit
     )
     async with closing(SqliteStore.open(path, clock)) as store:
         asked = [charge(f"c{index}", Cost(1, 1), on=on) for index in range(10)]
-        answers = await asyncio.gather(*map(store.apply, asked), return_exceptions=True)
+        answers = await asyncio.gather(*(store.apply(*each) for each in asked), return_exceptions=True)
         failed = [isinstance(answer, sqlite3.IntegrityError) for answer in answers]
         assert failed == [index == 7 for index in range(10)]
         assert Cost(9, 9) == (await store.read(ANALYST, on)).levels[-1].spent
@@ -273,12 +274,12 @@ async def test_a_commit_that_fails_leaves_every_outcome_of_it_unknown_and_a_repe
     on = levels(own=limit(100, 50))
     asked = [charge(f"c{index}", Cost(1, 1), on=on) for index in range(10)]
     async with closing(SqliteStore.open(path, clock)) as store:
-        await store.apply(charge("before", Cost(1, 1), on=on))
+        await store.apply(*charge("before", Cost(1, 1), on=on))
         with files_that_do_not_grow(path.with_name("ledger.db-wal").stat().st_size):
-            answers = await asyncio.gather(*map(store.apply, asked), return_exceptions=True)
+            answers = await asyncio.gather(*(store.apply(*each) for each in asked), return_exceptions=True)
         assert all(isinstance(answer, OutcomeUnknownError) for answer in answers)
         assert Cost(1, 1) == (await store.read(ANALYST, on)).levels[-1].spent
-        again = await asyncio.gather(*map(store.apply, asked))
+        again = await asyncio.gather(*(store.apply(*each) for each in asked))
         assert all(isinstance(answer.outcome, Charged) for answer in again)
         assert Cost(11, 11) == (await store.read(ANALYST, on)).levels[-1].spent
     async with closing(SqliteStore.open(path, clock)) as store:
@@ -303,7 +304,7 @@ async def test_a_file_that_cannot_be_written_is_unavailable(tmp_path: Path) -> N
     run(path, "DROP TABLE outcomes")
     async with closing(SqliteStore.open(path)) as store:
         with pytest.raises(StoreUnavailableError):
-            await store.apply(charge("c"))
+            await store.apply(*charge("c"))
 
 
 async def test_what_is_out_of_date_is_purged_little_by_little(tmp_path: Path, clock: SteppedClock) -> None:
@@ -312,13 +313,13 @@ async def test_what_is_out_of_date_is_purged_little_by_little(tmp_path: Path, cl
     many, other = 3 * PURGED_PER_REQUEST, Account(("other", "eve"))
     async with closing(SqliteStore.open(path, clock)) as store:
         for index in range(many):
-            await store.apply(charge(f"c{index}", Cost(0, 0), release_id=f"rel{index}"))
+            await store.apply(*charge(f"c{index}", Cost(0, 0), release_id=f"rel{index}"))
         clock.step(days=80)
-        await store.apply(charge("late", Cost(0, 0)))
+        await store.apply(*charge("late", Cost(0, 0)))
     assert counts(path) == (many - PURGED_PER_REQUEST + 1, many - PURGED_PER_REQUEST, many + 1)
     async with closing(SqliteStore.open(path, clock)) as store:
         for index in range(2):
-            await store.apply(charge(f"late{index}", Cost(0, 0), account=other))
+            await store.apply(*charge(f"late{index}", Cost(0, 0), account=other))
     assert counts(path) == (3, 0, many + 3)
 
 
@@ -331,26 +332,23 @@ async def test_what_is_out_of_date_in_a_root_that_nobody_uses_hides_nothing(
     many = 3 * PURGED_PER_REQUEST
     async with closing(SqliteStore.open(path, clock)) as store:
         for index in range(many):
-            await store.apply(charge(f"c{index}", Cost(0, 0), account=idle))
-        await store.apply(charge("old", Cost(0, 0), account=used))
+            await store.apply(*charge(f"c{index}", Cost(0, 0), account=idle))
+        await store.apply(*charge("old", Cost(0, 0), account=used))
         clock.step(days=80)
         for index in range(5):
-            await store.apply(charge(f"late{index}", Cost(0, 0), account=used))
+            await store.apply(*charge(f"late{index}", Cost(0, 0), account=used))
     assert counts(path)[0] == many + 5
     async with closing(SqliteStore.open(path, clock)) as store:
         for index in range(4):
-            await store.apply(charge(f"again{index}", Cost(0, 0), account=idle))
+            await store.apply(*charge(f"again{index}", Cost(0, 0), account=idle))
     assert counts(path)[0] == 9
 
 
-async def test_reading_many_accounts_does_not_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_reading_many_accounts_does_not_fill_the_memory(tmp_path: Path) -> None:
     """What was read of roots that nobody charges is dropped like the rest, and read again when it is wanted."""
-    monkeypatch.setattr(sqlite_view, "MAX_KEPT", 100)
     path = tmp_path / "ledger.db"
-    async with closing(SqliteStore.open(path)) as store:
-        await store.apply(charge("a"))
+    async with closing(SqliteStore.open(path, tuning=Tuning(kept_balances=100))) as store:
+        await store.apply(*charge("a"))
 
         async def held(first: int) -> int:
             before = tracemalloc.get_traced_memory()[0]
@@ -401,9 +399,9 @@ async def test_open_reservations_lapse_by_the_time_of_the_ledger(tmp_path: Path,
     """Which goes on ahead of a clock that had jumped: what is over there is not counted as open."""
     async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
         clock.step(days=365)
-        await store.apply(reserve("held", Cost(1, 1), ttl_seconds=60))
+        await store.apply(*reserve("held", Cost(1, 1), ttl_seconds=60))
         clock.step(days=-365)
-        await store.apply(ResumeClock(account=COMPANY, request_id="resumed", told_time=clock.now))
+        await store.apply(ResumeClock(account=COMPANY, request_id="resumed", true_time=clock.now), NO_LIMITS)
         assert await store.open_reservations([ANALYST.root]) == 1
         clock.step(seconds=61)
         assert await store.open_reservations([ANALYST.root]) == 0

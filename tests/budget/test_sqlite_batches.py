@@ -18,7 +18,7 @@ from budget_service.stores.sqlite import SqliteStore
 from tests.budget.conftest import closing
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import SteppedClock, charge, levels, limit
+from tests.support.budget_samples import Asked, SteppedClock, charge, levels, limit
 
 roots = itertools.count()
 
@@ -31,7 +31,7 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
 ) -> None:
     """All that is asked between two moments is asked at once, repeats and what was paid for before among it."""
     player, rules = Player(f"batch {next(roots)}", clock, rewindows=True), MemoryStore(clock)
-    together: list[Request] = []
+    together: list[Asked[Request]] = []
     for step in history:
         before = clock.now
         request = player.play(step)
@@ -48,10 +48,10 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
         assert (len(rules.entries), []) == (found.entries, found.differences)
 
 
-async def answers_agree(rules: MemoryStore, store: Store, together: list[Request]) -> None:
+async def answers_agree(rules: MemoryStore, store: Store, together: list[Asked[Request]]) -> None:
     """Ask both, and forget what was asked."""
-    wanted = [await rules.apply(request) for request in together]
-    assert wanted == list(await asyncio.gather(*map(store.apply, together)))
+    wanted = [await rules.apply(*request) for request in together]
+    assert wanted == list(await asyncio.gather(*(store.apply(*each) for each in together)))
     together.clear()
 
 
@@ -60,17 +60,17 @@ async def test_what_a_commit_of_many_needs_is_read_from_the_file(tmp_path: Path,
     analysts = [Account(("acme", f"analyst {number}")) for number in range(20)]
     on = {each: levels(each, own=limit(100, 100)) for each in analysts}
 
-    def asked(name: str, *, more: int) -> list[Charge]:
+    def asked(name: str, *, more: int) -> list[Asked[Charge]]:
         return [
             charge(f"{name} {number}", Cost(number + more, 1), account=each, on=on[each], release_id=name)
             for number, each in enumerate(analysts)
         ]
 
     async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
-        await asyncio.gather(*map(store.apply, asked("first", more=1)))
+        await asyncio.gather(*(store.apply(*each) for each in asked("first", more=1)))
     async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
-        free = await asyncio.gather(*map(store.apply, asked("first", more=1)))
-        again = await asyncio.gather(*map(store.apply, asked("second", more=2)))
+        free = await asyncio.gather(*(store.apply(*each) for each in asked("first", more=1)))
+        again = await asyncio.gather(*(store.apply(*each) for each in asked("second", more=2)))
     assert all(answer.replayed for answer in free)
     assert [Cost(2 * number + 3, 2) for number in range(20)] == [
         answer.outcome.levels[-1].spent for answer in again if isinstance(answer.outcome, Charged)
@@ -83,6 +83,6 @@ async def test_the_journal_has_the_charges_of_a_commit_in_their_order(
     """As many as three statements write."""
     asked = [charge(f"c{number}", Cost(1, 1), on=levels(own=limit(100, 100))) for number in range(27)]
     async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
-        await asyncio.gather(*map(store.apply, asked))
+        await asyncio.gather(*(store.apply(*each) for each in asked))
         entries = await store.journal("acme", "", "", 100)
-    assert [each.request_id for each in asked] == [entry.request_id for _, entry in entries]
+    assert [each.request.request_id for each in asked] == [entry.request_id for _, entry in entries]

@@ -12,9 +12,9 @@ import grpc
 import pytest
 
 from budget_service.server.hosting import STORE, serving
-from budget_service.stores import sqlite_disk
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.sqlite import SqliteStore
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.served import SETTINGS
 from tests.budget.slow_disk import SlowConnection
@@ -23,24 +23,25 @@ from tests.support.budget_client import charging, connected, cost, failure
 from tests.support.budget_samples import SteppedClock, charge
 
 SHORT_SECONDS = 0.2
+SHORT_TIMEOUTS = Tuning(slow_disk_seconds=SHORT_SECONDS, hanging_disk_seconds=2 * SHORT_SECONDS)
 
 
 @pytest.fixture(autouse=True)
 def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have every ledger on such connections, and the disk given up soon."""
+    """Have every ledger on such connections."""
     SlowConnection.begun.clear()
     SlowConnection.gate.clear()
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=SlowConnection))
-    monkeypatch.setattr(sqlite_disk, "SLOW_SECONDS", SHORT_SECONDS)
-    monkeypatch.setattr(sqlite_disk, "ANSWER_SECONDS", 2 * SHORT_SECONDS)
     yield
     SlowConnection.gate.set()
 
 
 async def test_a_slow_disk_gives_signs_of_life_until_it_is_too_slow(tmp_path: Path) -> None:
     """A sign that is asked for after that comes when the commit is done."""
-    async with closing(SqliteStore.open(tmp_path / "ledger.db", SteppedClock())) as store:
-        asked = asyncio.create_task(store.apply(charge("c")))
+    async with closing(
+        SqliteStore.open(tmp_path / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)
+    ) as store:
+        asked = asyncio.create_task(store.apply(*charge("c")))
         await asyncio.to_thread(SlowConnection.begun.wait)
         await store.ping()
         await asyncio.sleep(SHORT_SECONDS)
@@ -54,25 +55,27 @@ async def test_a_slow_disk_gives_signs_of_life_until_it_is_too_slow(tmp_path: Pa
 
 async def test_who_waits_for_a_disk_that_hangs_is_told_what_is_known(tmp_path: Path) -> None:
     """Unknown is what was being committed, nothing is what was behind it, and nobody else gets in line."""
-    async with closing(SqliteStore.open(tmp_path / "ledger.db", SteppedClock())) as store:
-        first = asyncio.create_task(store.apply(charge("first")))
+    async with closing(
+        SqliteStore.open(tmp_path / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)
+    ) as store:
+        first = asyncio.create_task(store.apply(*charge("first")))
         await asyncio.to_thread(SlowConnection.begun.wait)
-        behind = asyncio.create_task(store.apply(charge("behind")))
+        behind = asyncio.create_task(store.apply(*charge("behind")))
         with pytest.raises(OutcomeUnknownError, match="the disk does not answer"):
             await first
-        for late in (behind, store.apply(charge("late"))):
+        for late in (behind, store.apply(*charge("late"))):
             with pytest.raises(StoreUnavailableError, match="the disk does not answer"):
                 await late
         SlowConnection.gate.set()
         await store.ping()
-        assert (await store.apply(charge("first"))).replayed
-        assert not (await store.apply(charge("behind"))).replayed
-        assert not (await store.apply(charge("late"))).replayed
+        assert (await store.apply(*charge("first"))).replayed
+        assert not (await store.apply(*charge("behind"))).replayed
+        assert not (await store.apply(*charge("late"))).replayed
 
 
 async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Path) -> None:
     """Its store is not serving, then the whole; new calls are refused at once, and the first charge is made once."""
-    store = SqliteStore.open(tmp_path / "ledger.db", SteppedClock())
+    store = SqliteStore.open(tmp_path / "ledger.db", SteppedClock(), tuning=SHORT_TIMEOUTS)
     async with closing(store), serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
         await health_becomes(address, SERVING)
         first = asyncio.create_task(failure(stub.UpdateBudget(charging(request_id="first"))))

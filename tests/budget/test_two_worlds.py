@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from budget_service.ledger.outcomes import Reserved
 from budget_service.ledger.values import Cost
@@ -19,7 +18,7 @@ async def played(store: Store, released: int) -> Cost:
     on = levels(COLLEAGUE, own=limit(OWN_LIMIT, 50), above=ABOVE)
     for i in range(QUESTIONS):
         asked = reserve(f"r{i}", Cost(WORST_CASE, 1), account=COLLEAGUE, on=on)
-        if isinstance((await store.apply(asked)).outcome, Reserved):
+        if isinstance((await store.apply(*asked)).outcome, Reserved):
             paid = charge(
                 f"c{i}",
                 Cost(released, 1),
@@ -29,7 +28,7 @@ async def played(store: Store, released: int) -> Cost:
                 release_id=f"release-{i}",
                 query_id=f"query-r{i}",
             )
-            await store.apply(replace(paid, worst_case_above=True))
+            await store.apply(*paid.but(worst_case_above=True))
     return (await store.read(ANALYST, levels(ANALYST, above=ABOVE))).levels[0].spent
 
 

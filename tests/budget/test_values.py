@@ -2,9 +2,102 @@
 
 import pytest
 
-from budget_service.ledger.requests import Request
+from budget_service.ledger.requests import (
+    CancelReservation,
+    ChangeCurrency,
+    Charge,
+    Refund,
+    Request,
+    Reserve,
+    ResumeClock,
+    SetLimits,
+    WriteOff,
+)
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError
-from tests.support.budget_samples import charge, reserve
+from budget_service.ledger.windows import SECOND
+from tests.support.budget_samples import ANALYST, COMPANY, UNIT, Asked, charge, limit, reserve
+
+# What ledgers have stored for these requests: a replay is recognised by it, also by a later version.
+FINGERPRINTS: list[tuple[Request, str]] = [
+    (
+        Reserve(
+            account=ANALYST,
+            request_id="id",
+            max_cost=Cost(4, 1),
+            unit_id=UNIT,
+            query_id="q",
+            ttl=60 * SECOND,
+            reservation_id="x",
+            forfeits=True,
+        ),
+        "e381387b1dbe23e62088cd13a1f65f52219fdfedfd3f0318ecb5a8642ea140eb",
+    ),
+    (
+        Charge(
+            account=ANALYST,
+            request_id="id",
+            cost=Cost(4, 1),
+            unit_id=UNIT,
+            reservation_id="x",
+            release_id="rel",
+            query_id="q",
+            charge_ticket=b"\x00\xff",
+            policy_statement="s",
+            worst_case_above=True,
+        ),
+        "7ef1202ae08c7d0ca184cabc0b8c863c7e704e12ca41948f99323bdd34b25406",
+    ),
+    (
+        Charge(
+            account=ANALYST,
+            request_id="id",
+            cost=Cost(4, 1),
+            unit_id=UNIT,
+            reservation_id="",
+            release_id="",
+            query_id="",
+        ),
+        "0d79a74ef618a907d2b39faed18dd327b823edf204e92c82f124e292b1acf080",
+    ),
+    (
+        CancelReservation(account=ANALYST, request_id="id", reservation_id="x"),
+        "8fa2f7e2acceebf21e723dfdf7805ca092118e9d9eb6013f26f463ded141c691",
+    ),
+    (
+        WriteOff(account=ANALYST, request_id="id"),
+        "66059ee0ce34f4b579b0becb4e12320867db226ad520a897c837bc47ed3acd0f",
+    ),
+    (
+        Refund(
+            account=ANALYST,
+            request_id="id",
+            release_id="rel",
+            reason="wrong rows",
+            query_id="q",
+            cost=Cost(4, 1),
+            shared_cost=Cost(6, 2),
+            unit_id=UNIT,
+            holds=(),
+        ),
+        "4eec85f4a4e60997a78e5e68eb384cb9e914362736a469543b4cf1104c1b3a2b",
+    ),
+    (
+        SetLimits(
+            account=COMPANY,
+            request_id="id",
+            changes=((ANALYST, limit(10, 5, days=7, zone="Asia/Kolkata")), (COMPANY, None)),
+        ),
+        "e7d3b320824e8dc8ae25054293602e82d899edccccce8eca53374e9050ecaa82",
+    ),
+    (
+        ChangeCurrency(account=COMPANY, request_id="id", unit_id=UNIT),
+        "ba63ca874095bc431c0324ab705d43a03d1408f275e4deee0bdaf60249d96055",
+    ),
+    (
+        ResumeClock(account=COMPANY, request_id="id", true_time=5),
+        "924ad59dcdbe84a733cd7ef461fdaea149eb944f542bbd786b2b8fb3ec6aea57",
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +153,7 @@ def test_a_sum_outside_64_bits_is_an_error() -> None:
 
 def test_different_content_has_different_fingerprints() -> None:
     """Moving a character from one field to the next, or one field of a request, changes its fingerprint."""
-    requests: list[Request] = [
+    requests: list[Asked[Request]] = [
         charge("r", release_id="ab", query_id="c"),
         charge("r", release_id="a", query_id="bc"),
         charge("r", Cost(41, 1)),
@@ -70,4 +163,10 @@ def test_different_content_has_different_fingerprints() -> None:
         reserve("r"),
         reserve("r", ttl_seconds=61),
     ]
-    assert len(requests) == len({request.fingerprint() for request in requests})
+    assert len(requests) == len({asked.request.fingerprint() for asked in requests})
+
+
+@pytest.mark.parametrize(("request_", "expected"), FINGERPRINTS)
+def test_fingerprints_are_those_of_earlier_versions(request_: Request, expected: str) -> None:
+    """A stored fingerprint would otherwise turn an honest retry into a reused id."""
+    assert expected == request_.fingerprint()

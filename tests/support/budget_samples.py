@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from budget_service.ledger.requests import CancelReservation, Charge, Reserve
+from msgspec.structs import replace
+
+from budget_service.ledger.limits import AppliedLimits
+from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period, WindowRule, microseconds_of
 
@@ -46,6 +50,24 @@ UNREADABLE_STATEMENTS = (
     "a" * 16 + f":{10**24 + 1}:1/9",
     "a" * 16 + ":1/10:\u0661/9",
 )
+
+
+RequestT_co = TypeVar("RequestT_co", bound=Request, covariant=True)
+
+
+class Asked(NamedTuple, Generic[RequestT_co]):
+    """A request, and the limits that it is decided by: what `Store.apply` takes."""
+
+    request: RequestT_co
+    limits: AppliedLimits
+
+    def but(self, **fields: Any) -> Asked[RequestT_co]:
+        """Return the same with other fields of the request."""
+        return Asked(replace(self.request, **fields), self.limits)
+
+    def by(self, limits: AppliedLimits) -> Asked[RequestT_co]:
+        """Return the same request, decided by other limits."""
+        return Asked(self.request, limits)
 
 
 @dataclass
@@ -95,11 +117,10 @@ def reserve(
     ttl_seconds: int = 60,
     unit_id: str = UNIT,
     forfeits: bool = False,
-) -> Reserve:
+) -> Asked[Reserve]:
     """Return a request to hold a cost; its reservation is called `hold-` and the request id."""
-    return Reserve(
+    request = Reserve(
         account=account,
-        levels=on or levels(account),
         request_id=id_,
         max_cost=cost,
         unit_id=unit_id,
@@ -108,6 +129,7 @@ def reserve(
         reservation_id=f"hold-{id_}",
         forfeits=forfeits,
     )
+    return Asked(request, AppliedLimits(on or levels(account)))
 
 
 def charge(
@@ -121,11 +143,10 @@ def charge(
     query_id: str = "",
     unit_id: str = UNIT,
     policy_statement: str = "",
-) -> Charge:
+) -> Asked[Charge]:
     """Return a request to charge a cost, directly or against the reservation of the request `settles`."""
-    return Charge(
+    request = Charge(
         account=account,
-        levels=on or levels(account),
         request_id=id_,
         cost=cost,
         unit_id=unit_id,
@@ -134,12 +155,12 @@ def charge(
         query_id=query_id,
         policy_statement=policy_statement,
     )
+    return Asked(request, AppliedLimits(on or levels(account)))
 
 
 def release(
     id_: str, ends: str, *, account: Account = ANALYST, on: tuple[LevelLimit, ...] | None = None
-) -> CancelReservation:
+) -> Asked[CancelReservation]:
     """Return a request to give back the reservation of the request `ends`."""
-    return CancelReservation(
-        account=account, levels=on or levels(account), request_id=id_, reservation_id=f"hold-{ends}"
-    )
+    request = CancelReservation(account=account, request_id=id_, reservation_id=f"hold-{ends}")
+    return Asked(request, AppliedLimits(on or levels(account)))

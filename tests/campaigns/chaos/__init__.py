@@ -2,6 +2,6 @@
 
     python -m tests.campaigns.chaos --store redis --charges 10000 --kills 60 --seed 1
 
-`history` is what the clients were told, `checker` holds it against what the ledger says in the end and does no I/O.
+`history` is what was reported to the clients, `checker` compares it with the ledger at the end and does no I/O.
 `stage` runs the real processes, `proxy` the lines between them, `clients` the load, `saboteur` the faults.
 """

@@ -49,7 +49,7 @@ def _rows(result: Result) -> dict[str, str]:
         "charges acknowledged": report.acknowledged,
         "charges acknowledged as paid before": report.free,
         "charges refused": report.refused,
-        "charges told that nothing was changed": report.untouched,
+        "charges reported to have changed nothing": report.untouched,
         "charges unknown": report.unknown,
         "reservations forfeited": report.forfeited,
         "lines in the journal": report.journal_lines,

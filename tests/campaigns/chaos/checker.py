@@ -1,4 +1,4 @@
-"""The judgement: what the clients were told, held against what the ledger says.
+"""Compares what was reported to the clients with the ledger.
 
 For every level and unit `acknowledged <= spent <= acknowledged + unknown` and `spent <= limit`; and exactly, request by
 request: the journal has every acknowledged charge once, nothing that was refused, and nothing that nobody asked.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tests.campaigns.chaos.accounts import LOWERED
-from tests.campaigns.chaos.history import NOTHING, Amount, Entry, Fate, History, Level, Path, Told, Truth
+from tests.campaigns.chaos.history import NOTHING, Amount, Entry, Fate, History, Level, Path, Reported, Truth
 
 
 class Fault(Enum):
@@ -20,7 +20,7 @@ class Fault(Enum):
 
     LOST = "acknowledged charges lost"
     TWICE = "charges counted twice"
-    UNASKED = "journal lines that nobody was told of or asked for"
+    UNASKED = "journal entries that were not asked for or not reported"
     BELOW = "levels below what was acknowledged"
     ABOVE = "levels above acknowledged + unknown"
     OVERSPENT = "levels overspent"
@@ -68,10 +68,10 @@ class Report:
 
 def check(history: History, truth: Truth) -> Report:
     """Judge a history; the ledger must be at rest and every reservation over."""
-    charges = [told for told in history.told if told.most != NOTHING]
-    fates = Counter(told.fate for told in charges)
-    free = sum(told.fate is Fate.ACKNOWLEDGED and told.spent == NOTHING for told in charges)
-    told_spent = sum(told.spent.information for told in charges)
+    charges = [reported for reported in history.reported if reported.most != NOTHING]
+    fates = Counter(reported.fate for reported in charges)
+    free = sum(reported.fate is Fate.ACKNOWLEDGED and reported.spent == NOTHING for reported in charges)
+    told_spent = sum(reported.spent.information for reported in charges)
     return Report(
         acknowledged=fates[Fate.ACKNOWLEDGED] - free,
         free=free,
@@ -87,15 +87,15 @@ def check(history: History, truth: Truth) -> Report:
     )
 
 
-def _findings(history: History, charges: list[Told], truth: Truth) -> Iterator[Finding]:
+def _findings(history: History, charges: list[Reported], truth: Truth) -> Iterator[Finding]:
     spent = [entry for entry in truth.journal if not entry.is_forfeited]
     forfeited = [entry for entry in truth.journal if entry.is_forfeited]
     yield from _journal_findings(charges, spent)
     yield from _forfeit_findings(history, forfeited)
     held = {
-        told.reservation_id: told.held
-        for told in history.told
-        if told.reservation_id and told.held != NOTHING
+        reported.reservation_id: reported.held
+        for reported in history.reported
+        if reported.reservation_id and reported.held != NOTHING
     }
     yield from _shared_findings(charges, truth.journal, held)
     yield from _balance_findings(charges, forfeited, truth, held)
@@ -107,15 +107,15 @@ def _findings(history: History, charges: list[Told], truth: Truth) -> Iterator[F
             yield Finding(Fault.DIFFERING, replay.request_id)
 
 
-def _journal_findings(charges: Iterable[Told], journal: Iterable[Entry]) -> Iterator[Finding]:
+def _journal_findings(charges: Iterable[Reported], journal: Iterable[Entry]) -> Iterator[Finding]:
     lines: dict[str, list[Entry]] = defaultdict(list)
     for entry in journal:
         lines[entry.request_id].append(entry)
-    asked = {told.request_id: told for told in charges}
-    for told in charges:
-        found = lines.get(told.request_id, [])
-        if told.spent != NOTHING and not any(_is_of(entry, told, told.spent) for entry in found):
-            yield Finding(Fault.LOST, told.request_id)
+    asked = {reported.request_id: reported for reported in charges}
+    for reported in charges:
+        found = lines.get(reported.request_id, [])
+        if reported.spent != NOTHING and not any(_is_of(entry, reported, reported.spent) for entry in found):
+            yield Finding(Fault.LOST, reported.request_id)
     for request_id, found in lines.items():
         if len(found) > 1:
             yield Finding(Fault.TWICE, request_id)
@@ -123,18 +123,18 @@ def _journal_findings(charges: Iterable[Told], journal: Iterable[Entry]) -> Iter
             yield Finding(Fault.UNASKED, request_id)
 
 
-def _is_of(entry: Entry, told: Told, cost: Amount) -> bool:
-    return (entry.account, entry.cost) == (told.account, cost)
+def _is_of(entry: Entry, reported: Reported, cost: Amount) -> bool:
+    return (entry.account, entry.cost) == (reported.account, cost)
 
 
-def _is_allowed(entry: Entry, told: Told | None) -> bool:
-    if told is None:
+def _is_allowed(entry: Entry, reported: Reported | None) -> bool:
+    if reported is None:
         return False
-    match told.fate:
+    match reported.fate:
         case Fate.ACKNOWLEDGED:
-            return told.spent != NOTHING
+            return reported.spent != NOTHING
         case Fate.UNKNOWN:
-            return _is_of(entry, told, told.most)
+            return _is_of(entry, reported, reported.most)
         case _:
             return False
 
@@ -145,19 +145,23 @@ def _forfeit_findings(history: History, forfeited: Iterable[Entry]) -> Iterator[
     for entry in forfeited:
         lines[entry.request_id].append(entry)
     ends = {
-        told.reservation_id: told.fate for told in history.told if told.held == NOTHING and _may_end(told)
+        reported.reservation_id: reported.fate
+        for reported in history.reported
+        if reported.held == NOTHING and _may_end(reported)
     }
-    for told in history.told:
-        if told.held == NOTHING:
+    for reported in history.reported:
+        if reported.held == NOTHING:
             continue
-        found = lines.pop(told.request_id, [])
-        end = ends.get(told.reservation_id)
+        found = lines.pop(reported.request_id, [])
+        end = ends.get(reported.reservation_id)
         if len(found) > 1:
-            yield Finding(Fault.TWICE, told.request_id)
-        if found and (told.fate in _WITHOUT_HOLD or end is Fate.ACKNOWLEDGED or found[0].cost != told.held):
-            yield Finding(Fault.UNASKED, told.request_id)
-        if not found and told.fate is Fate.ACKNOWLEDGED and end is None:
-            yield Finding(Fault.RETURNED, told.request_id)
+            yield Finding(Fault.TWICE, reported.request_id)
+        if found and (
+            reported.fate in _WITHOUT_HOLD or end is Fate.ACKNOWLEDGED or found[0].cost != reported.held
+        ):
+            yield Finding(Fault.UNASKED, reported.request_id)
+        if not found and reported.fate is Fate.ACKNOWLEDGED and end is None:
+            yield Finding(Fault.RETURNED, reported.request_id)
     for name, found in lines.items():
         # The connector makes a reservation anew if it has lapsed.
         if not all(entry.cost == history.connectors.get(name) for entry in found):
@@ -167,15 +171,15 @@ def _forfeit_findings(history: History, forfeited: Iterable[Entry]) -> Iterator[
 _WITHOUT_HOLD = (Fate.REFUSED, Fate.UNTOUCHED)
 
 
-def _may_end(told: Told) -> bool:
-    return told.reservation_id != "" and told.fate in (Fate.ACKNOWLEDGED, Fate.UNKNOWN)
+def _may_end(reported: Reported) -> bool:
+    return reported.reservation_id != "" and reported.fate in (Fate.ACKNOWLEDGED, Fate.UNKNOWN)
 
 
 def _shared_findings(
-    charges: Iterable[Told], journal: Iterable[Entry], held: Mapping[str, Amount]
+    charges: Iterable[Reported], journal: Iterable[Entry], held: Mapping[str, Amount]
 ) -> Iterator[Finding]:
     """Levels above count what was held, or what a release cost if the replica says so; a direct charge has one cost."""
-    most = {told.request_id: held.get(told.reservation_id, told.most) for told in charges}
+    most = {reported.request_id: held.get(reported.reservation_id, reported.most) for reported in charges}
     for entry in journal:
         may_differ = not entry.is_forfeited and entry.request_id in most
         if entry.shared is not None and (not may_differ or entry.shared != most[entry.request_id]):
@@ -183,17 +187,17 @@ def _shared_findings(
 
 
 def _balance_findings(
-    charges: Iterable[Told], forfeited: Iterable[Entry], truth: Truth, held: Mapping[str, Amount]
+    charges: Iterable[Reported], forfeited: Iterable[Entry], truth: Truth, held: Mapping[str, Amount]
 ) -> Iterator[Finding]:
     least: dict[Path, Amount] = defaultdict(lambda: NOTHING)
     most: dict[Path, Amount] = defaultdict(lambda: NOTHING)
-    for told in charges:
-        counted = told.most if told.fate is Fate.UNKNOWN else told.spent
-        for depth in range(1, len(told.account) + 1):
-            path = told.account[:depth]
-            is_shared = depth < len(told.account) and counted != NOTHING
-            least[path] = least[path].plus(told.spent)
-            most[path] = most[path].plus(held.get(told.reservation_id, counted) if is_shared else counted)
+    for reported in charges:
+        counted = reported.most if reported.fate is Fate.UNKNOWN else reported.spent
+        for depth in range(1, len(reported.account) + 1):
+            path = reported.account[:depth]
+            is_shared = depth < len(reported.account) and counted != NOTHING
+            least[path] = least[path].plus(reported.spent)
+            most[path] = most[path].plus(held.get(reported.reservation_id, counted) if is_shared else counted)
     for entry in forfeited:
         for depth in entry.depths:
             path = entry.account[:depth]

@@ -20,7 +20,7 @@ from gris_api.budget.v1 import budget_pb2_grpc
 from gris_api.common.v1 import cost_pb2
 
 from tests.campaigns.chaos.accounts import Accounts
-from tests.campaigns.chaos.history import NOTHING, Amount, Fate, History, Level, Path, Replay, Told
+from tests.campaigns.chaos.history import NOTHING, Amount, Fate, History, Level, Path, Replay, Reported
 
 UNIT = "0123456789abcdef" * 2
 ATTEMPT_SECONDS = 1.0
@@ -59,13 +59,13 @@ _METHODS = {
 
 @dataclass
 class Load:
-    """What all clients share: whom they ask, what they spend, and what they were told."""
+    """What all clients share: whom they ask, what they spend, and what was reported to them."""
 
     addresses: Sequence[str]
     accounts: Accounts
     dice: random.Random
     history: History = field(default_factory=History)
-    answered: list[tuple[Asked, Told]] = field(default_factory=list)
+    answered: list[tuple[Asked, Reported]] = field(default_factory=list)
     acknowledged: int = 0
     _ids: Any = field(default_factory=itertools.count)
 
@@ -73,12 +73,12 @@ class Load:
         """Return an id that nothing else in this campaign has."""
         return f"chaos-{next(self._ids)}"
 
-    def record(self, told: Told) -> None:
+    def record(self, reported: Reported) -> None:
         """Keep what became of a request."""
-        self.history.told.append(told)
-        if told.fate is Fate.REFUSED:
-            self.accounts.refused(told.account)
-        if told.fate is Fate.ACKNOWLEDGED and told.spent != NOTHING:
+        self.history.reported.append(reported)
+        if reported.fate is Fate.REFUSED:
+            self.accounts.refused(reported.account)
+        if reported.fate is Fate.ACKNOWLEDGED and reported.spent != NOTHING:
             self.acknowledged += 1
 
 
@@ -90,7 +90,7 @@ class Client:
     stubs: Sequence[budget_pb2_grpc.BudgetServiceAsyncStub]
 
     async def work(self, stop: asyncio.Event) -> None:
-        """Ask one thing after another until it is told to stop."""
+        """Ask one thing after another until it is stopped."""
         kinds = [self.charge, self.settle, self.give_back, self.repeat, self.pay_again]
         while not stop.is_set():
             (kind,) = self.load.dice.choices(kinds, weights=[45, 32, 7, 10, 6])
@@ -127,7 +127,7 @@ class Client:
         if self.load.answered:
             await self.replay(*self.load.dice.choice(self.load.answered))
 
-    async def replay(self, request: Asked, first: Told) -> bool:
+    async def replay(self, request: Asked, first: Reported) -> bool:
         """Repeat one request until it is answered again, and tell whether it was."""
         again = await self._until_known(request, PATIENCE_SECONDS)
         if again.answer:
@@ -146,8 +146,8 @@ class Client:
 
     async def touch(self, account: Path) -> bool:
         """Let what has lapsed on a root be written: any change does that. Return whether it was answered."""
-        told = await self._ask(_reservation(self.load, account, NOTHING, SHORTEST_HOLD_SECONDS))
-        return told.fate is Fate.ACKNOWLEDGED
+        reported = await self._ask(_reservation(self.load, account, NOTHING, SHORTEST_HOLD_SECONDS))
+        return reported.fate is Fate.ACKNOWLEDGED
 
     async def levels(self, account: Path) -> list[tuple[Path, Level]]:
         """Return what the ledger says of an account; raises AioRpcError."""
@@ -156,19 +156,19 @@ class Client:
         return [(tuple(each.path), _level(each)) for each in answer.levels]
 
     async def _reserve(self, account: Path, most: Amount, seconds: int) -> str:
-        told = await self._ask(_reservation(self.load, account, most, seconds))
-        if told.fate is not Fate.ACKNOWLEDGED:
+        reported = await self._ask(_reservation(self.load, account, most, seconds))
+        if reported.fate is not Fate.ACKNOWLEDGED:
             return ""
-        return pb.ReserveBudgetResponse.FromString(told.answer).reservation_id
+        return pb.ReserveBudgetResponse.FromString(reported.answer).reservation_id
 
-    async def _ask(self, request: Asked, *, patient: bool = True) -> Told:
-        told = await self._until_known(request, PATIENCE_SECONDS if patient else 0)
-        self.load.record(told)
-        if told.answer:
-            self.load.answered.append((request, told))
-        return told
+    async def _ask(self, request: Asked, *, patient: bool = True) -> Reported:
+        reported = await self._until_known(request, PATIENCE_SECONDS if patient else 0)
+        self.load.record(reported)
+        if reported.answer:
+            self.load.answered.append((request, reported))
+        return reported
 
-    async def _until_known(self, request: Asked, seconds: float) -> Told:
+    async def _until_known(self, request: Asked, seconds: float) -> Reported:
         clock = asyncio.get_running_loop().time
         end = clock() + seconds
         untouched = True
@@ -223,17 +223,17 @@ def _charge(load: Load, account: Path, cost: Amount, reservation_id: str = "") -
     )
 
 
-def _answered(request: Asked, response: Any) -> Told:
+def _answered(request: Asked, response: Any) -> Reported:
     response.replayed = False
     spent = _amount(response.charged) if isinstance(response, pb.UpdateBudgetResponse) else NOTHING
-    told = _told(request, Fate.ACKNOWLEDGED, spent, response.SerializeToString(deterministic=True))
+    reported = _told(request, Fate.ACKNOWLEDGED, spent, response.SerializeToString(deterministic=True))
     if isinstance(response, pb.ReserveBudgetResponse):
-        return replace(told, held=_amount(response.held), reservation_id=response.reservation_id)
-    return told
+        return replace(reported, held=_amount(response.held), reservation_id=response.reservation_id)
+    return reported
 
 
-def _told(request: Asked, fate: Fate, spent: Amount = NOTHING, answer: bytes = b"") -> Told:
-    return Told(
+def _told(request: Asked, fate: Fate, spent: Amount = NOTHING, answer: bytes = b"") -> Reported:
+    return Reported(
         request.request_id,
         tuple(request.account.path),
         fate,

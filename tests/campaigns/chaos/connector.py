@@ -18,7 +18,7 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.errors import BudgetExhausted, GrisError, OutcomeUnknown
 from pinot_connector.reservations import Reservation
 from tests.campaigns.chaos.clients import HOLD_SECONDS, Load, cost_message
-from tests.campaigns.chaos.history import NOTHING, Amount, Fate, Path, Told
+from tests.campaigns.chaos.history import NOTHING, Amount, Fate, Path, Reported
 from tests.campaigns.chaos.journal import CONNECTOR_RELEASE, CONNECTORS
 
 # Shorter than most outages here, so that some outcomes stay unknown.
@@ -35,7 +35,7 @@ class ConnectorClient:
     calls: BudgetServiceClient
 
     async def work(self, stop: asyncio.Event) -> None:
-        """Pay for one release after another until it is told to stop."""
+        """Pay for one release after another until it is stopped."""
         while not stop.is_set():
             await self._pay(Amount(self.load.dice.randint(1, 9), 1))
             # An open circuit refuses at once.
@@ -60,7 +60,7 @@ class ConnectorClient:
             fate, spent = Fate.UNTOUCHED, NOTHING
         # Without a reservation there was no charge; a line of the journal would be one that nobody asked for.
         if charging:
-            self.load.record(Told(release_id, self.account, fate, most=cost, spent=spent))
+            self.load.record(Reported(release_id, self.account, fate, most=cost, spent=spent))
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""What the clients asked and were told, and what the ledger said of itself."""
+"""What the clients asked, what was reported to them, and the state of the ledger."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """One request and what became of it.
 
     `most` is what it may spend (nothing unless it is a charge), `spent` what the answer says it did, `held` what it may
@@ -103,7 +103,7 @@ class History:
     `connectors` are the costs that the connector may have held, by the names of its releases.
     """
 
-    told: list[Told] = field(default_factory=list)
+    reported: list[Reported] = field(default_factory=list)
     replays: list[Replay] = field(default_factory=list)
     seen: list[tuple[Path, Level]] = field(default_factory=list)
     connectors: dict[str, Amount] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from tests.campaigns.chaos.history import (
     Level,
     Path,
     Replay,
-    Told,
+    Reported,
     Truth,
 )
 
@@ -25,9 +25,9 @@ LIMIT = Amount(10, 3)
 COST = Amount(4, 1)
 
 
-def told(id_: str, fate: Fate = Fate.ACKNOWLEDGED, spent: Amount = NOTHING) -> Told:
+def reported(id_: str, fate: Fate = Fate.ACKNOWLEDGED, spent: Amount = NOTHING) -> Reported:
     """Return a charge of COST."""
-    return Told(id_, ANN, fate, most=COST, spent=spent, answer=b"answer")
+    return Reported(id_, ANN, fate, most=COST, spent=spent, answer=b"answer")
 
 
 def entry(id_: str, cost: Amount = COST) -> Entry:
@@ -49,14 +49,14 @@ def faults(history: History, found: Truth) -> set[Fault]:
     return {finding.fault for finding in check(history, found).findings}
 
 
-PAID = told("paid", spent=COST)
-LOST = told("lost", Fate.UNKNOWN)
+PAID = reported("paid", spent=COST)
+LOST = reported("lost", Fate.UNKNOWN)
 
 
 @pytest.mark.parametrize("reached", [True, False])
 def test_an_honest_history_is_not_accused(reached: bool) -> None:
     """An unknown charge may be there or not; a refused and an untouched one are not; a free one needs no line."""
-    nothing = (told("no", Fate.REFUSED), told("down", Fate.UNTOUCHED), told("free"))
+    nothing = (reported("no", Fate.REFUSED), reported("down", Fate.UNTOUCHED), reported("free"))
     history = History([PAID, LOST, *nothing], [Replay("paid", b"answer", b"answer")])
     journal = (entry("paid"), entry("lost")) if reached else (entry("paid"),)
     report = check(history, truth(*journal))
@@ -76,7 +76,7 @@ def test_a_charge_of_another_amount_is_reported_as_lost() -> None:
 
 
 WORST = Amount(7, 2)
-WORST_HELD = Told("hold", ANN, Fate.ACKNOWLEDGED, held=WORST, reservation_id="r", answer=b"answer")
+WORST_HELD = Reported("hold", ANN, Fate.ACKNOWLEDGED, held=WORST, reservation_id="r", answer=b"answer")
 SETTLED = replace(PAID, reservation_id="r")
 
 
@@ -112,18 +112,18 @@ def test_a_charge_that_counted_twice_is_reported() -> None:
 @pytest.mark.parametrize("fate", [Fate.REFUSED, Fate.UNTOUCHED])
 def test_a_charge_that_was_denied_and_written_is_reported(fate: Fate) -> None:
     """'Nothing was changed' is a promise too."""
-    assert faults(History([told("denied", fate)]), truth(entry("denied"))) == {Fault.UNASKED, Fault.ABOVE}
+    assert faults(History([reported("denied", fate)]), truth(entry("denied"))) == {Fault.UNASKED, Fault.ABOVE}
 
 
 def test_a_charge_that_nobody_asked_for_is_reported() -> None:
     """So is one that was said to be free."""
     assert Fault.UNASKED in faults(History(), truth(entry("whose")))
-    assert Fault.UNASKED in faults(History([told("free")]), truth(entry("free")))
+    assert Fault.UNASKED in faults(History([reported("free")]), truth(entry("free")))
 
 
 def test_an_overspent_level_is_reported() -> None:
     """Three acknowledged charges of four on a limit of ten."""
-    asked = [told(f"c{number}", spent=COST) for number in range(3)]
+    asked = [reported(f"c{number}", spent=COST) for number in range(3)]
     ledger = truth(*(entry(each.request_id) for each in asked))
     assert faults(History(asked), ledger) == {Fault.OVERSPENT}
 
@@ -135,7 +135,7 @@ def test_an_overspent_moment_is_reported() -> None:
 
 
 def test_spending_that_goes_back_is_reported() -> None:
-    """A ledger that forgot and was told again would look right in the end."""
+    """A ledger that forgot a charge and got it again would look right in the end."""
     seen = [(ANN, Level(LIMIT, COST, NOTHING)), (ANN, Level(LIMIT, NOTHING, NOTHING))]
     assert faults(History([PAID], seen=seen), truth(entry("paid"))) == {Fault.BACKWARDS}
 
@@ -159,12 +159,12 @@ def test_a_replay_that_differs_is_reported() -> None:
     assert report.count(Fault.DIFFERING) == len(report.findings) == 1
 
 
-HELD = Told("hold", ANN, Fate.ACKNOWLEDGED, answer=b"answer", held=COST, reservation_id="r")
+HELD = Reported("hold", ANN, Fate.ACKNOWLEDGED, answer=b"answer", held=COST, reservation_id="r")
 
 
-def end_of_hold(fate: Fate = Fate.ACKNOWLEDGED) -> Told:
+def end_of_hold(fate: Fate = Fate.ACKNOWLEDGED) -> Reported:
     """Return a settlement of HELD that took nothing."""
-    return Told("end", ANN, fate, reservation_id="r")
+    return Reported("end", ANN, fate, reservation_id="r")
 
 
 def forfeit(id_: str = "hold", cost: Amount = COST) -> Entry:
@@ -188,7 +188,7 @@ def test_a_reservation_that_lapsed_without_a_trace_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "journal"),
+    ("reported", "journal"),
     [
         ([HELD, end_of_hold()], [forfeit()]),
         ([HELD], [forfeit(cost=Amount(1, 1))]),
@@ -196,9 +196,9 @@ def test_a_reservation_that_lapsed_without_a_trace_is_reported() -> None:
         ([], [forfeit("nobody")]),
     ],
 )
-def test_a_forfeit_that_must_not_be_is_reported(told: list[Told], journal: list[Entry]) -> None:
+def test_a_forfeit_that_must_not_be_is_reported(reported: list[Reported], journal: list[Entry]) -> None:
     """Of a reservation that was ended, of another amount, that was refused, that nobody made."""
-    assert Fault.UNASKED in faults(History(told), truth(*journal))
+    assert Fault.UNASKED in faults(History(reported), truth(*journal))
 
 
 def test_a_reservation_that_is_forfeited_twice_is_reported() -> None:

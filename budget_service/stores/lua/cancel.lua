@@ -1,4 +1,4 @@
--- Give a reservation back: rules._release.
+-- Cancel a reservation: rules._cancel.
 
 local reservation = named_reservation()
 if not is_open(reservation) then return finish({'refused', 'RESERVATION_OVER'}) end

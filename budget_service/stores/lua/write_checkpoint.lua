@@ -1,5 +1,5 @@
--- Put the checkpoint that was written beside in the place of the last one, if it has no fewer entries.
--- ARGV: how many entries it has.
+-- Replace the last checkpoint with one that was written under another key, unless it has fewer entries.
+-- ARGV: how many entries the new one has.
 
 local checkpoint_key, written_key = unpack(KEYS)
 
