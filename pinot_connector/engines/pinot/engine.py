@@ -17,6 +17,7 @@ from pinot_connector.engines.pinot.loaded_segments import DEFAULT_SETTLE_SECONDS
 from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
 from pinot_connector.engines.pinot.routes import Routes
 from pinot_connector.engines.pinot.table_state import TableState
+from pinot_connector.engines.pinot.timings import DEFAULT_TIMINGS, PinotTimings
 from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
 
 _TRIES = 3
@@ -47,6 +48,7 @@ class PinotEngine:
         server_admin: bool = False,
         server_admin_port: int | None = None,
         settle_seconds: float = DEFAULT_SETTLE_SECONDS,
+        timings: PinotTimings = DEFAULT_TIMINGS,
     ) -> None:
         """Connects to nothing yet.
 
@@ -63,6 +65,7 @@ class PinotEngine:
             server_admin_port: that port where the servers do not tell it, as those do that speak TLS alone.
             settle_seconds: the longest time that a server takes to load a segment: how long a new version with replicas
                 is waited for where the servers are not asked themselves.
+            timings: how long to wait for Pinot and to trust what it reported; tests shorten these times.
 
         Raises:
             ValueError: the URLs are not both http:// or both https://, `tls` is given for http:// URLs, or the port or
@@ -82,9 +85,9 @@ class PinotEngine:
             tls=tls,
             timeout_seconds=timeout_seconds,
         )
-        self._controller = Controller(self._controller_http, options)
+        self._controller = Controller(self._controller_http, options, timings)
         self._broker = Broker(roles["broker"], authorization=authorization, tls=tls)
-        self._limits = LimitsInForce()
+        self._limits = LimitsInForce(timings)
         self._routes = Routes(self._broker.ask)
         self._timeout_seconds = timeout_seconds
 

@@ -15,13 +15,11 @@ from typing import Any
 
 from pinot_connector.engines.pinot.answer import broker_of, require_no_exceptions
 from pinot_connector.engines.pinot.columns import PinotColumn
+from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 
 LARGEST = 100_001
 """The largest number of rows that any question asks for: d_bar and one more."""
-
-REMEMBERED_SECONDS = 60.0
-"""How long a broker is trusted to do what it did."""
 
 MOST_BROKERS = 8
 """How often a broker is asked until the one that is meant has answered; others may stand behind the same address."""
@@ -40,11 +38,6 @@ class Plan:
     shown: int | None
     at: float
 
-    @property
-    def is_recent(self) -> bool:
-        """Whether it may still be trusted."""
-        return time.monotonic() - self.at < REMEMBERED_SECONDS
-
     def tells_of(self, rows: int) -> bool:
         """Tell whether it shows what becomes of a LIMIT of so many rows."""
         return self.shown is not None and rows <= self.asked
@@ -60,12 +53,13 @@ class LimitsInForce:
     A broker is known by its name in its answers. Before Pinot 1.0 there is none, and the address stands for one broker.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, timings: PinotTimings) -> None:
+        self._memory_seconds = timings.plan_memory_seconds
         self._plans: dict[str, Plan] = {}
 
     def brokers(self) -> frozenset[str]:
         """Return the brokers that were asked within the last minute."""
-        return frozenset(broker for broker, plan in self._plans.copy().items() if plan.is_recent)
+        return frozenset(broker for broker, plan in self._plans.copy().items() if self._is_recent(plan))
 
     def require(self, broker: str, rows: int, explain: Explain, *, has_rows: bool) -> None:
         """Refuse a broker that lowers a LIMIT of so many rows; what it said a moment ago is not asked again.
@@ -93,7 +87,7 @@ class LimitsInForce:
 
     def _plan(self, broker: str, rows: int, explain: Explain) -> Plan:
         plan = self._plans.get(broker)
-        if plan is not None and plan.is_recent and plan.tells_of(rows):
+        if plan is not None and self._is_recent(plan) and plan.tells_of(rows):
             return plan
         for _ in range(MOST_BROKERS):
             name, plan = _explained(rows, explain)
@@ -101,6 +95,9 @@ class LimitsInForce:
             if name == broker:
                 return plan
         raise EngineUnavailable("the broker that answered cannot be found again behind Pinot's address")
+
+    def _is_recent(self, plan: Plan) -> bool:
+        return time.monotonic() - plan.at < self._memory_seconds
 
     def _remember(self, broker: str, plan: Plan) -> None:
         if len(self._plans) >= _MOST_REMEMBERED:

@@ -19,13 +19,8 @@ from pinot_connector.engines.pinot.loaded_segments import (
 )
 from pinot_connector.engines.pinot.replaced_segments import ReplacedSegments
 from pinot_connector.engines.pinot.table_state import TableState
+from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.errors import DataChanged, GrisError
-
-SETTLING_TIMEOUT_SECONDS = 5.0
-"""How long questions wait for a new version; those that come later are refused at once, for they hold a thread."""
-
-BROKER_SECONDS = 2.0
-"""How long a broker may go on with what it knew of a table: its segments, which replace which, and their times."""
 
 YOUNG_SECONDS = 60.0
 """A version that is older than this when it is first seen is known to every broker; generous, as is `CLOCK_SECONDS`."""
@@ -94,9 +89,11 @@ class Settling:
     for anew.
     """
 
-    def __init__(self, loaded: LoadedSegments, settle_seconds: float) -> None:
+    def __init__(self, loaded: LoadedSegments, settle_seconds: float, timings: PinotTimings) -> None:
         self._loaded = loaded
         self._settle_seconds = settle_seconds
+        self._timeout_seconds = timings.settling_timeout_seconds
+        self._broker_delay_seconds = timings.broker_delay_seconds
         self._lock = Lock()
         self._numbers = itertools.count(NOT_USED + 1)
         self._watches: dict[str, _Watch] = {}
@@ -166,13 +163,13 @@ class Settling:
         finding = self._finding(table, watch)
         now = time.monotonic()
         pruners_at = watch.pruners_settled_at if is_pruned else now
-        usable_at = max(_loaded_at(watch, finding), pruners_at)
+        usable_at = max(self._loaded_at(watch, finding), pruners_at)
         if now >= usable_at:
             with self._lock:
                 watch.used_on = watch.used_on or finding
             return 0.0
         pause = min(usable_at - now, watch.pause(now))
-        if now + pause > watch.first_seen + SETTLING_TIMEOUT_SECONDS:
+        if now + pause > watch.first_seen + self._timeout_seconds:
             raise DataChanged(finding.problem or (_PRUNERS if usable_at == pruners_at else _REPLICAS))
         return pause
 
@@ -224,7 +221,7 @@ class Settling:
         if looking is None:
             return self._look(table, watch, own)
         try:
-            return looking.result(SETTLING_TIMEOUT_SECONDS)
+            return looking.result(self._timeout_seconds)
         except TimeoutError:
             raise DataChanged(_BEING_ASKED) from None
 
@@ -251,27 +248,25 @@ class Settling:
         looking.set_result(finding)
         return finding
 
+    def _loaded_at(self, watch: _Watch, finding: Finding) -> float:
+        """Returns when servers may be asked for all of it, and brokers know that."""
+        match finding.evidence:
+            case Evidence.NONE:
+                return float("inf")
+            case Evidence.EVERY_REPLICA:
+                return self._known_to_brokers_at(watch)
+            case Evidence.SOME_REPLICAS:
+                return max(self._known_to_brokers_at(watch), watch.replicas_settled_at)
+
+    def _known_to_brokers_at(self, watch: _Watch) -> float:
+        if watch.missing_at is not None:
+            # Brokers learn of a segment only when it is loaded.
+            return watch.missing_at + self._broker_delay_seconds
+        is_young = abs(time.time() - watch.state.changed_at) < YOUNG_SECONDS
+        # Where replaced segments are kept, they may have been replaced just now by others that came long ago.
+        is_new = watch.is_change or is_young or not watch.state.is_entire
+        return watch.first_seen + self._broker_delay_seconds if is_new else watch.first_seen
+
 
 def _are_same(one: TableState, other: TableState) -> bool:
     return one is other or one.segments == other.segments
-
-
-def _loaded_at(watch: _Watch, finding: Finding) -> float:
-    """Return when servers may be asked for all of it, and brokers know that."""
-    match finding.evidence:
-        case Evidence.NONE:
-            return float("inf")
-        case Evidence.EVERY_REPLICA:
-            return _known_to_brokers_at(watch)
-        case Evidence.SOME_REPLICAS:
-            return max(_known_to_brokers_at(watch), watch.replicas_settled_at)
-
-
-def _known_to_brokers_at(watch: _Watch) -> float:
-    if watch.missing_at is not None:
-        # Brokers learn of a segment only when it is loaded.
-        return watch.missing_at + BROKER_SECONDS
-    is_young = abs(time.time() - watch.state.changed_at) < YOUNG_SECONDS
-    # Where replaced segments are kept, they may have been replaced just now by others that came long ago.
-    is_new = watch.is_change or is_young or not watch.state.is_entire
-    return watch.first_seen + BROKER_SECONDS if is_new else watch.first_seen

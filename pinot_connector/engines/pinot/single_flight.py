@@ -7,9 +7,6 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import Generic, TypeVar
 
-TIMEOUT_SECONDS = 1.0
-"""How long a reading waits for the one before it to end; one that hangs must not hold up all that come after."""
-
 _Value = TypeVar("_Value")
 
 
@@ -18,10 +15,16 @@ class SingleFlight(Generic[_Value]):
 
     What is being read already may be older than a question that is asked now, so it is for nobody who comes later: they
     wait together for the next. Thread-safe.
+
+    Args:
+        read: reads the value.
+        timeout_seconds: how long a reading waits for the one before it to end; a reading that hangs must not hold up
+            all that come after it.
     """
 
-    def __init__(self, read: Callable[[], _Value]) -> None:
+    def __init__(self, read: Callable[[], _Value], *, timeout_seconds: float = 1.0) -> None:
         self._read = read
+        self._timeout_seconds = timeout_seconds
         self._one_at_a_time = Lock()
         self._lock = Lock()
         self._next: Future[_Value] | None = None
@@ -36,7 +39,7 @@ class SingleFlight(Generic[_Value]):
         return reading.result()
 
     def _read_for_all(self, reading: Future[_Value]) -> None:
-        is_alone = self._one_at_a_time.acquire(timeout=TIMEOUT_SECONDS)
+        is_alone = self._one_at_a_time.acquire(timeout=self._timeout_seconds)
         try:
             with self._lock:
                 # Whoever comes from now on is too late for this one.
