@@ -53,7 +53,7 @@ def test_without_opentelemetry_only_the_id_is_sent() -> None:
     program = (
         "import sys; sys.modules['opentelemetry'] = None\n"
         "from pinot_connector import telemetry, AsyncPrivateClient\n"
-        "from gris.budget.v1 import budget_pb2\n"
+        "from gris_api.budget.v1 import budget_pb2\n"
         "try:\n"
         "    with telemetry.question(), telemetry.engine_call('e', 'run'):\n"
         "        with telemetry.remote_call(budget_pb2.GetBudgetRequest()) as metadata:\n"
