@@ -1,0 +1,48 @@
+"""A real Pinot keeps the promises of an engine."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+
+import pytest
+
+from deploy.pinot.cluster import PinotCluster
+from pinot_connector.engines.base import Feature
+from pinot_connector.engines.pinot import PinotEngine
+from tests.pinot.loading import create_table, upload, wait_for_rows
+from tests.support.engine_conformance import OTHER_ROWS, ROWS, EngineConformance, HeldTable, Rows
+
+_COLUMNS = {
+    "member_id": "STRING",
+    "page": "STRING",
+    "nickname": "STRING",
+    "score": "INT",
+    "regular": "BOOLEAN",
+    "visited": "INT",
+}
+_numbers = itertools.count()
+
+
+@pytest.mark.pinot
+class TestPinot(EngineConformance):
+    """A table of one segment, which is replaced."""
+
+    @pytest.fixture
+    def held(self, pinot_cluster: PinotCluster, engine: PinotEngine) -> HeldTable:
+        """The rows in a table of their own."""
+        table = f"conformance_{next(_numbers)}"
+        create_table(pinot_cluster, table, _COLUMNS)
+        _store(pinot_cluster, table, ROWS)
+        wait_for_rows(pinot_cluster, table, len(ROWS))
+        return HeldTable(
+            engine,
+            table,
+            replace_rows=partial(_store, pinot_cluster, table, OTHER_ROWS),
+            features=frozenset(Feature),
+            null_stand_in="null",
+        )
+
+
+def _store(cluster: PinotCluster, table: str, rows: Rows) -> None:
+    upload(cluster, table, "only", [{**row, "day": row["visited"]} for row in rows])
