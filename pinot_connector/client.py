@@ -283,6 +283,6 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
 
 
 def _require_confidence(confidence: float) -> None:
-    # A message cannot tell 0 from no number, which means 0.95.
+    # In a message, 0 is no number, which means 0.95.
     if not isinstance(confidence, float) or not 0.5 < confidence < 1:
         raise InvalidQuestion("confidence", "expected a number strictly between 0.5 and 1")

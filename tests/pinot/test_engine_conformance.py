@@ -45,4 +45,5 @@ class TestPinot(EngineConformance):
 
 
 def _store(cluster: PinotCluster, table: str, rows: Rows) -> None:
-    upload(cluster, table, "only", [{**row, "day": row["visited"]} for row in rows])
+    # Pinot takes no time before 1971 in its time column, so that is another one.
+    upload(cluster, table, "only", [{**row, "day": 19_000} for row in rows])

@@ -29,7 +29,7 @@ def test_a_segment_that_no_server_tells_of_is_not_loaded(
 ) -> None:
     """A server that failed is left out in silence."""
     pinot.replies |= loaded({})
-    with pytest.raises(DataChanged, match=r"not told yet .* server_admin"):
+    with pytest.raises(DataChanged, match=r"not reported yet .* server_admin"):
         opened().data_version("t")
 
 
@@ -56,7 +56,7 @@ def test_what_a_controller_tells_of_one_server_at_a_time_is_added_up(
     ("told_of", "problem"),
     [
         ([{"s": "1"}, {"r": "0"}], "still loading"),
-        ([{"s": "1"}], "not told yet"),
+        ([{"s": "1"}], "not reported yet"),
     ],
 )
 def test_what_one_server_has_says_nothing_of_another(
@@ -78,7 +78,7 @@ def test_what_was_told_of_a_version_says_nothing_of_the_next(
     pinot.replies |= on_two_servers({"s": "2", "r": "1"}, {"s": "2"})
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
-    with pytest.raises(DataChanged, match="not told yet"):
+    with pytest.raises(DataChanged, match="not reported yet"):
         engine.data_version("t")
 
 

@@ -52,7 +52,7 @@ def test_a_server_that_is_silent_is_told_of(
     pinot.replies["/tables/t/externalview"] = TWICE
     pinot.replies["/instances/other"] = {"hostName": "127.0.0.1", "adminPort": 1}
     engine = opened(server_admin=True)
-    with pytest.raises(DataChanged, match="does not tell what it has loaded"):
+    with pytest.raises(DataChanged, match="does not report what it has loaded"):
         engine.data_version("t")
     pinot.replies["/tables/t/externalview"] = pinot.replies["/tables/t/idealstate"]
     wait_for_version(engine)
