@@ -271,3 +271,11 @@ def test_columns_of_the_policys_types_are_asked(path: Path, engine: DuckDBEngine
     reads = (ReadColumn("element", ColumnType.STRING, "null"), ReadColumn("member_id", None, "null"))
     query = EngineQuery("small", SQL, (ELEMENT,), 10, reads=reads)
     assert [40] == _run(engine, query).counts
+
+
+def test_a_closed_engine_is_unavailable(path: Path) -> None:
+    """Asking afterwards is an error like any other."""
+    engine = DuckDBEngine({"small": path})
+    engine.close()
+    with pytest.raises(EngineUnavailable):
+        _run(engine, _query())

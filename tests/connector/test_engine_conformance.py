@@ -35,8 +35,3 @@ class TestDuckDBOverADatabase(EngineConformance):
         write_database(path, "visits", ROWS)
         with closing(DuckDBEngine({"visits": path})) as engine:
             yield HeldTable(engine, "visits", lambda: write_database(path, "visits", OTHER_ROWS))
-
-    @pytest.mark.xfail(strict=True, reason="a database is opened for each query, also by a closed engine")
-    def test_a_closed_engine_gives_no_answer(self, held: HeldTable) -> None:
-        """Closing twice is allowed."""
-        super().test_a_closed_engine_gives_no_answer(held)

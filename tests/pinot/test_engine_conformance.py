@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 from functools import partial
 
+import httpx
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import Feature
 from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
+from tests.pinot.facts import version_of
 from tests.pinot.loading import create_table, upload, wait_for_rows
 from tests.support.engine_conformance import OTHER_ROWS, ROWS, EngineConformance, HeldTable, Rows
 
@@ -39,7 +42,7 @@ class TestPinot(EngineConformance):
             engine,
             table,
             replace_rows=partial(_store, pinot_cluster, table, OTHER_ROWS),
-            features=frozenset(Feature),
+            features=_features(pinot_cluster),
             null_stand_in="null",
         )
 
@@ -47,3 +50,8 @@ class TestPinot(EngineConformance):
 def _store(cluster: PinotCluster, table: str, rows: Rows) -> None:
     # Pinot takes no time before 1971 in its time column, so that is another one.
     upload(cluster, table, "only", [{**row, "day": 19_000} for row in rows])
+
+
+def _features(cluster: PinotCluster) -> frozenset[Feature]:
+    version = version_of(httpx.get(f"{cluster.controller_url}/version", timeout=30).json())
+    return frozenset({Feature.PINOT_MULTISTAGE} if version >= OLDEST_MULTISTAGE_VERSION else ())

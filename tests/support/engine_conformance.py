@@ -37,7 +37,6 @@ from pinot_connector.errors import (
     DataChanged,
     EngineError,
     EngineRefused,
-    EngineUnavailable,
     IncompleteAnswer,
 )
 
@@ -299,11 +298,8 @@ class EngineConformance:
             answers = list(threads.map(held.answer, queries))
         assert [[5, 3, 2, 1], [6, 3]] * 4 == [answer.counts for answer in answers]
 
-    def test_a_closed_engine_gives_no_answer(self, held: HeldTable) -> None:
-        """Closing twice is allowed."""
-        query = held.query("page")
-        version = held.engine.data_version(held.table)
+    def test_closing_twice_is_allowed(self, held: HeldTable) -> None:
+        """Also after an answer."""
+        held.answer(held.query("page"))
         held.engine.close()
         held.engine.close()
-        with pytest.raises((EngineUnavailable, RuntimeError)):
-            held.engine.run(query, version)
