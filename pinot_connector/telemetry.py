@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
@@ -95,31 +95,25 @@ def counted_by(counting: Counting) -> Iterator[None]:
 def question() -> Iterator[None]:
     """Records one question: its outcome and duration; gives it a request id if it has none."""
     began = perf_counter()
-    outcome = ANSWERED
-    with _with_request_id(), _span("gris question"):
-        try:
-            yield
-        except BaseException as error:
-            outcome = _kind(error)
-            raise
-        finally:
-            for each in _COUNTING:
-                each.question(outcome, perf_counter() - began)
+
+    def count(outcome: str) -> None:
+        for each in _COUNTING:
+            each.question(outcome, perf_counter() - began)
+
+    with _with_request_id(), _span("gris question"), _counted(count):
+        yield
 
 
 @contextmanager
 def engine_call(engine: str, step: str) -> Iterator[None]:
     """Records one call to an engine."""
-    outcome = ANSWERED
-    with _span(f"engine {step}", {"gris.engine": engine}):
-        try:
-            yield
-        except BaseException as error:
-            outcome = _kind(error)
-            raise
-        finally:
-            for each in _COUNTING:
-                each.engine_call(engine, step, outcome)
+
+    def count(outcome: str) -> None:
+        for each in _COUNTING:
+            each.engine_call(engine, step, outcome)
+
+    with _span(f"engine {step}", {"gris.engine": engine}), _counted(count):
+        yield
 
 
 @contextmanager
@@ -139,6 +133,19 @@ def remote_call(request: Message, method: str = "") -> Iterator[Metadata]:
             if span is not None:
                 span.set_attribute("rpc.grpc.status_code", error.code().value[0])
             raise
+
+
+@contextmanager
+def _counted(count: Callable[[str], None]) -> Iterator[None]:
+    """Counts the outcome of the block: answered, or the kind of error."""
+    outcome = ANSWERED
+    try:
+        yield
+    except BaseException as error:
+        outcome = _kind(error)
+        raise
+    finally:
+        count(outcome)
 
 
 def _metadata() -> Metadata:

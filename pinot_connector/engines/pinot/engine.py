@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
 from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all, require_whole
@@ -72,21 +72,16 @@ class PinotEngine:
                 the seconds are out of range.
         """
         options = LoadOptions(server_admin, server_admin_port, settle_seconds)
-        roles = {"controller": urlsplit(controller), "broker": urlsplit(broker)}
-        schemes = {url.scheme for url in roles.values()}
-        if tls is not None and schemes != {"https"}:
-            raise ValueError("tls is given, so controller and broker must be https:// URLs")
-        if schemes not in ({"http"}, {"https"}) or not all(url.hostname for url in roles.values()):
-            # One of them in plain text would reveal what the other protects, first of all the token.
-            raise ValueError("controller and broker must both be http:// or both be https:// URLs")
+        controller_url, broker_url = urlsplit(controller), urlsplit(broker)
+        _require_schemes((controller_url, broker_url), tls)
         self._controller_http = ControllerHttp(
-            roles["controller"],
+            controller_url,
             authorization=authorization,
             tls=tls,
             timeout_seconds=timeout_seconds,
         )
         self._controller = Controller(self._controller_http, options, timings)
-        self._broker = Broker(roles["broker"], authorization=authorization, tls=tls)
+        self._broker = Broker(broker_url, authorization=authorization, tls=tls)
         self._limits = LimitsInForce(timings)
         self._routes = Routes(self._broker.ask)
         self._timeout_seconds = timeout_seconds
@@ -239,6 +234,15 @@ class PinotEngine:
             lambda limit: self._broker.ask(explained_query(query.table, columns, limit), deadline),
             has_rows=any(state.documents),
         )
+
+
+def _require_schemes(urls: Sequence[SplitResult], tls: ssl.SSLContext | None) -> None:
+    schemes = {url.scheme for url in urls}
+    if tls is not None and schemes != {"https"}:
+        raise ValueError("tls is given, so controller and broker must be https:// URLs")
+    if schemes not in ({"http"}, {"https"}) or not all(url.hostname for url in urls):
+        # One of them in plain text would reveal what the other protects, first of all the token.
+        raise ValueError("controller and broker must both be http:// or both be https:// URLs")
 
 
 def _coverage(answer: EngineAnswer) -> Coverage:
