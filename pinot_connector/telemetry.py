@@ -83,7 +83,11 @@ class Counting(Protocol):
 
 @contextmanager
 def counted_by(counting: Counting) -> Iterator[None]:
-    """Also counts with `counting` everything that ends while the block runs."""
+    """Also counts with `counting` everything that ends while the block runs.
+
+    Args:
+        counting: gets each question and each call to an engine, with its outcome.
+    """
     _COUNTING.append(counting)
     try:
         yield

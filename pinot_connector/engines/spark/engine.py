@@ -83,7 +83,7 @@ class SparkEngine:
         return self._on_spark(lambda session: _version(session, source))
 
     def check(self, query: EngineQuery) -> None:
-        """Refuses whatever is required: every query for Spark runs on every Spark."""
+        """Refuses every requirement: a query for Spark has none; see `Engine.check`."""
         if query.requires:
             raise EngineRefused("Spark has nothing of what this query requires")
 
