@@ -1,8 +1,8 @@
-"""Calls to budget_service. A change is repeated under one name until an answer comes or its time is over.
+"""Calls to budget_service. A change is retried with one request_id until it is answered or its time is over.
 
-Who repeats: gRPC, by the channel's service config, where a lost answer does no harm; this module where it does. gRPC
-hides what an attempt before the last one was told, and a charge that was lost and then refused by a dead store would
-look like one that had no effect.
+gRPC retries, by the channel's service config, calls whose lost answer does no harm; this module retries the others.
+gRPC hides the outcome of every attempt but the last: a charge that was lost and then refused by a dead store would look
+like one that had no effect.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.5
 
 _SERVICE = budget_pb2.DESCRIPTOR.services_by_name["BudgetService"].full_name
-# Not the service's own health: one that is about to end says that it does not serve, and serves until it has ended.
+# Not the service's own health: a service that is stopping reports that it does not serve, and serves until it ends.
 _STORE = health_pb2.HealthCheckRequest(service=f"{_SERVICE}/store")
-_REPEATED_BY_GRPC = [f"{_SERVICE}/{method}" for method in ("CheckBudget", "GetBudget", "ReserveBudget")]
+_RETRIED_BY_GRPC = [f"{_SERVICE}/{method}" for method in ("CheckBudget", "GetBudget", "ReserveBudget")]
 
-# A dead service is noticed by its silence, so its calls need not fail for a moment in which no replica is connected.
+# A dead service is noticed by its silence, so its calls need not fail while no replica is connected for a short time.
 _SERVICES = (_SERVICE, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
 
-# Whatever else Health answers with, even that there is no such service, somebody is there.
+# Any other status of the health check, even that there is no such service, shows that the service is there.
 _DEAD = frozenset((grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED))
 
 _Request = TypeVar("_Request", bound=Message)
@@ -57,15 +57,15 @@ class BudgetServiceClient:
     """budget_service, as one account sees it."""
 
     def __init__(self, address: Address, account: Sequence[str], timeouts: Timeouts) -> None:
-        self._channel = open_channel(address, _REPEATED_BY_GRPC, waiting=_SERVICES)
+        self._channel = open_channel(address, _RETRIED_BY_GRPC, waiting=_SERVICES)
         self._stub: budget_pb2_grpc.BudgetServiceAsyncStub = budget_pb2_grpc.BudgetServiceStub(self._channel)  # type: ignore[assignment]
         self._account = budget_pb2.Account(path=account)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio
         self._timeouts = timeouts
-        self._circuit = CircuitBreaker(self._lives, timeouts.budget_silence)
+        self._circuit = CircuitBreaker(self._is_alive, timeouts.budget_silence)
 
     def for_account(self, account: Sequence[str]) -> BudgetServiceClient:
-        """Returns the same connection as another account uses it."""
+        """Returns a client of the same connection for another account."""
         other = copy.copy(self)
         other._account = budget_pb2.Account(path=account)
         return other
@@ -75,7 +75,7 @@ class BudgetServiceClient:
 
         Raises:
             BudgetExhausted: it does not fit; the error says where.
-            ServiceUnavailable, ServiceFailed: no answer came, soon or a moment ago. What may be held meanwhile lapses
+            ServiceUnavailable, ServiceFailed: no answer came, now or shortly before. What may be held meanwhile lapses
                 by itself.
         """
         request = budget_pb2.ReserveBudgetRequest(
@@ -118,7 +118,7 @@ class BudgetServiceClient:
             policy_statement=policy_statement,
         )
         try:
-            response: budget_pb2.UpdateBudgetResponse = await self._repeated(
+            response: budget_pb2.UpdateBudgetResponse = await self._retried(
                 self._stub.UpdateBudget, request, self._timeouts.budget
             )
         except ServiceFailed:
@@ -128,22 +128,23 @@ class BudgetServiceClient:
         except IntegrityError:
             raise OutcomeUnknown(Service.BUDGET, "it charged, and its answer cannot be read") from None
 
-    async def release(self, reservation_id: str) -> None:
-        """Gives a reservation back; if the ledger is slow about it, the reservation lapses soon enough anyway."""
+    async def cancel(self, reservation_id: str) -> None:
+        """Cancels a reservation; if the ledger does not answer soon, the reservation lapses by itself."""
         request = budget_pb2.ReleaseReservationRequest(
             account=self._account, reservation_id=reservation_id, request_id=_new_id()
         )
-        await self._repeated(self._stub.ReleaseReservation, request, self._timeouts.budget_attempt)
+        await self._retried(self._stub.ReleaseReservation, request, self._timeouts.budget_attempt)
 
     @property
     def account(self) -> tuple[str, ...]:
-        """Whose budget it is."""
+        """The account whose budget it is."""
         return tuple(self._account.path)
 
     async def levels(self, *, with_policy_statements: bool = False) -> Sequence[budget_pb2.Level]:
-        """Returns every level of the account that has a limit, from the widest to the account itself.
+        """Returns every level of the account that has a limit, from the root account to the account itself.
 
-        With policy statements each tells those that the charges of its window carried.
+        Args:
+            with_policy_statements: whether each level lists the policy statements of its window's charges.
         """
         request = budget_pb2.GetBudgetRequest(
             account=self._account, with_policy_statements=with_policy_statements
@@ -166,15 +167,15 @@ class BudgetServiceClient:
             return refusal
 
     async def _guarded(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
-        """Sends a request whose lost answer does no harm; it fails quickly where the service or its store is dead."""
+        """Sends a request whose lost answer does no harm; it fails quickly if the service or its store is dead."""
         return await self._circuit.guarded(lambda: self._once(call, request, self._timeouts.budget_attempt))
 
-    async def _repeated(
+    async def _retried(
         self, call: Callable[..., Awaitable[_Response]], request: _Request, seconds: float
     ) -> _Response:
         """Sends one request, with one request_id, until it is answered or its time is over.
 
-        If any attempt may have had an effect, the whole has: a later "no effect" speaks only of the later attempt.
+        If any attempt may have had an effect, so may the whole: a later "no effect" is only about the later attempt.
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + seconds
@@ -202,14 +203,14 @@ class BudgetServiceClient:
                 timeout = min(self._timeouts.budget_attempt, seconds_left)
                 response = await call(request, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
-            meant = error_of_rpc(Service.BUDGET, error)
-            if not isinstance(meant, OutcomeUnknown | ServiceUnavailable):
+            translated = error_of_rpc(Service.BUDGET, error)
+            if not isinstance(translated, OutcomeUnknown | ServiceUnavailable):
                 self._circuit.heard()
-            raise meant from None
+            raise translated from None
         self._circuit.heard()
         return response
 
-    async def _lives(self, seconds: float) -> bool:
+    async def _is_alive(self, seconds: float) -> bool:
         try:
             answer = await self._health.Check(_STORE, timeout=seconds)
         except grpc.aio.AioRpcError as error:

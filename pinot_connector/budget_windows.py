@@ -1,4 +1,4 @@
-"""How much a guarantee counts of a level: its limit or what was spent, in each window that an account's meets."""
+"""How much a guarantee counts on a level: its limit, or what was spent, in every window that overlaps the account's."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def larger(one: Cost, other: Cost) -> Cost:
 def counted(level: Level) -> Cost:
     """Returns what may have been paid for in one window of a level.
 
-    That is its limit, or what counts against it where that is more: a limit that was lowered, or enforced only later,
-    takes back nothing that was shown.
+    That is the limit, or what counts against it where that is more: lowering a limit, or enforcing it only later, does
+    not take back what was shown.
     """
     return larger(level.limit, used(level))
 
 
 def counted_within(shared: Level, own: Level) -> Cost | None:
-    """Returns what may be paid for at a shared level while a window of `own` lasts; None: nothing bounds it."""
-    times = windows_met(shared, own)
+    """Returns what may be paid for on a shared level during a window of `own`; None: nothing bounds it."""
+    times = overlapping_windows(shared, own)
     if shared.mode is not Mode.ENFORCE or times is None:
         return None
     once = counted(shared)
@@ -40,11 +40,11 @@ def counted_within(shared: Level, own: Level) -> Cost | None:
     return total if max(total.information, total.calls) <= MAX_UNITS else None
 
 
-def windows_met(shared: Level, own: Level) -> int | None:
-    """Returns an upper bound of how many windows of `shared` a window of `own` meets; None: there is none.
+def overlapping_windows(shared: Level, own: Level) -> int | None:
+    """Returns an upper bound on how many windows of `shared` overlap one of `own`; None: there is none.
 
-    Windows that are the same count once, a shared one that is never refreshed too; others at least twice, since the
-    next window may lie across two even if the present one does not.
+    Equal windows, and a shared window that never ends, count once. All others count at least twice: the account's next
+    window may overlap two even if the present one does not.
     """
     if shared.window_end is None or (shared.window_start, shared.window_end) == (
         own.window_start,
@@ -59,13 +59,13 @@ def windows_met(shared: Level, own: Level) -> int | None:
     return max(2, 1 + _times(before, length) + _times(after, length))
 
 
-def _least_length(told: datetime.timedelta) -> datetime.timedelta:
-    """Returns what no window of a level is shorter than, by the one that is told of it.
+def _least_length(reported: datetime.timedelta) -> datetime.timedelta:
+    """Returns a length that no window of a level is shorter than, from the window that the ledger reports.
 
-    Of a sliding window the ledger tells the span from the oldest charge that counts to the first that leaves: less than
-    two windows. None slides by one day, and no two months differ by half.
+    For a sliding window the ledger reports the span from the oldest charge that counts to the first that leaves: less
+    than two windows. No window slides by one day, and no two months differ by half.
     """
-    return min(told, _DAY) if told <= _DAY + _HOUR else told / 2
+    return min(reported, _DAY) if reported <= _DAY + _HOUR else reported / 2
 
 
 def _times(span: datetime.timedelta, length: datetime.timedelta) -> int:

@@ -18,7 +18,7 @@ from pinot_connector.errors import IntegrityError, Shortfall
 
 @dataclass(frozen=True)
 class Cost:
-    """What a question takes from a budget, in the two units of the currency `unit_id`."""
+    """What a question costs: information units and calls of the currency `unit_id`."""
 
     information: int
     calls: int
@@ -51,18 +51,24 @@ class Level:
 
 @dataclass(frozen=True)
 class Charge:
-    """What a charge took from the budget this time, and what is left after it, level by level."""
+    """What was charged this time, and what is left on every level."""
 
     charged: Cost
     remaining: tuple[Level, ...]
 
 
 def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -> int | None:
-    """Returns for how many more questions what is left lasts, on the level where it ends first.
+    """Returns how many more questions the budget pays for, on the level that is used up first.
 
-    `price` is what so many questions cost `together`. With the worst case of one question as its price, the result can
-    be asked for certain: a question is refused unless its worst case fits. None if no level enforces a limit, or the
-    price is nothing.
+    With the worst-case cost of one question as the price, so many can certainly be asked.
+
+    Args:
+        levels: the levels of an account.
+        price: what `together` questions cost, in information units and calls.
+        together: how many questions the price is for.
+
+    Returns:
+        A number of questions; None if no level enforces a limit, or the price is 0.
     """
     prices = ((level.remaining, level.mode) for level in levels)
     lasting = [
@@ -92,7 +98,7 @@ class Share:
 
 
 def shares_of(levels: Iterable[Level], price: Cost) -> tuple[Share, ...]:
-    """Returns what part of each level, from the widest on, a price is in each unit that it has."""
+    """Returns the share of every level, from the root account on, that a price takes in each of its units."""
     return tuple(
         Share(level.path, unit, cost, limit, remaining, _part(cost, limit), level.mode)
         for level in levels
@@ -128,7 +134,7 @@ def _part(cost: int, limit: int) -> Fraction | None:
 
 
 def narrowest(shares: Iterable[Share]) -> Share | None:
-    """Returns the share of what ends first if such questions go on; None if nothing enforces a limit."""
+    """Returns the share of the limit that is used up first by such questions; None if no limit is enforced."""
     enforced = (share for share in shares if share.mode is Mode.ENFORCE)
     return min(enforced, key=lambda share: Fraction(share.remaining, share.cost), default=None)
 
@@ -145,7 +151,7 @@ def level_of(message: budget_pb2.Level) -> Level:
     """Returns the level that a message holds.
 
     Raises:
-        IntegrityError: the message has no mode, or a moment outside the years 1 to 9999.
+        IntegrityError: the message has no mode, or a timestamp outside the years 1 to 9999.
     """
     if message.mode not in _MODES:
         raise IntegrityError("budget_service sent a limit without a mode")
@@ -156,8 +162,8 @@ def level_of(message: budget_pb2.Level) -> Level:
         reserved=cost_of(message.reserved),
         remaining=cost_of(message.remaining),
         mode=_MODES[message.mode],
-        window_start=_moment(message.window_start) if message.HasField("window_start") else None,
-        window_end=_moment(message.window_end) if message.HasField("window_end") else None,
+        window_start=_datetime(message.window_start) if message.HasField("window_start") else None,
+        window_end=_datetime(message.window_end) if message.HasField("window_end") else None,
     )
 
 
@@ -174,19 +180,19 @@ def shortfall_of(message: budget_pb2.Shortfall) -> Shortfall:
     """Returns the shortfall that a message holds.
 
     Raises:
-        IntegrityError: it has a moment outside the years 1 to 9999.
+        IntegrityError: it has a timestamp outside the years 1 to 9999.
     """
     return Shortfall(
         level=tuple(message.path),
         unit=message.unit,
         requested=message.requested,
         remaining=message.remaining,
-        refreshes_at=_moment(message.refreshes_at) if message.HasField("refreshes_at") else None,
+        refreshes_at=_datetime(message.refreshes_at) if message.HasField("refreshes_at") else None,
     )
 
 
-def _moment(message: timestamp_pb2.Timestamp) -> datetime.datetime:
+def _datetime(message: timestamp_pb2.Timestamp) -> datetime.datetime:
     try:
         return message.ToDatetime(tzinfo=datetime.UTC)
     except (ValueError, OverflowError):
-        raise IntegrityError("budget_service sent a moment outside the years 1 to 9999") from None
+        raise IntegrityError("budget_service sent a timestamp outside the years 1 to 9999") from None

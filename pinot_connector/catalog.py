@@ -1,4 +1,4 @@
-"""What may be asked: the part of the policy that dp_service shows."""
+"""The catalogue: what may be asked, as dp_service shows it of the policy."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ class Catalog:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the catalogue in terms of JSON: days as ISO 8601, exact numbers as "p/q"."""
-        told: dict[str, Any] = to_json(self)
-        return told
+        values: dict[str, Any] = to_json(self)
+        return values
 
 
 _MEASURES = {
@@ -153,7 +153,7 @@ _OPERATORS = {
 
 
 def catalog_of(pages: Sequence[dp_pb2.GetCatalogResponse]) -> Catalog:
-    """Returns the catalogue that all of its pages, one at least, make together.
+    """Assembles the catalogue from all its pages, of which there is at least one.
 
     Raises:
         IntegrityError: the pages do not belong together, or say something that this version does not know.
@@ -178,7 +178,7 @@ def catalog_of(pages: Sequence[dp_pb2.GetCatalogResponse]) -> Catalog:
 
 
 def _continued(begun: TableEntry | None, more: TableEntry) -> TableEntry:
-    """Returns a table with what a further page says of it."""
+    """Returns a table with what a further page adds to it."""
     if begun is None:
         return more
     columns = {column.name: column for column in begun.columns}

@@ -1,4 +1,4 @@
-"""Reading a catalogue page by page, whoever gives the pages."""
+"""Reads a catalogue page by page, from dp_service or from a gateway."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ Pages: TypeAlias = Callable[[dp_pb2.GetCatalogRequest], Awaitable[dp_pb2.GetCata
 
 
 async def whole_catalog(page: Pages, table: str) -> Catalog:
-    """Returns what may be asked, of one table or (empty) of all; begins again if the policy changes meanwhile."""
+    """Returns the whole catalogue; starts again if the policy changes meanwhile.
+
+    Args:
+        page: fetches one page.
+        table: the only table to describe; empty for all.
+
+    Raises:
+        ServiceRefused: the policy changed each time (`reason` CATALOG_CHANGED).
+        IntegrityError: the pages do not belong together.
+    """
     for _ in range(TRIES - 1):
         try:
             return catalog_of(await _all_pages(page, table))

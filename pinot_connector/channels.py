@@ -1,4 +1,4 @@
-"""What all remote calls share: how long they may take, and the channel they go through."""
+"""What all remote calls share: time-outs, and the channel."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _OPTIONS = (
     # A service that was restarted should be found again within the deadline of one call.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
-    # A replica whose machine is gone says nothing at all: without asking whether it lives, each call that is sent there
-    # would wait until its deadline, for as long as the system takes to give up the connection.
+    # A replica whose machine is gone sends nothing at all: without keepalive, each call to it would wait until its
+    # deadline, for as long as the operating system takes to give up the connection.
     ("grpc.keepalive_time_ms", 5000),
     ("grpc.keepalive_timeout_ms", 5000),
-    # The first question of the kind goes out with a call, and by default its answer is waited for a minute.
+    # The first keepalive ping goes out with a call, and by default gRPC waits a minute for its answer.
     ("grpc.http2.ping_timeout_ms", 5000),
     # By default the channels of a process share connections. gRPC (1.74 to 1.85 were tried) crashes the whole process
-    # when a connection of which two channels watch the health is lost in the moment it is made.
+    # when a connection of which two channels watch the health is lost while it is being made.
     ("grpc.use_local_subchannel_pool", 1),
     # By default a name is looked up again after half a minute at the earliest: long after its replicas were replaced.
     ("grpc.dns_min_time_between_resolutions_ms", 1000),
@@ -39,9 +39,9 @@ class Timeouts:
     """How long each part of a question may take, in seconds.
 
     `dp` bounds a call to dp_service and `engine` a call to the engine. `budget_attempt` bounds one call to
-    budget_service, and `budget` a charge with all its repeats. `budget_silence` is how long budget_service may say
-    nothing, not even that it lives, before questions are refused; it must be several times what a message takes to it
-    and back. `reservation` is how long the worst case is held: it must outlast the engine.
+    budget_service, and `budget` a charge with all its retries. `budget_silence` is how long budget_service may answer
+    neither calls nor heartbeats before questions are refused; it must be several round trips. `reservation` is how long
+    the worst case is held: it must be longer than `engine`.
     """
 
     dp: float = 30.0
@@ -53,23 +53,24 @@ class Timeouts:
 
 
 def open_channel(
-    address: Address, repeated: Sequence[str] = (), *, waiting: Sequence[str] = ()
+    address: Address, retried: Sequence[str] = (), *, waiting: Sequence[str] = ()
 ) -> grpc.aio.Channel:
     """Opens a channel to a service; it belongs to the running event loop.
 
-    An address in one of gRPC's own forms, "dns:///name:port" or "ipv4:host:port,host:port", is one of replicas, which
-    are used in turn, but for those whose health check says that they do not serve: one that is about to end says so
-    first. A plain "host:port" is one server, which says itself what it cannot do.
+    An address in one of gRPC's own forms, "dns:///name:port" or "ipv4:host:port,host:port", stands for replicas. They
+    are used in turn, except those whose health check reports that they do not serve, as one does before it stops. A
+    plain "host:port" is one server.
 
-    Calls of the methods that are `repeated` ("package.Service/Method") are sent again by gRPC itself, as they are,
-    where they end in UNAVAILABLE. Those of the services that are `waiting` are kept, unsent and within their deadline,
-    until a replica is there.
+    Args:
+        address: the address, with credentials if it is behind TLS.
+        retried: methods ("package.Service/Method") whose calls gRPC itself retries when they end in UNAVAILABLE.
+        waiting: services whose calls wait, within their deadline, until a replica is connected.
 
     Raises:
         InvalidQuestion: a file of the address's credentials cannot be used.
     """
     target = address if isinstance(address, str) else address.address
-    config: dict[str, Any] = {"methodConfig": _repeating(repeated)}
+    config: dict[str, Any] = {"methodConfig": _retry_policy(retried)}
     if target.startswith(_REPLICATED):
         config["methodConfig"] = _waiting(config["methodConfig"], waiting)
         config["loadBalancingConfig"] = [{"round_robin": {}}]
@@ -88,8 +89,8 @@ def _waiting(methods: list[dict[str, Any]], services: Sequence[str]) -> list[dic
     return [each | {"waitForReady": bool(services)} for each in methods + whole]
 
 
-def _repeating(methods: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns the method config; all repeats of one of the methods together wait less than a `budget_silence`."""
+def _retry_policy(methods: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns the method config; all retries of a call together wait less than `budget_silence`."""
     names = [dict(zip(("service", "method"), method.split("/"), strict=True)) for method in methods]
     policy = {
         "maxAttempts": 4,

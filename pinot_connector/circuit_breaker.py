@@ -1,12 +1,12 @@
-"""A circuit: while budget_service does not answer, nothing new is begun, and whoever asks is told so at once.
+"""A circuit breaker: while budget_service does not answer, questions are refused at once.
 
-    closed ── a call ends without an answer while nobody else is answered, or the service says nothing ──▶ open
+    closed ── a call gets no answer while no other call does, or the service is silent ──▶ open
     open ── after REST_SECONDS the next call tries ──▶ answered: closed; not answered: open again
 
-Of several replicas one may die in the middle of a call: as long as others answer, only that call is refused.
+If one of several replicas dies in the middle of a call while others answer, only that call is refused.
 
-An open circuit refuses, so it fails closed. It never stands before a charge: what may have been written already must
-be found out, however long the service takes to come back.
+An open circuit breaker refuses questions, so it fails closed. It never guards a charge: whether a charge was recorded
+must be found out, however long the service takes to come back.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pinot_connector.rpc_errors import Service
 
 REST_SECONDS = 0.5
 
-# Twice a part to wait, and a part for the service to say that it lives: a single message may be lost or late, and its
-# store may be slow once. The fifth is for a service that dies just after it said something, the sixth for the time that
-# it takes itself to notice that its store says nothing.
-PARTS = 6
+# The silence is divided into six intervals. Two heartbeats may fail, each after an interval of waiting and one for the
+# answer: a message may be lost or late, and the store may be slow once. The fifth is for a service that dies just after
+# an answer, the sixth for the time that it needs to notice that its store is silent.
+INTERVALS = 6
 LOST_HEARTBEATS = 2
-# Before anything was ever heard a name has to be looked up and connections made, which takes several messages.
+# Before the first answer, a name has to be resolved and connections made, which takes several messages.
 FIRST_CONTACT = 5
 
 _Answer = TypeVar("_Answer")
@@ -35,33 +35,36 @@ class CircuitBreaker:
     """Guards the calls of one client to one service, within one event loop.
 
     Args:
-        lives: asks the service whether it and its store live, and waits so many seconds for the answer.
-        silence_seconds: how long the service may say nothing, not even that it lives. A call that takes longer than
-            that is no reason to give it up. As long as it was never heard, it may take FIRST_CONTACT times as long.
+        is_alive: asks the service whether it and its store are alive, and waits so many seconds for the answer.
+        silence_seconds: how long the service may answer neither calls nor heartbeats. A call may take longer as long
+            as heartbeats are answered. Before the first answer, it may take FIRST_CONTACT times as long.
     """
 
-    def __init__(self, lives: Callable[[float], Awaitable[bool]], silence_seconds: float) -> None:
-        self._lives = lives
-        self._part_seconds = silence_seconds / PARTS
+    def __init__(self, is_alive: Callable[[float], Awaitable[bool]], silence_seconds: float) -> None:
+        self._is_alive = is_alive
+        self._interval_seconds = silence_seconds / INTERVALS
         self._opened_at: float | None = None
         self._trying = False
         self._answers = 0
 
     def heard(self) -> None:
-        """Notes that the service has answered something."""
+        """Notes that the service has answered."""
         self._answers += 1
         self._opened_at = None
 
     async def guarded(self, call: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
-        """Returns what `call` returns, unless the circuit is open or opens.
+        """Returns what `call` returns, unless the circuit breaker is open or opens.
+
+        Args:
+            call: sends a request; an effect whose answer is lost must end by itself.
 
         Raises:
-            ServiceUnavailable: there is no answer; where `call` may have had an effect, it is one that ends by itself.
+            ServiceUnavailable: there is no answer.
         """
         is_trial = self._enter()
         answers = self._answers
         try:
-            return await self._while_it_lives(call)
+            return await self._while_alive(call)
         except OutcomeUnknown:
             self._open_unless_heard_since(answers)
             raise ServiceUnavailable(Service.BUDGET, "no answer") from None
@@ -73,11 +76,11 @@ class CircuitBreaker:
                 self._trying = False
 
     def _enter(self) -> bool:
-        """Returns whether this call is the one that tries an open circuit."""
+        """Returns whether this call is the one that tries an open circuit breaker."""
         if self._opened_at is None:
             return False
         if self._trying or _now() < self._opened_at + REST_SECONDS:
-            raise ServiceUnavailable(Service.BUDGET, "it did not answer a moment ago")
+            raise ServiceUnavailable(Service.BUDGET, "it has just not answered")
         self._trying = True
         return True
 
@@ -85,7 +88,7 @@ class CircuitBreaker:
         if answers == self._answers:
             self._opened_at = _now()
 
-    async def _while_it_lives(self, call: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+    async def _while_alive(self, call: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
         calling = asyncio.create_task(call())
         watching = asyncio.create_task(self._silence())
         try:
@@ -100,15 +103,15 @@ class CircuitBreaker:
             await asyncio.gather(calling, watching, return_exceptions=True)
 
     async def _silence(self) -> None:
-        """Returns once the service has said nothing for a while. A loop that was held up itself accuses nobody."""
+        """Returns once the service has been silent for too long; delays of this event loop itself do not count."""
         lost = 0
         while lost < LOST_HEARTBEATS:
             answers = self._answers
-            seconds = self._part_seconds * (1 if answers else FIRST_CONTACT)
+            seconds = self._interval_seconds * (1 if answers else FIRST_CONTACT)
             await asyncio.sleep(seconds)
             if answers != self._answers:
                 lost = 0
-            elif await self._lives(seconds):
+            elif await self._is_alive(seconds):
                 self._answers += 1
                 lost = 0
             else:

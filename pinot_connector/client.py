@@ -31,16 +31,16 @@ DEFAULT_TIMEOUTS = Timeouts()
 class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
     """Asks private questions for one account.
 
-    It sees true counts and belongs on the application's server, never into an analyst's hands. Use it in one event
-    loop, with any number of questions at a time. The engine stays the caller's, who closes it.
+    It sees true counts: run it on the application's server, and never give it to an analyst. Use it in one event loop,
+    with any number of questions at a time. It does not close the engine.
 
     Args:
         dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
-        budget: address of budget_service.
-        account: whose budget pays, from the widest segment to the analyst; "a/b" is ("a", "b").
-        engine: where the data are.
-        confidence: the probability with which each interval covers, strictly between 0.5 and 1.
-        timeouts: how long each part may take.
+        budget: address of budget_service, in the same forms.
+        account: whose budget pays, from the root account to the analyst; "a/b" is ("a", "b").
+        engine: the engine that holds the data.
+        confidence: the probability that an interval covers the true count, strictly between 0.5 and 1.
+        timeouts: how long each part of a question may take.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
@@ -66,7 +66,12 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         self._pipeline = QueryPipeline(self._noise, self._budget, engine, timeouts, confidence)
 
     def on_behalf_of(self, account: Sequence[str]) -> AsyncPrivateClient:
-        """Returns a client by which another account asks and pays; they share connections, and closing one closes both.
+        """Returns a client whose questions another account pays for.
+
+        Both clients share connections; closing one closes both.
+
+        Args:
+            account: the path of the other account.
 
         Raises:
             InvalidQuestion: the account is no text.
@@ -77,32 +82,73 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         return other
 
     async def ask(self, question: question_pb2.Question, *, paid: Paid | None = None) -> PrivateResult:
-        """Answers a question, once it is paid for; see `Asking.ask`.
+        """Answers a question that `structured_question` or `sql_question` built.
 
-        A charge that has begun is finished even if the caller is cancelled meanwhile. `paid` is called with the result
-        then too, so that what was paid for need not be lost.
+        A charge that has begun is finished even if the caller is cancelled meanwhile.
+
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            question: what to ask.
+            paid: called with the result once it is charged, even if the caller has been cancelled by then.
+
+        Returns:
+            The result, which has been charged; nothing of it is available before.
+
+        Raises:
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
+            GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> question = structured_question("feedback", "app", k=None)
+            >>> result = await client.ask(question)
+            >>> result.parameters.domain_size
+            4
         """
         self._require_open()
         return await self._pipeline.ask(question, paid)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
-        """Tells what a question (or SQL) would cost at most, what part of the budget that is, and what would be done.
+        """Returns what a question would cost at most, its share of the budget, and what would be done.
 
-        Nothing is asked of the engine, reserved or paid.
+        Nothing is charged or reserved.
+
+        Guarantee: explaining reads no data, so it reveals nothing about any member beyond what the balance shows.
+
+        Args:
+            question: a question that `structured_question` or `sql_question` built, or a question in SQL.
+
+        Returns:
+            The explanation: worst-case cost in information units and calls, its shares of every limit, the mechanism's
+            parameters, and sentences for people, with the queries that engines would run.
 
         Raises:
-            InvalidQuestion, RefusedByPolicy: the question may not be asked.
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
             AccountUnknown: the account has no budget.
             ServiceUnavailable: one of the services does not answer.
+
+        Example:
+            >>> explanation = await client.explain("SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app")
+            >>> explanation.worst_case_cost.information, explanation.worst_case_cost.calls
+            (4, 0)
         """
         explanation = await self.estimate(question)
         return explanation.of_budget(await self.remaining())
 
     async def estimate(self, question: question_pb2.Question | str) -> Explanation:
-        """Tells the same as `explain` but for the budget: what a question costs whoever asks it.
+        """Returns what `explain` returns, without shares of a budget: the same for every account.
+
+        Args:
+            question: a question that `structured_question` or `sql_question` built, or a question in SQL.
 
         Raises:
-            InvalidQuestion, RefusedByPolicy: the question may not be asked.
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
             ServiceUnavailable: dp_service does not answer.
         """
         self._require_open()
@@ -110,7 +156,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         return explanation_of(await self._noise.estimate(asked))
 
     async def remaining(self) -> tuple[Level, ...]:
-        """Tells the budget: every level that has a limit, from the widest to the account itself.
+        """Returns the budget: every level that has a limit, from the root account to the account itself.
 
         Raises:
             AccountUnknown: the account has no budget.
@@ -120,12 +166,17 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         return tuple(level_of(level) for level in await self._budget.levels())
 
     async def questions_left(self, question: question_pb2.Question | str) -> int | None:
-        """Tells how many more questions like this one (or SQL) can be asked for certain: at the worst-case price.
+        """Returns how many more questions like this one the budget certainly pays for, each at its worst-case cost.
 
-        None if no limit is enforced.
+        Args:
+            question: a question that `structured_question` or `sql_question` built, or a question in SQL.
+
+        Returns:
+            A number of questions; None if no limit is enforced.
 
         Raises:
-            InvalidQuestion, RefusedByPolicy: the question may not be asked.
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
             AccountUnknown: the account has no budget.
             ServiceUnavailable: one of the services does not answer.
         """
@@ -139,42 +190,67 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         slack: str = DEFAULT_SLACK,
         domains: Sequence[PublishedDomain] = (),
     ) -> AccountGuarantee:
-        """Tells how private all is that the account is shown in a window, whatever is asked.
+        """Returns how private everything is that the account is shown in a window.
 
-        Counted are the published domains of the served policy and of every policy under which the window was charged.
+        It counts the published domains of the served policy and of every policy under which the window was charged.
+
+        Guarantee: whatever questions are asked, everything that the account is shown in a window is together
+        (epsilon, delta)-differentially private for every member; both numbers are rounded up.
 
         Args:
-            budget: how much the account may spend; None: its limit.
-            slack: the part of delta that buys the better composition, a decimal number.
-            domains: published domains that the account saw beside those, such as those of a policy under which it was
+            budget: how much the account may spend, in information units and calls; None: its limit.
+            slack: the part of delta that advanced composition may use, as a decimal number.
+            domains: further published domains that the account saw, such as those of a policy under which it was
                 charged nothing.
+
+        Returns:
+            The guarantee: `own` for what the account's budget pays for, `shared` if limits above it reveal more.
 
         Raises:
             InvalidQuestion: a number is out of range.
             AccountUnknown: the account has no budget.
             ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH), or the
-                ledger cannot tell what was published under the window's charges (STATEMENTS_ARCHIVED,
+                ledger cannot report what was published under the window's charges (STATEMENTS_ARCHIVED,
                 TOO_MANY_STATEMENTS).
             ServiceUnavailable: one of the services does not answer.
+
+        Example:
+            >>> guarantee = await client.guarantee()
+            >>> 0 < guarantee.own.guarantee.epsilon <= guarantee.epsilon
+            True
         """
         self._require_open()
         return await account_guarantee(self._noise, self._budget, budget, slack=slack, domains=domains)
 
     async def catalog(self, table: str = "") -> Catalog:
-        """Tells what may be asked: tables, columns with their domains, measures, and the mechanism of each column.
+        """Returns what may be asked: tables, columns with their domains, measures, and each column's mechanism.
+
+        Guarantee: the catalogue holds only the policy and published domains, whose price `guarantee` counts; no data
+        are read.
 
         Args:
-            table: only this one; all of them if it is empty.
+            table: the name of the only table to describe; empty for all.
+
+        Returns:
+            The catalogue, and the currency that costs are in.
 
         Raises:
             RefusedByPolicy: the policy lists no such table.
             ServiceUnavailable: dp_service does not answer.
+
+        Example:
+            >>> catalog = await client.catalog("feedback")
+            >>> catalog.tables[0].member
+            'member_id'
         """
         self._require_open()
         return await self._noise.catalog(table)
 
     async def catalog_page(self, request: dp_pb2.GetCatalogRequest) -> dp_pb2.GetCatalogResponse:
-        """Returns one page of what may be asked, for whoever hands it on.
+        """Returns one page of the catalogue as a message, for a gateway to pass on.
+
+        Args:
+            request: the table (empty: all), the page size in entries (0: the service's own), and a page token.
 
         Raises:
             ServiceRefused: the policy was replaced since the first page (`reason` CATALOG_CHANGED).
@@ -184,9 +260,9 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         return await self._noise.catalog_page(request)
 
     async def close(self) -> None:
-        """Cancels what is still being asked, lets it give its reservations back, and closes the connections.
+        """Cancels the questions that are still running, and closes the connections.
 
-        Closing twice is allowed.
+        Their reservations are cancelled first. Closing twice is allowed.
         """
         self._closed.set()
         await self._pipeline.close()
@@ -207,6 +283,6 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
 
 
 def _require_confidence(confidence: float) -> None:
-    # Sent as a message's 0, it would silently mean 0.95.
+    # In a message, 0 is no number, which means 0.95.
     if not isinstance(confidence, float) or not 0.5 < confidence < 1:
         raise InvalidQuestion("confidence", "expected a number strictly between 0.5 and 1")

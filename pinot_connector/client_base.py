@@ -1,4 +1,4 @@
-"""The questions that both clients offer, written once."""
+"""The questions that every client offers, written once."""
 
 from __future__ import annotations
 
@@ -14,18 +14,38 @@ Answered = TypeVar("Answered")
 
 
 class ClientBase(ABC, Generic[Answered]):
-    """Something that answers questions: with a result, or with one to wait for."""
+    """Answers questions.
+
+    A synchronous client returns a `PrivateResult`. An asynchronous one returns an awaitable of it: there, write `await`
+    before each call in the examples.
+    """
 
     @abstractmethod
     def ask(self, question: question_pb2.Question) -> Answered:
-        """Answers a question that `questions` built; every other method here ends in this one.
+        """Answers a question that `structured_question` or `sql_question` built.
 
-        The result has been paid for when it is returned, and nothing of it exists for the caller before.
+        `top_k`, `histogram` and `sql` build such a question and call this method.
+
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            question: what to ask.
+
+        Returns:
+            The result, which has been charged; nothing of it is available before.
 
         Raises:
-            InvalidQuestion, RefusedByPolicy: the question may not be asked.
-            BudgetExhausted: its worst case does not fit; `shortfalls` says where.
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
             GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> question = structured_question("feedback", "app", k=None)
+            >>> client.ask(question).parameters.domain_size
+            4
         """
 
     def top_k(
@@ -39,7 +59,40 @@ class ClientBase(ABC, Generic[Answered]):
         time_range: tuple[TimeBound, TimeBound] | None = None,
         counts: bool = True,
     ) -> Answered:
-        """Ranks the `k` largest elements of `by`; arguments as for `questions.structured_question`."""
+        """Ranks the `k` elements of `by` with the largest counts.
+
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            table: a table of the policy.
+            by: the column to group by, or a sequence of one to four columns; then an element is a tuple of values.
+            k: the most elements to show, at least 1. It determines the worst-case cost.
+            measure: what to count for each element: distinct members (default), or events, that is rows.
+            where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
+                match), `In`, `NotIn` or `Between`.
+            time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
+                means its beginning in UTC; a datetime needs a time zone.
+            counts: whether to show noisy counts, in members or events, with intervals; a ranking alone costs less.
+
+        Returns:
+            The result: at most `k` rows, the largest first, and fewer if it ended in bottom.
+
+        Raises:
+            InvalidQuestion: an argument is malformed; `field` says which.
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
+            GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> result = client.top_k("feedback", by="article_id", k=3, where={"score": 1})
+            >>> len(result.rows)
+            3
+            >>> lower, upper = result.rows[0].interval
+            >>> lower <= result.rows[0].noisy_count <= upper
+            True
+        """
         return self.ask(
             structured_question(
                 table, by, k=k, measure=measure, where=where, time_range=time_range, counts=counts
@@ -58,7 +111,35 @@ class ClientBase(ABC, Generic[Answered]):
     ) -> Answered:
         """Counts all elements of `by` that may be shown.
 
-        Mechanisms whose price grows with k refuse this; they need a `top_k`.
+        A mechanism whose cost grows with k refuses this question; use `top_k` there.
+
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            table: a table of the policy.
+            by: the column to group by, or a sequence of one to four columns; then an element is a tuple of values.
+            measure: what to count for each element: distinct members (default), or events, that is rows.
+            where: conditions by column, all of which must hold: a value, a sequence of values (one of which must
+                match), `In`, `NotIn` or `Between`.
+            time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day
+                means its beginning in UTC; a datetime needs a time zone.
+            counts: whether to show noisy counts, in members or events, with intervals.
+
+        Returns:
+            The result: one row for each element, the largest first.
+
+        Raises:
+            InvalidQuestion: an argument is malformed; `field` says which.
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
+            GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> result = client.histogram("feedback", by="app", measure="distinct_members")
+            >>> sorted(row.element[0] for row in result.rows)
+            ['DEVELOPMENT_BACKEND', 'DEVELOPMENT_FRONTEND', 'RUMORS_LINE_BOT', 'WEBSITE']
         """
         return self.ask(
             structured_question(
@@ -67,5 +148,31 @@ class ClientBase(ABC, Generic[Answered]):
         )
 
     def sql(self, text: str) -> Answered:
-        """Answers SQL of the accepted subset; its text never reaches an engine."""
+        """Answers a question in SQL.
+
+        dp_service parses the text and renders a query of its own; no engine sees the text.
+
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            text: one SELECT of the accepted subset: a count by one to four columns, with `LIMIT` for a top k.
+
+        Returns:
+            The result; `count_alias` is the name that the text gives the count.
+
+        Raises:
+            InvalidQuestion: the text is not SQL of the accepted subset; `field` is "sql".
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
+            GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> result = client.sql('''
+            ...     SELECT article_id, COUNT(DISTINCT member_id) AS members FROM feedback
+            ...     GROUP BY article_id ORDER BY members DESC LIMIT 3''')
+            >>> result.count_alias, len(result.rows)
+            ('members', 3)
+        """
         return self.ask(sql_question(text))

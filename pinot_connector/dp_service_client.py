@@ -30,7 +30,7 @@ from pinot_connector.rpc_errors import Service, error_of_rpc
 MAX_UNARY_BYTES = 3 * 2**20
 
 _SERVICE = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
-_REPEATED_BY_GRPC = [
+_RETRIED_BY_GRPC = [
     f"{_SERVICE}/{method}"
     for method in ("TranslateQuery", "EstimateCost", "AddNoiseUnary", "GetCatalog", "DescribeGuarantee")
 ]
@@ -43,28 +43,28 @@ _Response = TypeVar("_Response")
 class DpServiceClient:
     """dp_service, as the connector sees it.
 
-    It keeps no state, so that gRPC may send a call again where no answer came: another replica gives the same one.
-    Only a stream is not repeated: ask again instead.
+    It keeps no state, so gRPC may retry a call that got no answer: another replica gives the same one. Only streams are
+    not retried.
     """
 
     def __init__(self, address: Address, timeouts: Timeouts) -> None:
-        self._channel = open_channel(address, _REPEATED_BY_GRPC)
+        self._channel = open_channel(address, _RETRIED_BY_GRPC)
         self._stub: dp_pb2_grpc.DpServiceAsyncStub = dp_pb2_grpc.DpServiceStub(self._channel)  # type: ignore[assignment]
         self._timeout = timeouts.dp
 
     async def translate(
         self, question: question_pb2.Question, data_version: str, dialect: str
     ) -> dp_pb2.TranslateQueryResponse:
-        """Returns one engine's query and the plan for a question on one version of the data."""
+        """Returns an engine's query and the plan for a question on one version of the data."""
         request = dp_pb2.TranslateQueryRequest(question=question, data_version=data_version, dialect=dialect)
         return await self._call(self._stub.TranslateQuery, request)
 
     async def estimate(self, question: question_pb2.Question) -> dp_pb2.EstimateCostResponse:
-        """Returns the worst-case price of a question."""
+        """Returns the worst-case cost of a question."""
         return await self._call(self._stub.EstimateCost, dp_pb2.EstimateCostRequest(question=question))
 
     async def guarantee(self, request: dp_pb2.DescribeGuaranteeRequest) -> dp_pb2.DescribeGuaranteeResponse:
-        """Returns what a budget is worth, and a shared one beside it if the request names one."""
+        """Returns the guarantee of a budget, and of a shared one if the request names one."""
         return await self._call(self._stub.DescribeGuarantee, request)
 
     async def catalog(self, table: str) -> Catalog:
@@ -76,7 +76,7 @@ class DpServiceClient:
         return await self._call(self._stub.GetCatalog, request)
 
     async def add_noise(self, header: dp_pb2.ReleaseHeader, columns: _Columns, answer: EngineAnswer) -> Noisy:
-        """Returns the release of an engine's answer, in one message or streamed, as its size asks for.
+        """Returns the release of an engine's answer, in one message, or streamed if it is large.
 
         Raises:
             IncompleteAnswer: a value is too long, or dp_service found that this cannot be the answer to the plan's
@@ -85,7 +85,7 @@ class DpServiceClient:
         """
         request = dp_pb2.AddNoiseUnaryRequest(header=header, histogram=histogram(columns, answer))
         try:
-            # The plan counts too: the plan of a large known domain holds the domain, whichever elements are present.
+            # The plan counts too: that of a large known domain holds the whole domain, whichever elements are present.
             if request.ByteSize() > MAX_UNARY_BYTES:
                 whole_bytes = request.histogram.ByteSize()
                 return await self._streamed(columns, _noise_requests(header, columns, answer, whole_bytes))
@@ -100,7 +100,7 @@ class DpServiceClient:
         await self._channel.close()
 
     async def _streamed(self, columns: _Columns, requests: list[dp_pb2.AddNoiseRequest]) -> Noisy:
-        parts: list[dp_pb2.ReleasedElements] = []
+        received: list[dp_pb2.ReleasedElements] = []
         end: dp_pb2.Release | None = None
         try:
             with telemetry.remote_call(requests[0]) as metadata:
@@ -109,25 +109,27 @@ class DpServiceClient:
                     if response.HasField("end"):
                         end = response.end
                     else:
-                        parts.append(response.chunk)
+                        received.append(response.chunk)
         except grpc.RpcError as error:
-            raise _meant(error) from None
+            raise _translated(error) from None
         if end is None:
             raise IntegrityError("dp_service stopped before the end of a release")
-        return merged(columns, parts, end)
+        return merged(columns, received, end)
 
     async def _call(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
         try:
             with telemetry.remote_call(request) as metadata:
                 return await call(request, timeout=self._timeout, metadata=metadata)
         except grpc.RpcError as error:
-            raise _meant(error) from None
+            raise _translated(error) from None
 
 
-def _meant(error: grpc.RpcError) -> GrisError:
-    meant = error_of_rpc(Service.DP, error)
+def _translated(error: grpc.RpcError) -> GrisError:
+    translated = error_of_rpc(Service.DP, error)
     # dp_service changes nothing, so a lost answer leaves nothing unknown.
-    return ServiceUnavailable(Service.DP, "no answer") if isinstance(meant, OutcomeUnknown) else meant
+    return (
+        ServiceUnavailable(Service.DP, "no answer") if isinstance(translated, OutcomeUnknown) else translated
+    )
 
 
 def _noise_requests(

@@ -1,4 +1,4 @@
-"""Both services as processes beside a program: the way to run Gris with nothing but Python installed."""
+"""Runs both services as processes on this machine, for programs that have nothing but Python installed."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ LEDGER_FILE = "ledger.sqlite"
 class EmbeddedServices:
     """Runs dp_service and budget_service on free ports of this machine while the block runs.
 
-    The directory keeps what must outlive the services: the noise key (made if there is none), the ledger, and their
+    The directory keeps what must outlive the services: the noise key (created if there is none), the ledger, and their
     logs. With the same directory the same questions get the same answers and paid ones stay paid.
 
     Args:
         policy: dp_service's policy file.
         budget_config: budget_service's configuration file.
-        directory: where key, ledger and logs are kept; made if it is not there.
+        directory: where key, ledger and logs are kept; created if it does not exist.
 
     Raises:
-        ServiceUnavailable: on entering, if a service does not come up; with the last line of its log.
+        ServiceUnavailable: on entering, if a service does not start; with the last line of its log.
     """
 
     def __init__(self, *, policy: Path | str, budget_config: Path | str, directory: Path | str) -> None:
@@ -71,17 +71,17 @@ class EmbeddedServices:
         self.stop()
 
     def ensure_running(self) -> None:
-        """Looks after both services.
+        """Checks that both services are running.
 
         Raises:
             ServiceUnavailable: one of them ended; with the last line of its log.
         """
         for process in self._processes:
             if process.popen.poll() is not None:
-                raise ServiceUnavailable(process.service, f"ended: {process.last_words()}")
+                raise ServiceUnavailable(process.service, f"ended: {process.last_log_line()}")
 
     def stop(self) -> None:
-        """Ends both services: first politely, then, after five seconds, for certain."""
+        """Stops both services: with SIGTERM, and after five seconds with SIGKILL."""
         for process in self._processes:
             process.popen.terminate()
         for process in self._processes:
@@ -95,10 +95,10 @@ class EmbeddedServices:
 
 
 def noise_key(directory: Path) -> Path:
-    """Returns the path of the directory's noise key, and makes one of 32 random bytes if there is none."""
+    """Returns the path of the directory's noise key, and creates one of 32 random bytes if there is none."""
     path = directory / KEY_FILE
     try:
-        # Nobody else may ever be able to read it, not even between creating it and changing its mode.
+        # No other user may ever be able to read it, not even between its creation and a change of its mode.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return path
@@ -119,7 +119,7 @@ class _Process:
         announced, log = directory / f"{service}.ready", directory / f"{service}.log"
         with announced.open("wb") as stdout, log.open("ab") as stderr:
             popen = subprocess.Popen(  # noqa: S603 - the arguments are paths of the caller's own configuration
-                # -P: whatever lies in the current directory is nobody's module.
+                # -P: nothing in the current directory is imported as a module.
                 [sys.executable, "-P", "-m", service, *arguments, "--listen", "127.0.0.1:0"],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
@@ -136,7 +136,7 @@ class _Process:
             if address and _serving(address):
                 return address
             time.sleep(POLL_SECONDS)
-        raise ServiceUnavailable(self.service, f"did not start: {self.last_words()}")
+        raise ServiceUnavailable(self.service, f"did not start: {self.last_log_line()}")
 
     def end(self) -> None:
         try:
@@ -149,9 +149,9 @@ class _Process:
         line, newline, _ = self.announced.read_text().partition("\n")
         return str(json.loads(line)["address"]) if newline else ""
 
-    def last_words(self) -> str:
+    def last_log_line(self) -> str:
         lines = self.log.read_text(errors="replace").split("\n")
-        return next((line for line in reversed(lines) if line.strip()), "it said nothing")
+        return next((line for line in reversed(lines) if line.strip()), "its log is empty")
 
 
 def _serving(address: str) -> bool:

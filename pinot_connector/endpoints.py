@@ -1,4 +1,4 @@
-"""Where a service is, and how both ends of the line to it prove themselves."""
+"""Addresses of services, and the credentials for connections to them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pinot_connector.errors import InvalidQuestion
 
 @dataclass(frozen=True)
 class Credentials:
-    """Whom to trust behind an address and what to show there; all of it PEM files or a token's.
+    """Files for TLS and authentication: which authorities to trust, and what to present.
 
-    Without `ca_file` the authorities count that gRPC trusts by default. `certificate_file` (a chain) and `key_file` are
-    shown if the other side asks for a certificate; they are read when a connection is opened. The token in
-    `token_file` goes with every call and is read for each, so it may be renewed at any time.
+    Without `ca_file`, gRPC's default authorities are trusted. `certificate_file` (a PEM chain) and `key_file` (PEM) are
+    presented if the server asks for a certificate; they are read when a connection is opened. The token in `token_file`
+    is sent with every call and read again for each, so it may be renewed at any time.
     """
 
     ca_file: Path | str | None = None
@@ -34,16 +34,16 @@ class Credentials:
         """
         if (self.certificate_file is None) != (self.key_file is None):
             raise InvalidQuestion("certificate_file", "expected certificate and key together, or neither")
-        line = grpc.ssl_channel_credentials(
+        tls = grpc.ssl_channel_credentials(
             root_certificates=_content("ca_file", self.ca_file),
             private_key=_content("key_file", self.key_file),
             certificate_chain=_content("certificate_file", self.certificate_file),
         )
         if self.token_file is None:
-            return line
+            return tls
         _content("token_file", self.token_file)
         return grpc.composite_channel_credentials(
-            line, grpc.metadata_call_credentials(_Token(Path(self.token_file)), "gris-token")
+            tls, grpc.metadata_call_credentials(_Token(Path(self.token_file)), "gris-token")
         )
 
 
@@ -56,7 +56,7 @@ class Endpoint:
 
 
 Address: TypeAlias = str | Endpoint
-"""Where a service is: "host:port" in plain text, for a trusted network, or an `Endpoint`."""
+"""The address of a service: "host:port" in plain text, for a trusted network, or an `Endpoint`."""
 
 
 class _Token(grpc.AuthMetadataPlugin):

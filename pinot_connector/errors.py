@@ -4,12 +4,12 @@
     ├── InvalidQuestion        the question itself is wrong: `field`
     ├── RefusedByPolicy        the policy forbids the question
     ├── BudgetExhausted        the budget does not hold the worst case: `shortfalls`
-    ├── AccountUnknown         nobody has given this account a budget
+    ├── AccountUnknown         this account has no budget
     ├── IntegrityError         an answer contradicts the protocol; nothing is shown
     │   └── ReleaseNotRecorded the ledger holds another release of this question
     ├── ServiceError           a service failed: `service`
-    │   ├── ServiceUnavailable it cannot be reached, or said that it had no effect
-    │   ├── ServiceFailed      it has a fault of its own
+    │   ├── ServiceUnavailable it cannot be reached, or reported that it had no effect
+    │   ├── ServiceFailed      it has an internal error
     │   ├── OutcomeUnknown     a change may have happened; its answer is lost
     │   ├── ServiceRefused     it refused what the connector sent: `reason`
     │   ├── PlanExpired        dp_service asks for a new translation
@@ -20,9 +20,9 @@
         ├── DataChanged        its data changed while the question ran, or are being replaced
         └── EngineRefused      it refused the query, or its configuration is not safe
 
-No message holds SQL, a literal of a question, a count or a statistic of an engine: what a message says may be
-shown to an analyst. Whoever has one of these errors has no result, and no budget was spent, unless
-`OutcomeUnknown` says that this is not known: all of a result that can fail is made before it is charged.
+No message holds SQL, a literal of a question, a count or an engine's statistic, so it may be shown to an analyst.
+After one of these errors there is no result and no budget was spent, except after `OutcomeUnknown`, when that is not
+known: everything of a result that can fail is prepared before it is charged.
 """
 # ruff: noqa: N818  (these names say what happened; the suffix would add nothing that the base class does not say)
 
@@ -35,7 +35,7 @@ from typing import ClassVar
 
 
 class ErrorCode(StrEnum):
-    """What a program does about an error; the command line gives each code an exit status."""
+    """Kinds of errors for programs; the command line gives each code an exit status."""
 
     INVALID_QUESTION = "invalid_question"
     REFUSED_BY_POLICY = "refused_by_policy"
@@ -72,11 +72,13 @@ class GrisError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Lets errors be copied, and sent from one process to another."""
-        return made_again, (type(self), self.args, vars(self))
+        return rebuilt_error, (type(self), self.args, vars(self))
 
 
-def made_again(kind: type[Exception], args: tuple[object, ...], attributes: dict[str, object]) -> Exception:
-    """Returns an error as it was; by itself Python would make it of its message, which is not what it is made of."""
+def rebuilt_error(
+    kind: type[Exception], args: tuple[object, ...], attributes: dict[str, object]
+) -> Exception:
+    """Rebuilds a pickled error, whose constructor does not take the message that Python would pass by default."""
     error = kind.__new__(kind, *args)
     vars(error).update(attributes)
     return error
@@ -111,7 +113,7 @@ class BudgetExhausted(GrisError):
 
 
 class AccountUnknown(GrisError):
-    """Nobody has given this account a budget, so it may ask nothing."""
+    """The account has no budget, so it may ask nothing."""
 
     code = ErrorCode.ACCOUNT_UNKNOWN
 
@@ -124,7 +126,7 @@ class ReleaseNotRecorded(IntegrityError):
     """The ledger has recorded another release of this question, as where it was once answered on other data.
 
     It stays so until the owner of the table declares a new `data_version` in the policy, which makes another question
-    of it. Why it is another release is for the operator: it would tell something about the data.
+    of it. The reason is for the operator only: it would reveal something about the data.
     """
 
     def __init__(self) -> None:
@@ -143,22 +145,22 @@ class ServiceError(GrisError):
 
 
 class ServiceUnavailable(ServiceError):
-    """The service cannot be reached in time, or said that nothing happened."""
+    """The service cannot be reached in time, or reported that nothing happened."""
 
     code = ErrorCode.UNAVAILABLE
 
 
 class ServiceFailed(ServiceError):
-    """The service has a fault of its own, and nothing was changed; its log says more."""
+    """The service has an internal error, and nothing was changed; its log says more."""
 
     code = ErrorCode.UNAVAILABLE
 
 
 class OutcomeUnknown(ServiceError):
-    """A change may or may not have happened: no answer that can be read came, and repeating it did not bring one.
+    """A change may or may not have happened: no readable answer came, even after retries.
 
-    If it was a charge, the budget may have been spent on a result that was never shown. Where the policy has answers
-    repeat, asking the same question again then costs nothing; where every answer has fresh noise, it is charged anew.
+    If it was a charge, the budget may have been spent on a result that was never shown. With the policy's consistency
+    `keyed`, asking the same question again then costs nothing; with `fresh`, it is charged again.
     """
 
     code = ErrorCode.UNAVAILABLE
@@ -173,7 +175,7 @@ class ServiceRefused(ServiceError):
 
 
 class PlanExpired(ServiceError):
-    """dp_service no longer honours a plan: the question must be translated again."""
+    """dp_service no longer accepts the plan: the question must be translated again."""
 
     code = ErrorCode.UNAVAILABLE
 

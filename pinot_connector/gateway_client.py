@@ -1,4 +1,4 @@
-"""The client for whoever is not trusted with counts: it asks a gateway, which asks everybody else.
+"""The gateway client: for programs that must not see true counts. It asks a gateway, which asks everything else.
 
     gris://gateway.example.org:8443
 
@@ -47,8 +47,8 @@ CALL_SECONDS = 30.0
 SYSTEM_TRUST = Credentials()
 
 _SERVICE = app_pb2.DESCRIPTOR.services_by_name["PrivateQueryService"].full_name
-# These change nothing. A question is sent once: whoever wants to repeat it gives it a request id.
-_REPEATED_BY_GRPC = [
+# These change nothing. A question is sent once: callers who want to retry it give it a request id.
+_RETRIED_BY_GRPC = [
     f"{_SERVICE}/{method}"
     for method in ("Explain", "GetRemaining", "GetGuarantee", "GetCatalog", "ListReleases")
 ]
@@ -57,12 +57,12 @@ _Response = TypeVar("_Response")
 
 
 class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
-    """Asks private questions by a gateway, for the account that the gateway knows the caller by.
+    """Asks private questions through a gateway, which knows the caller's account by certificate or token.
 
     Use it in one event loop, with any number of questions at a time.
 
     Args:
-        gateway: the gateway's address, see `gateway_address`.
+        gateway: the gateway's address; see `gateway_address`.
         account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
             None: the caller's own.
 
@@ -73,21 +73,42 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
     def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
         path = account.split("/") if isinstance(account, str) else account
         self._account = None if path is None else budget_pb2.Account(path=checked_texts("account", path))
-        self._channel = open_channel(gateway, _REPEATED_BY_GRPC)
+        self._channel = open_channel(gateway, _RETRIED_BY_GRPC)
         self._stub: app_pb2_grpc.PrivateQueryServiceAsyncStub = app_pb2_grpc.PrivateQueryServiceStub(
             self._channel
         )  # type: ignore[assignment]
 
     async def ask(self, question: question_pb2.Question, *, request_id: str = "") -> PrivateResult:
-        """Answers a question, once it is paid for; see `Asking.ask`.
+        """Answers a question that `structured_question` or `sql_question` built.
 
-        With a `request_id` (at most 128 printable ASCII characters) it may be asked again if the answer was lost: the
-        gateway then returns the result that was paid for.
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            question: what to ask.
+            request_id: at most 128 printable ASCII characters that name this request. A retry with the same name gets
+                the result that was paid for, without a second charge; empty: a retry is another request.
+
+        Returns:
+            The result, which has been charged; nothing of it is available before.
+
+        Raises:
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
+            GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> question = structured_question("feedback", "app", k=None)
+            >>> result = await client.ask(question, request_id="monday-1")
+            >>> result.parameters.domain_size
+            4
         """
         request = app_pb2.AskRequest(
             question=question, account=self._account, request_id=checked_text("request_id", request_id)
         )
-        parts: list[dp_pb2.ReleasedElements] = []
+        chunks: list[dp_pb2.ReleasedElements] = []
         end: app_pb2.Result | None = None
         try:
             with telemetry.remote_call(request) as metadata:
@@ -95,17 +116,37 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
                     if response.HasField("end"):
                         end = response.end
                     else:
-                        parts.append(response.chunk)
+                        chunks.append(response.chunk)
         except grpc.RpcError as error:
             raise error_of_rpc(Service.GATEWAY, error) from None
         if end is None:
             raise IntegrityError("the gateway stopped before the end of a result")
-        return result_of(parts, end)
+        return result_of(chunks, end)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
-        """Tells what a question (or SQL) would cost at most, and of the budget, without asking or paying.
+        """Returns what a question would cost at most, its share of the budget, and what would be done.
 
-        It names no engine's query.
+        Nothing is charged or reserved.
+
+        Guarantee: explaining reads no data, so it reveals nothing about any member beyond what the balance shows.
+
+        Args:
+            question: a question that `structured_question` or `sql_question` built, or a question in SQL.
+
+        Returns:
+            The explanation: worst-case cost in information units and calls, its shares of every limit, the mechanism's
+            parameters, and sentences for people; a gateway does not show the queries of engines.
+
+        Raises:
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
+            AccountUnknown: the account has no budget.
+            ServiceUnavailable: the gateway, or a service behind it, does not answer.
+
+        Example:
+            >>> explanation = await client.explain("SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app")
+            >>> explanation.worst_case_cost.information, explanation.worst_case_cost.calls
+            (4, 0)
         """
         asked = sql_question(question) if isinstance(question, str) else question
         request = app_pb2.ExplainRequest(question=asked, account=self._account)
@@ -119,28 +160,80 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         )
 
     async def remaining(self) -> tuple[Level, ...]:
-        """Tells the budget: every level that has a limit, from the widest to the account itself."""
+        """Returns the budget; see `AsyncPrivateClient.remaining`."""
         request = app_pb2.GetRemainingRequest(account=self._account)
         return tuple(map(level_of, (await self._call(self._stub.GetRemaining, request)).levels))
 
     async def guarantee(self, *, domains: Sequence[PublishedDomain] = ()) -> AccountGuarantee:
-        """Tells how private all is that the account is shown; `domains` are as for `AsyncPrivateClient.guarantee`."""
+        """Returns how private everything is that the account is shown in a window.
+
+        It counts the published domains of the served policy and of every policy under which the window was charged.
+
+        Guarantee: whatever questions are asked, everything that the account is shown in a window is together
+        (epsilon, delta)-differentially private for every member; both numbers are rounded up.
+
+        Args:
+            domains: further published domains that the account saw, such as those of a policy under which it was
+                charged nothing.
+
+        Returns:
+            The guarantee: `own` for what the account's budget pays for, `shared` if limits above it reveal more.
+
+        Raises:
+            InvalidQuestion: a number is out of range.
+            AccountUnknown: the account has no budget.
+            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH), or the
+                ledger cannot report what was published under the window's charges (STATEMENTS_ARCHIVED,
+                TOO_MANY_STATEMENTS).
+            ServiceUnavailable: the gateway, or a service behind it, does not answer.
+
+        Example:
+            >>> guarantee = await client.guarantee()
+            >>> 0 < guarantee.own.guarantee.epsilon <= guarantee.epsilon
+            True
+        """
         request = app_pb2.GetGuaranteeRequest(
             account=self._account, domains=[each.message() for each in domains]
         )
         return account_guarantee_of(await self._call(self._stub.GetGuarantee, request))
 
     async def questions_left(self, question: question_pb2.Question | str) -> int | None:
-        """Tells how many more questions like this one can be asked for certain; None if no limit is enforced."""
+        """Returns how many more such questions can be asked; see `AsyncPrivateClient.questions_left`."""
         explanation = await self.explain(question)
         return questions_left(await self.remaining(), explanation.worst_case_cost)
 
     async def catalog(self, table: str = "") -> Catalog:
-        """Tells what may be asked, of one table or (empty) of all."""
+        """Returns what may be asked: tables, columns with their domains, measures, and each column's mechanism.
+
+        Guarantee: the catalogue holds only the policy and published domains, whose price `guarantee` counts; no data
+        are read.
+
+        Args:
+            table: the name of the only table to describe; empty for all.
+
+        Returns:
+            The catalogue, and the currency that costs are in.
+
+        Raises:
+            RefusedByPolicy: the policy lists no such table.
+            ServiceUnavailable: the gateway, or a service behind it, does not answer.
+
+        Example:
+            >>> catalog = await client.catalog("feedback")
+            >>> catalog.tables[0].member
+            'member_id'
+        """
         return await whole_catalog(self._catalog_page, table)
 
     async def releases(self, *, page_size: int = 0) -> AsyncIterator[app_pb2.PastRelease]:
-        """Yields the results that the account has paid for, newest first, as the gateway keeps them."""
+        """Yields the results that the account has paid for and the gateway keeps, newest first.
+
+        Args:
+            page_size: how many results to fetch in one call; 0: the gateway's own number.
+
+        Raises:
+            GrisError: the gateway, or a service behind it, does not answer.
+        """
         request = app_pb2.ListReleasesRequest(account=self._account, page_size=page_size)
         while True:
             page = await self._call(self._stub.ListReleases, request)
@@ -173,37 +266,41 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             with telemetry.remote_call(request) as metadata:
                 return await call(request, timeout=CALL_SECONDS, metadata=metadata)
         except grpc.RpcError as error:
-            meant = error_of_rpc(Service.GATEWAY, error)
-            # Only a question changes anything, so of the other calls a lost answer leaves nothing unknown.
-            lost = isinstance(meant, OutcomeUnknown)
-            raise (ServiceUnavailable(Service.GATEWAY, "no answer") if lost else meant) from None
+            translated = error_of_rpc(Service.GATEWAY, error)
+            # Only a question changes anything: after any other call, a lost answer leaves nothing unknown.
+            is_lost = isinstance(translated, OutcomeUnknown)
+            raise (ServiceUnavailable(Service.GATEWAY, "no answer") if is_lost else translated) from None
 
 
 def gateway_address(url: str, credentials: Credentials = SYSTEM_TRUST) -> Address:
-    """Returns the address that a URL, gris://HOST:PORT, names; it is always reached by TLS.
+    """Returns the address of a gateway; it is always reached by TLS.
+
+    Args:
+        url: gris://HOST:PORT.
+        credentials: the authorities to trust, and the certificate or token by which the gateway knows the caller.
 
     Raises:
         InvalidQuestion: it is another kind of URL.
     """
     try:
-        parts = urlsplit(url)
-        port = parts.port
+        split = urlsplit(url)
+        port = split.port
     except ValueError:
-        parts, port = urlsplit(""), None
-    beside = (parts.path.strip("/"), parts.query, parts.fragment, parts.username, parts.password)
-    if parts.scheme != SCHEME or not parts.hostname or port is None or any(beside):
+        split, port = urlsplit(""), None
+    surplus = (split.path.strip("/"), split.query, split.fragment, split.username, split.password)
+    if split.scheme != SCHEME or not split.hostname or port is None or any(surplus):
         raise InvalidQuestion("gateway", "expected gris://HOST:PORT")
-    return Endpoint(parts.netloc, credentials)
+    return Endpoint(split.netloc, credentials)
 
 
-def result_of(parts: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) -> PrivateResult:
-    """Puts the messages of a result together.
+def result_of(chunks: Sequence[dp_pb2.ReleasedElements], end: app_pb2.Result) -> PrivateResult:
+    """Assembles a result from its messages.
 
     Raises:
         IntegrityError: they do not belong together, or say something that this version does not know.
     """
     columns = tuple(ExpectedColumn(column.name, known(COLUMN_TYPES, column.type)) for column in end.columns)
-    noisy: Noisy = merged(columns, parts, dp_pb2.Release(element_count=end.element_count))
+    noisy: Noisy = merged(columns, chunks, dp_pb2.Release(element_count=end.element_count))
     return PrivateResult(
         columns=columns,
         count_alias=end.count_alias or None,

@@ -1,4 +1,4 @@
-"""What budgets are worth, as values; `shared_budgets` says which budgets an account's guarantee is made of."""
+"""Guarantees as values; `shared_budgets` determines which budgets make an account's guarantee."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Bound(Enum):
 
 
 class Sharing(Enum):
-    """What an account is shown of what others take from the levels above it.
+    """What an account sees of what others spend on the levels above it.
 
     NONE: no level above it has a limit. WORST_CASES: every level above counts the worst case of each question, so that
     a charge there does not show how a release ended; how many questions others asked still shows. COSTS: a level above
@@ -85,10 +85,10 @@ class BudgetGuarantee:
 
 @dataclass(frozen=True)
 class AccountGuarantee:
-    """What is promised for what an account is shown in a window.
+    """The guarantee for everything that an account is shown in a window.
 
-    `own` covers the account's own results. If a level above has a limit, the account also sees what others take there,
-    and that depends on what others were shown: `shared`, of the widest such level, is the guarantee of all that the
+    `own` covers the account's own results. If a level above has a limit, the account also sees what others spend there,
+    which depends on what others were shown: `shared`, of the widest such level, is the guarantee of all that the
     account is shown, and never less than `own`. Else that is `own`, and `shared` is None.
 
     `epsilon`, `delta`, `bound` and `composed` are those of all that the account is shown; infinite, 1, None and empty
@@ -177,10 +177,10 @@ def covering(one: Guarantee, other: Guarantee) -> Guarantee:
 
 
 def account_guarantee_of(message: app_pb2.GetGuaranteeResponse) -> AccountGuarantee:
-    """Returns the guarantee that a gateway tells.
+    """Returns the guarantee that a gateway reports.
 
     Raises:
-        IntegrityError: it does not say what is shared, or the numbers cannot be a guarantee.
+        IntegrityError: it does not state what is shared, or the numbers cannot be a guarantee.
     """
     sharing = _SHARINGS.get(message.sharing)
     if sharing is None or (sharing is Sharing.NONE) == message.HasField("shared"):
@@ -201,11 +201,11 @@ def _budget_guarantee(message: app_pb2.BudgetGuarantee) -> BudgetGuarantee:
     )
 
 
-def _plain(told: BudgetGuarantee) -> dict[str, Any]:
-    found = told.guarantee
+def _plain(described: BudgetGuarantee) -> dict[str, Any]:
+    found = described.guarantee
     return {
-        "path": list(told.path),
-        "limit": to_json(told.limit),
+        "path": list(described.path),
+        "limit": to_json(described.limit),
         "guarantee": None
         if found is None
         else {

@@ -1,4 +1,4 @@
-"""An engine's answer as the messages of AddNoise: checked, column by column, and cut into chunks."""
+"""Checks an engine's answer, and writes it as messages of AddNoise, in chunks if it is large."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def chunks(
 ) -> Iterator[histogram_pb2.Histogram]:
     """Yields the answer in messages of at most 1 MiB, in its order.
 
-    A single row that is larger is sent alone. `whole_bytes` is the size of the whole answer as one message; with it the
-    usual chunk is right at the first try.
+    A single row that is larger is sent alone. `whole_bytes` is the size of the whole answer as one message; from it the
+    size of a chunk is estimated.
 
     Raises:
         IncompleteAnswer: a single row is too large for any message.

@@ -1,4 +1,4 @@
-"""Values of this package as what JSON can hold."""
+"""Converts values of this package to what JSON can hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 def to_json(value: object) -> Any:
     """Returns a value in terms of dict, list, str, int, float, bool and None.
 
-    Enums become their values, exact numbers "p/q", days and moments ISO 8601, dataclasses one entry a field.
+    Enums become their values, exact numbers "p/q", days and timestamps ISO 8601, dataclasses one entry a field.
 
     Raises:
         TypeError: a value of another type.

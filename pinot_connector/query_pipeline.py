@@ -1,14 +1,14 @@
-"""The steps from a question to a result, in the one order that keeps the promise.
+"""The query pipeline: the steps from a question to a result, in the one order that keeps the promise.
 
     1. have the policy accept the table, read the engine's version of its data, and have the question translated for it
     2. reserve the worst case, and run the query on that version
-    3. add noise, make of it all of the result that can fail, and have the engine confirm that the answer was whole
+    3. add noise, prepare everything of the result that can fail, and have the engine confirm that the answer was whole
     4. charge what the release cost; only then is there a result
 
-The two parts of step 2 go on at the same time, unless the policy wants the reservation to stand before the engine is
-asked; so do noise and confirmation. Either part that fails ends both, and noise is drawn only once a reservation
-stands. Each step raises rather than go on with less than it needs, and whatever is raised after step 1 gives the
-reservation back. True counts exist only in steps 2 and 3, in local variables.
+The two parts of step 2 run at the same time, unless the policy wants the reservation made before the engine is asked;
+so do noise and confirmation. If either part fails, both end, and noise is drawn only once the reservation is made. Each
+step raises rather than go on with less than it needs, and an error after step 1 cancels the reservation. True counts
+exist only in steps 2 and 3, in local variables.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ PAUSE_SECONDS = 0.2
 MAX_ENGINE_CALLS = 32
 MAX_TEXTS = 256
 
-# dp_service says which table a question is about and whether it may be asked at all, but wants a version to say it for.
+# dp_service needs a version to report which table a question is about and whether it may be asked.
 NO_VERSION_YET = "none"
 
 _FEATURES = {dp_pb2.ENGINE_FEATURE_PINOT_MULTISTAGE: Feature.PINOT_MULTISTAGE}
 Paid: TypeAlias = Callable[[PrivateResult], None]
 _Answer = TypeVar("_Answer")
-_Beside = TypeVar("_Beside")
+_Other = TypeVar("_Other")
 
 
 class QueryPipeline:
-    """Asks one question at a time or many at once, for one account on one engine."""
+    """Answers questions, any number at once, for one account on one engine."""
 
     def __init__(
         self,
@@ -77,23 +77,27 @@ class QueryPipeline:
         self._engine = engine
         self._timeouts = timeouts
         self._confidence = confidence
-        # Tables that the policy lists; only these does the engine ever hear of.
+        # Tables that the policy lists; the engine is asked about no others.
         self._accepted: set[str] = set()
         self._tables_of_texts: dict[str, str] = {}
         self._running: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(MAX_ENGINE_CALLS, "gris-engine")
 
     def paid_by(self, budget: BudgetServiceClient) -> QueryPipeline:
-        """Returns steps that another account pays for; everything else, `close` too, is shared."""
+        """Returns a pipeline that another account pays for; everything else, including `close`, is shared."""
         other = copy.copy(self)
         other._budget = budget
         return other
 
     async def ask(self, question: question_pb2.Question, paid: Paid | None = None) -> PrivateResult:
-        """Returns the paid result of a question, and hands it to `paid` before, even if the caller has left by then.
+        """Returns the paid result of a question.
 
-        Data that change meanwhile, or a plan that grew old, start the question again, three times at most. A charge
-        that has begun is finished whoever leaves.
+        If data change meanwhile, or the plan expires, the question starts again, at most three times. A charge that has
+        begun is finished even if the caller is cancelled.
+
+        Args:
+            question: what to ask.
+            paid: called with the result once it is charged, even if the caller has been cancelled by then.
 
         Raises:
             GrisError: there is no result; see `errors` for what each kind means.
@@ -102,13 +106,13 @@ class QueryPipeline:
             return await self._ask(question, paid)
 
     async def close(self) -> None:
-        """Cancels the questions that are still being asked, and waits until they have given everything back.
+        """Cancels the questions that are still running, and waits until their reservations are cancelled.
 
-        Calls that still run in an engine end by their own time-outs; nobody waits for them.
+        Calls that still run in an engine end by their own time-outs; this method does not wait for them.
         """
         asking = set(self._running)
         for task in asking:
-            # A second cancellation would interrupt the giving back that the first one began.
+            # A second cancellation would interrupt the clean-up that the first one began.
             if not task.cancelling():
                 task.cancel()
         if asking:
@@ -130,7 +134,7 @@ class QueryPipeline:
             try:
                 return await self._ask_once(question, paid)
             except (DataChanged, PlanExpired):
-                # Whoever replaces data needs a moment to finish.
+                # A replacement of data takes a while to finish.
                 await asyncio.sleep(PAUSE_SECONDS)
         return await self._ask_once(question, paid)
 
@@ -178,7 +182,7 @@ class QueryPipeline:
     async def _accepted_table(self, question: question_pb2.Question) -> str:
         """Returns the table of a question once the policy has accepted it.
 
-        A table is asked about only once, and so is a text, for only dp_service can tell which table it is about.
+        Each table, and each text of SQL, is looked up only once: only dp_service knows which table a text is about.
         """
         named = question.structured.table or self._tables_of_texts.get(question.sql, "")
         if named in self._accepted:
@@ -207,8 +211,8 @@ class QueryPipeline:
                 raise EngineUnavailable("the engine took too long") from None
 
 
-async def _together(one: Awaitable[_Answer], other: Awaitable[_Beside]) -> tuple[_Answer, _Beside]:
-    """Waits for both; the first failure, or a cancellation, ends the other too."""
+async def _together(one: Awaitable[_Answer], other: Awaitable[_Other]) -> tuple[_Answer, _Other]:
+    """Waits for both; the first failure, or a cancellation, ends both."""
     tasks = asyncio.ensure_future(one), asyncio.ensure_future(other)
     try:
         return await asyncio.gather(*tasks)

@@ -1,4 +1,4 @@
-"""Questions from Python values. dp_service decides what a question may say; here it is only written down."""
+"""Builds questions from Python values. It checks only what a message can hold; dp_service checks the rest."""
 
 from __future__ import annotations
 
@@ -70,15 +70,16 @@ def structured_question(
 
     Args:
         table: a table of the policy.
-        by: the group-by column, or one to four of them.
-        k: how many elements are wanted; None for all that the mechanism may show.
+        by: the column to group by, or a sequence of one to four columns.
+        k: the most elements to show; None for all that the mechanism may show.
         measure: a `Measure` or its value.
-        where: conditions that must all hold, by column. A sequence of values means `In`.
-        time_range: [from, to) of the policy's time column; a day stands for its first moment in UTC.
-        counts: whether noisy counts are wanted; an order without them is cheaper.
+        where: conditions by column, all of which must hold. A sequence of values means `In`.
+        time_range: `(from, to)` on the policy's time column, without `to` itself; None leaves an end open. A day means
+            its beginning in UTC; a datetime needs a time zone.
+        counts: whether to show noisy counts; a ranking alone costs less.
 
     Raises:
-        InvalidQuestion: a value that a message cannot hold.
+        InvalidQuestion: a message cannot hold a value; `field` says which.
     """
     query = question_pb2.HistogramQuery(
         table=checked_text("table", table),
@@ -94,7 +95,10 @@ def structured_question(
 
 
 def sql_question(text: str) -> question_pb2.Question:
-    """Builds a question from SQL of the accepted subset; dp_service parses it, and no engine ever sees it.
+    """Builds a question from SQL of the accepted subset; dp_service parses it, and no engine sees it.
+
+    Args:
+        text: one SELECT.
 
     Raises:
         InvalidQuestion: it is not a text that a message can hold.
@@ -118,7 +122,11 @@ def checked_text(field: str, text: object) -> str:
 
 
 def checked_texts(field: str, texts: object) -> list[str]:
-    """Returns several texts if a message can hold them; errors as for `checked_text`."""
+    """Returns several texts if a message can hold them.
+
+    Raises:
+        InvalidQuestion: it is no sequence of texts, or one has half of a surrogate pair.
+    """
     if not isinstance(texts, Sequence):
         raise InvalidQuestion(field, "expected a text, or a sequence of texts")
     return [checked_text(field, text) for text in texts]
@@ -132,7 +140,7 @@ def _measure(measure: Measure | str) -> Measure:
 
 
 def _checked_k(k: int | None) -> int | None:
-    # A truth value is an int to Python, and nobody's k.
+    # To Python a truth value is an int, but it is no k.
     if k is not None and (type(k) is not int or not 1 <= k < 2**63):
         raise InvalidQuestion("k", "expected a positive whole number")
     return k
@@ -186,11 +194,11 @@ def _time_range(start: TimeBound, end: TimeBound) -> question_pb2.TimeRange:
     return built
 
 
-def _timestamp(moment: datetime.date) -> timestamp_pb2.Timestamp:
-    if not isinstance(moment, datetime.datetime):
-        moment = datetime.datetime.combine(moment, datetime.time(), datetime.UTC)
-    if moment.tzinfo is None:
-        raise InvalidQuestion("time_range", "expected a moment with a time zone")
+def _timestamp(bound: datetime.date) -> timestamp_pb2.Timestamp:
+    if not isinstance(bound, datetime.datetime):
+        bound = datetime.datetime.combine(bound, datetime.time(), datetime.UTC)
+    if bound.tzinfo is None:
+        raise InvalidQuestion("time_range", "expected a datetime with a time zone")
     timestamp = timestamp_pb2.Timestamp()
-    timestamp.FromDatetime(moment)
+    timestamp.FromDatetime(bound)
     return timestamp

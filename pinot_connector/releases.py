@@ -1,4 +1,4 @@
-"""What dp_service gave back, put together again and held against what was promised."""
+"""Assembles the releases that dp_service streams, and verifies them against their plans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Noisy:
-    """Released elements, column by column, and everything else that is said of the release.
+    """Released elements, column by column, and the rest of the release.
 
     `noisy_counts`, `lower` and `upper` are as long as each column, or all empty where counts were omitted.
     """
@@ -34,29 +34,29 @@ class Noisy:
 
 
 def merged(
-    expected: Sequence[ExpectedColumn], parts: Sequence[dp_pb2.ReleasedElements], release: dp_pb2.Release
+    expected: Sequence[ExpectedColumn], chunks: Sequence[dp_pb2.ReleasedElements], release: dp_pb2.Release
 ) -> Noisy:
-    """Puts the chunks of a release together.
+    """Assembles a release from its chunks.
 
     Raises:
         IntegrityError: a chunk has other columns, or their lengths do not belong together.
     """
     columns: tuple[list[Element], ...] = tuple([] for _ in expected)
     noisy = Noisy(columns, [], [], [], release)
-    for part in parts:
-        if len(part.columns) != len(expected):
+    for chunk in chunks:
+        if len(chunk.columns) != len(expected):
             raise IntegrityError("dp_service answered with other columns than asked")
-        for column, message, values in zip(expected, part.columns, columns, strict=True):
+        for column, message, values in zip(expected, chunk.columns, columns, strict=True):
             values.extend(column_values(column, message))
-        noisy.noisy_counts.extend(part.noisy_counts)
-        noisy.lower.extend(part.interval_lower)
-        noisy.upper.extend(part.interval_upper)
+        noisy.noisy_counts.extend(chunk.noisy_counts)
+        noisy.lower.extend(chunk.interval_lower)
+        noisy.upper.extend(chunk.interval_upper)
     _require_lengths(noisy)
     return noisy
 
 
 def verify(noisy: Noisy, translation: dp_pb2.TranslateQueryResponse) -> None:
-    """Holds a release against its plan: nothing may be charged or shown that does not match what was reserved.
+    """Verifies a release against its plan: nothing else may be charged or shown.
 
     Raises:
         IntegrityError: it is a release of another question, or costs more than its worst case.

@@ -1,4 +1,4 @@
-"""A reservation as a context: whatever happens inside, it ends by being settled or given back."""
+"""A reservation as a context manager: whatever happens inside, it is settled or cancelled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pinot_connector.budgets import Charge
 from pinot_connector.errors import GrisError, ReservationOver
 from pinot_connector.rpc_errors import Service
 
-CHARGES_OF_A_LAPSED_RESERVATION = 2
+ATTEMPTS_TO_SETTLE = 2
 
 _Value = TypeVar("_Value")
 
@@ -25,10 +25,14 @@ _unfinished: set[asyncio.Task[Any]] = set()
 
 
 class Reservation:
-    """Holds the worst case of a translated question while the block runs, as soon as `made` has returned.
+    """Holds the worst case of a translated question while the block runs, once `made` has returned.
 
-    A block that ends without `charge` having succeeded - by an error, by a cancellation - gives the reservation back
-    before it is left. If even that fails, the reservation lapses by itself when its time is over.
+    If the block ends before `charge` has succeeded, by an error or a cancellation, the reservation is cancelled. If
+    cancelling fails, it lapses when its time to live is over.
+
+    Args:
+        budget: the ledger, as the account sees it.
+        translation: the translated question, with its worst-case cost.
     """
 
     def __init__(self, budget: BudgetServiceClient, translation: dp_pb2.TranslateQueryResponse) -> None:
@@ -45,13 +49,13 @@ class Reservation:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._reserving is not None:
-            # The reservation may be made already; only its answer names it.
+            # The reservation may exist already; only the answer names it.
             await _to_its_end(self._cancel_when_known(self._reserving))
         elif self._held is not None:
             await _to_its_end(self._cancel(self._held))
 
     async def made(self) -> str:
-        """Returns the reservation's id once it stands; nothing may be released before.
+        """Returns the reservation's id once it is made; no noise may be drawn before.
 
         Raises:
             BudgetExhausted: the worst case does not fit.
@@ -64,16 +68,22 @@ class Reservation:
         return self._held
 
     async def charge(self, release: dp_pb2.Release) -> Charge:
-        """Settles the reservation with what the release cost; only after this may anything be shown.
+        """Settles the reservation with what the release cost; nothing may be shown before.
 
-        A reservation that lapsed meanwhile is made anew for the whole worst case first: were only the actual cost
-        asked for now, a refusal would tell something about noise that nobody has paid for.
+        A reservation that has lapsed is first made again for the whole worst case: if only the actual cost were
+        requested now, a refusal would reveal something about noise that has not been paid for.
+
+        Args:
+            release: the release, with its cost, ids, charge ticket and policy statement.
+
+        Returns:
+            What was charged, and what is left.
 
         Raises:
             BudgetExhausted: the reservation lapsed, and the worst case does not fit any more.
             OutcomeUnknown: no answer came that can be read, and the charge may have happened.
         """
-        for _ in range(CHARGES_OF_A_LAPSED_RESERVATION):
+        for _ in range(ATTEMPTS_TO_SETTLE):
             try:
                 charge = await self._settle(await self.made(), release)
             except ReservationOver:
@@ -100,16 +110,16 @@ class Reservation:
 
     async def _cancel_when_known(self, reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse]) -> None:
         with suppress(GrisError):
-            await self._budget.release((await reserving).reservation_id)
+            await self._budget.cancel((await reserving).reservation_id)
 
     async def _cancel(self, held: str) -> None:
-        # A charge whose answer was lost may have settled it: then this is refused, and both are right.
+        # A charge whose answer was lost may have settled it: then cancelling is refused, as it should be.
         with suppress(GrisError):
-            await self._budget.release(held)
+            await self._budget.cancel(held)
 
 
 async def finished(work: Coroutine[Any, Any, _Value]) -> _Value:
-    """Returns what work gives that a cancellation must not stop; one that comes is told when the work has ended."""
+    """Returns the result of work that a cancellation must not stop; a cancellation takes effect when it has ended."""
     task = _kept_alive(work)
     try:
         return await asyncio.shield(task)
@@ -119,7 +129,7 @@ async def finished(work: Coroutine[Any, Any, _Value]) -> _Value:
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Waits for work that a cancellation must not stop; cancelled, it goes on by itself."""
+    """Waits for work that a cancellation must not stop; if the waiting is cancelled, the work still goes on."""
     await asyncio.shield(_kept_alive(work))
 
 
@@ -132,6 +142,6 @@ def _kept_alive(work: Coroutine[Any, Any, _Value]) -> asyncio.Task[_Value]:
 
 def _forget(task: asyncio.Task[Any]) -> None:
     _unfinished.discard(task)
-    # If whoever waited has left, nobody else looks at the failure, and asyncio would complain of it.
+    # If the waiting task was cancelled, nobody else retrieves the exception, and asyncio would log that.
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""What an analyst is shown: released values, what they cost, and how far to trust them."""
+"""Results: released values, their cost, and their confidence intervals."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ class RenderedQuery:
 class Explanation:
     """What a question would cost at most and what would be done, before anything is asked or paid.
 
-    `shares` are what the price is of the budget, level by level and unit by unit; empty if nobody looked, or nothing
-    has a limit. A question whose answers repeat, and which the account has paid for on the same data, costs nothing.
+    `shares` are the cost's shares of every limit, by level and unit; empty if the budget was not read, or nothing has a
+    limit. A question whose answers repeat, and which the account has paid for on the same data, costs nothing.
     """
 
     worst_case_cost: Cost
@@ -200,9 +200,9 @@ CONSISTENCIES = {
 def prepared(
     columns: tuple[ExpectedColumn, ...], count_alias: str | None, noisy: Noisy
 ) -> Callable[[Charge], PrivateResult]:
-    """Makes of a release all that can fail, and returns what completes the result once it is paid for.
+    """Prepares everything of a result that can fail, and returns the function that completes it after the charge.
 
-    A release that cannot be shown must not be charged, so nothing is left to fail after the charge.
+    A release that cannot be shown must not be charged, so nothing may fail after the charge.
 
     Raises:
         IntegrityError: a message says something that this version does not know.
@@ -235,7 +235,7 @@ def prepared(
 
 
 def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
-    """Returns what dp_service says of a question beforehand."""
+    """Returns the explanation in a message of dp_service."""
     return Explanation(
         worst_case_cost=cost_of(message.worst_case_cost),
         parameters=parameters_of(message.parameters),
@@ -245,7 +245,11 @@ def explanation_of(message: dp_pb2.EstimateCostResponse) -> Explanation:
 
 
 def rows_of(columns: tuple[ExpectedColumn, ...], noisy: Noisy) -> tuple[Row, ...]:
-    """Returns ranked rows; raises IntegrityError for a value that cannot be shown."""
+    """Returns ranked rows.
+
+    Raises:
+        IntegrityError: a value cannot be shown.
+    """
     shown = [shown_values(column.type, values) for column, values in zip(columns, noisy.columns, strict=True)]
     elements = zip(*shown, strict=True)
     if not noisy.noisy_counts:
@@ -269,7 +273,11 @@ def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[Shown]
 
 
 def parameters_of(message: dp_pb2.MechanismParameters) -> Parameters:
-    """Returns what was resolved for a question, or raises IntegrityError."""
+    """Returns what was resolved for a question.
+
+    Raises:
+        IntegrityError: the message holds something that this version does not know.
+    """
     return Parameters(
         mechanism=known(MECHANISMS, message.mechanism),
         epsilon_per=exact(message.epsilon_per),
@@ -286,7 +294,11 @@ def parameters_of(message: dp_pb2.MechanismParameters) -> Parameters:
 
 
 def exact(text: str) -> Fraction:
-    """Returns the number that a text denotes, or raises IntegrityError."""
+    """Returns the number that a text denotes.
+
+    Raises:
+        IntegrityError: it denotes none.
+    """
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
@@ -294,7 +306,11 @@ def exact(text: str) -> Fraction:
 
 
 def known(meanings: Mapping[_Key, _Meaning], value: _Key) -> _Meaning:
-    """Returns the meaning of a message's number, or raises IntegrityError if this version knows none."""
+    """Returns the meaning of a message's enum value.
+
+    Raises:
+        IntegrityError: this version knows none.
+    """
     if value not in meanings:
         raise IntegrityError("dp_service says something that this version does not know")
     return meanings[value]

@@ -1,4 +1,4 @@
-"""Where gRPC ends: a failed call becomes one of the errors of `errors.py`, here and nowhere else."""
+"""Translates failed calls of gRPC into the errors of `errors.py`; no other module does."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LOST_ANSWERS = frozenset(
         grpc.StatusCode.UNAVAILABLE,
         grpc.StatusCode.DEADLINE_EXCEEDED,
         grpc.StatusCode.CANCELLED,
-        # Without a reason of the service's own it is gRPC's word for a line that broke while something was sent.
+        # Without a reason of the service's own it is how gRPC reports a connection that broke while something was sent.
         grpc.StatusCode.INTERNAL,
         grpc.StatusCode.UNKNOWN,
         grpc.StatusCode.ABORTED,
@@ -64,7 +64,7 @@ _LOST_ANSWERS = frozenset(
 
 @dataclass(frozen=True)
 class _Failure:
-    """What a failed call says. `reason` is empty unless the service itself gave it, in its own domain."""
+    """What a failed call reports. `reason` is empty unless the service itself gave it, in its own domain."""
 
     code: grpc.StatusCode
     text: str
@@ -73,53 +73,65 @@ class _Failure:
 
 
 def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
-    """Returns the error that a failed call means to the connector.
+    """Returns the connector's error for a failed call.
 
-    Nothing that a service did not say on purpose is repeated: the text of a crash can hold anything.
+    It repeats only what a service said on purpose: the text of a crash can hold anything.
+
+    Args:
+        service: the service that was called.
+        error: what gRPC raised.
     """
-    told = _failure_of(service, error)
-    meant = _by_reason(service, told)
-    if meant is not None:
-        return meant
-    if told.code in _LOST_ANSWERS:
-        return OutcomeUnknown(service, f"no answer ({told.code.name})")
-    if told.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        # gRPC itself says this of large messages and of too many calls; a spent budget has a reason.
+    failure = _failure_of(service, error)
+    known = _by_reason(service, failure)
+    if known is not None:
+        return known
+    if failure.code in _LOST_ANSWERS:
+        return OutcomeUnknown(service, f"no answer ({failure.code.name})")
+    if failure.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        # gRPC itself uses this code for large messages and too many calls; a spent budget has a reason.
         return ServiceUnavailable(service, "overloaded, or a message was too large")
-    return ServiceRefused(service, f"refused the request ({told.reason or told.code.name})", told.reason)
+    return ServiceRefused(
+        service, f"refused the request ({failure.reason or failure.code.name})", failure.reason
+    )
 
 
-def _by_reason(service: Service, told: _Failure) -> GrisError | None:
-    meaning = _MEANINGS.get((service, told.reason))
+def _by_reason(service: Service, failure: _Failure) -> GrisError | None:
+    meaning = _MEANINGS.get((service, failure.reason))
     if meaning is not None:
-        return meaning(told)
-    if told.reason and told.code is grpc.StatusCode.INVALID_ARGUMENT:
-        return _invalid(service, told)
+        return meaning(failure)
+    if failure.reason and failure.code is grpc.StatusCode.INVALID_ARGUMENT:
+        return _invalid(service, failure)
     return None
 
 
-def _invalid(service: Service, told: _Failure) -> GrisError:
+def _invalid(service: Service, failure: _Failure) -> GrisError:
     violations = [
-        each for bad in _unpacked(told.details, error_details_pb2.BadRequest) for each in bad.field_violations
+        each
+        for bad in _unpacked(failure.details, error_details_pb2.BadRequest)
+        for each in bad.field_violations
     ]
-    field_name, problem = (violations[0].field, violations[0].description) if violations else ("", told.text)
-    # Of what budget_service is sent, only the account is the caller's own.
+    field_name, problem = (
+        (violations[0].field, violations[0].description) if violations else ("", failure.text)
+    )
+    # Of a request to budget_service, only the account comes from the caller.
     if service is Service.BUDGET and not field_name.startswith("account"):
-        return ServiceRefused(service, f"refused the request ({told.reason})", told.reason)
+        return ServiceRefused(service, f"refused the request ({failure.reason})", failure.reason)
     return InvalidQuestion(field_name, problem)
 
 
-def _exhausted(told: _Failure) -> BudgetExhausted:
-    # Only the gateway lists all that is missing; of the ledger's refusal the first is in the ErrorInfo.
-    for check in _unpacked(told.details, budget_pb2.CheckBudgetResponse):
+def _exhausted(failure: _Failure) -> BudgetExhausted:
+    # Only the gateway lists every shortfall; the ledger's ErrorInfo has the first.
+    for check in _unpacked(failure.details, budget_pb2.CheckBudgetResponse):
         return BudgetExhausted(tuple(map(shortfall_of, check.shortfalls)))
-    for info in _unpacked(told.details, error_details_pb2.ErrorInfo):
-        said = info.metadata
-        # That the budget is spent is said by the reason; what cannot be read besides is left out.
+    for info in _unpacked(failure.details, error_details_pb2.ErrorInfo):
+        fields = info.metadata
+        # The reason says that the budget is spent; details that cannot be read are left out.
         with suppress(KeyError, ValueError):
-            until = datetime.fromisoformat(said["refreshes_at"]) if "refreshes_at" in said else None
-            level = tuple(said["level"].split("/"))
-            shortfall = Shortfall(level, said["unit"], int(said["requested"]), int(said["remaining"]), until)
+            until = datetime.fromisoformat(fields["refreshes_at"]) if "refreshes_at" in fields else None
+            level = tuple(fields["level"].split("/"))
+            shortfall = Shortfall(
+                level, fields["unit"], int(fields["requested"]), int(fields["remaining"]), until
+            )
             return BudgetExhausted((shortfall,))
     return BudgetExhausted(())
 
@@ -150,12 +162,12 @@ def _unpacked(details: tuple[any_pb2.Any, ...], kind: type[_Detail]) -> Iterator
 
 
 _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
-    (Service.DP, "REFUSED_BY_POLICY"): lambda told: RefusedByPolicy(told.text),
+    (Service.DP, "REFUSED_BY_POLICY"): lambda failure: RefusedByPolicy(failure.text),
     (Service.DP, "PLAN_EXPIRED"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "PLAN_NOT_AUTHENTIC"): lambda _: PlanExpired(Service.DP, "the plan is no longer honoured"),
     (Service.DP, "DATA_CHANGED"): lambda _: DataChanged("the data changed while the question was answered"),
-    (Service.DP, "POLICY_UNUSABLE"): lambda told: ServiceRefused(
-        Service.DP, "the policy's parameters cannot be used; ask the operator", told.reason
+    (Service.DP, "POLICY_UNUSABLE"): lambda failure: ServiceRefused(
+        Service.DP, "the policy's parameters cannot be used; ask the operator", failure.reason
     ),
     (Service.DP, "OVERLOADED"): lambda _: ServiceUnavailable(Service.DP, "too many questions at once"),
     (Service.BUDGET, "OVERLOADED"): lambda _: ServiceUnavailable(
@@ -166,7 +178,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
         Service.BUDGET, "the service failed; its log says where"
     ),
     (Service.BUDGET, "BUDGET_EXHAUSTED"): _exhausted,
-    (Service.BUDGET, "ACCOUNT_UNKNOWN"): lambda told: AccountUnknown(told.text),
+    (Service.BUDGET, "ACCOUNT_UNKNOWN"): lambda failure: AccountUnknown(failure.text),
     (Service.BUDGET, "RESERVATION_OVER"): lambda _: ReservationOver(
         Service.BUDGET, "the reservation is over"
     ),
@@ -175,16 +187,18 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.BUDGET, "COST_ABOVE_RESERVATION"): lambda _: IntegrityError(
         "the cost is more than was reserved"
     ),
-    (Service.GATEWAY, "REFUSED_BY_POLICY"): lambda told: RefusedByPolicy(told.text),
+    (Service.GATEWAY, "REFUSED_BY_POLICY"): lambda failure: RefusedByPolicy(failure.text),
     (Service.GATEWAY, "BUDGET_EXHAUSTED"): _exhausted,
-    (Service.GATEWAY, "ACCOUNT_UNKNOWN"): lambda told: AccountUnknown(told.text),
-    (Service.GATEWAY, "INTEGRITY"): lambda told: IntegrityError(told.text),
-    (Service.GATEWAY, "INTERNAL"): lambda told: ServiceFailed(Service.GATEWAY, told.text),
-    (Service.GATEWAY, "OUTCOME_UNKNOWN"): lambda told: OutcomeUnknown(Service.GATEWAY, told.text),
-    (Service.GATEWAY, "UNAVAILABLE"): lambda told: ServiceUnavailable(Service.GATEWAY, told.text),
-    (Service.GATEWAY, "RATE_LIMITED"): lambda told: ServiceUnavailable(Service.GATEWAY, told.text),
-    (Service.GATEWAY, "TOO_MANY_AT_ONCE"): lambda told: ServiceUnavailable(Service.GATEWAY, told.text),
-    (Service.GATEWAY, "REQUEST_IN_PROGRESS"): lambda told: ServiceUnavailable(Service.GATEWAY, told.text),
+    (Service.GATEWAY, "ACCOUNT_UNKNOWN"): lambda failure: AccountUnknown(failure.text),
+    (Service.GATEWAY, "INTEGRITY"): lambda failure: IntegrityError(failure.text),
+    (Service.GATEWAY, "INTERNAL"): lambda failure: ServiceFailed(Service.GATEWAY, failure.text),
+    (Service.GATEWAY, "OUTCOME_UNKNOWN"): lambda failure: OutcomeUnknown(Service.GATEWAY, failure.text),
+    (Service.GATEWAY, "UNAVAILABLE"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
+    (Service.GATEWAY, "RATE_LIMITED"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
+    (Service.GATEWAY, "TOO_MANY_AT_ONCE"): lambda failure: ServiceUnavailable(Service.GATEWAY, failure.text),
+    (Service.GATEWAY, "REQUEST_IN_PROGRESS"): lambda failure: ServiceUnavailable(
+        Service.GATEWAY, failure.text
+    ),
     (Service.BUDGET, "STORE_UNAVAILABLE"): lambda _: ServiceUnavailable(
         Service.BUDGET, "its store is not available"
     ),

@@ -1,9 +1,9 @@
-"""The budgets that an account's guarantee is made of: its own, and the widest one above it.
+"""The budgets that bound what an account is shown: its own, and the widest one above it.
 
-An account is shown its own results, and how much is left at every level above it. What colleagues take there depends on
-what was released to them: by what a release cost, and, also where worst cases are counted, by which questions their own
-budgets still admitted and which they chose to ask. So the guarantee of all that the account is shown is that of the
-widest level above, for as many of its windows as the account's can meet.
+An account sees its own results, and how much is left at every level above it. What others spend there depends on their
+releases: on what each release cost, and, even where worst cases are counted, on which questions their own budgets still
+admitted and which they chose to ask. So the guarantee for all that the account is shown is that of the widest level
+above it, over as many of its windows as one window of the account can overlap.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ async def account_guarantee(
     slack: str = DEFAULT_SLACK,
     domains: Sequence[PublishedDomain] = (),
 ) -> AccountGuarantee:
-    """Returns what is promised for what the ledger's account is shown; see `AsyncPrivateClient.guarantee`."""
+    """Returns the guarantee for everything that the account is shown; see `AsyncPrivateClient.guarantee`."""
     levels = await ledger.levels(with_policy_statements=True)
     budgets = Budgets.of(ledger.account, levels)
     request = budgets.request(budget, slack, domains)
-    return budgets.told(budget, None if request is None else await noise.guarantee(request))
+    return budgets.guarantee(budget, None if request is None else await noise.guarantee(request))
 
 
 @dataclass(frozen=True)
-class _Stated:
+class _StatedLevel:
     """A level, the policy statements that the charges of its window carried, and whether it counts worst cases."""
 
     level: Level
@@ -57,11 +57,11 @@ class _Stated:
 
 @dataclass(frozen=True)
 class Budgets:
-    """The budgets whose worth makes an account's guarantee, as a ledger tells them.
+    """The budgets whose guarantees make an account's guarantee, as the ledger reports them.
 
-    `own` is what is counted of the level `own_path`, None: no limit is enforced at any level. `spent` was spent by the
-    account itself. `shared` is the widest level above, None: there is none; `bounding` is what is counted there, None:
-    nothing bounds that.
+    `own` is what counts on the level `own_path`; None: no level enforces a limit. `spent` was spent by the account
+    itself. `shared` is the widest level above the account; None: there is none. `bounding` is what counts there; None:
+    nothing bounds it.
     """
 
     account: tuple[str, ...]
@@ -76,7 +76,7 @@ class Budgets:
 
     @classmethod
     def of(cls, account: tuple[str, ...], messages: Iterable[budget_pb2.Level]) -> Budgets:
-        """Returns them from the levels of an account, from the widest on.
+        """Returns them from the levels of an account, the root account's first.
 
         Raises:
             IntegrityError: a level cannot be one.
@@ -123,7 +123,7 @@ class Budgets:
             request.shared.policy_statements.extend(self.shared_statements)
         return request
 
-    def told(
+    def guarantee(
         self, budget: Cost | None, response: dp_pb2.DescribeGuaranteeResponse | None
     ) -> AccountGuarantee:
         """Returns the guarantee from dp_service's answer to `request`, None if nothing was asked.
@@ -143,7 +143,7 @@ class Budgets:
         for field, units in (("information", budget.information), ("calls", budget.calls)):
             if not 0 <= units <= MAX_UNITS:
                 raise InvalidQuestion(field, "expected 0 to 2^53 units")
-        # What was spent was shown, whatever the limit is said to be.
+        # Results that were paid for have been shown, whatever the limit is now.
         return budget if self.spent is None else larger(budget, self.spent)
 
     def _shared(
@@ -162,15 +162,15 @@ class Budgets:
         return BudgetGuarantee(level.path, self.bounding, worth)
 
 
-def _stated(message: budget_pb2.Level) -> _Stated:
-    return _Stated(level_of(message), tuple(message.policy_statements), message.worst_case)
+def _stated(message: budget_pb2.Level) -> _StatedLevel:
+    return _StatedLevel(level_of(message), tuple(message.policy_statements), message.worst_case)
 
 
-def _sharing(above: Sequence[_Stated]) -> Sharing:
+def _sharing(above: Sequence[_StatedLevel]) -> Sharing:
     if not above:
         return Sharing.NONE
     return Sharing.WORST_CASES if all(each.worst_case for each in above) else Sharing.COSTS
 
 
-def _narrowest_enforced(levels: Sequence[_Stated]) -> _Stated | None:
+def _narrowest_enforced(levels: Sequence[_StatedLevel]) -> _StatedLevel | None:
     return next((each for each in reversed(levels) if each.level.mode is Mode.ENFORCE), None)

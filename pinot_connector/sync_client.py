@@ -1,4 +1,4 @@
-"""The client for programs without an event loop, and for notebooks, whose loop is taken."""
+"""Sync clients: for programs without an event loop, and for notebooks, which already run one."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _Value = TypeVar("_Value")
 
 
 class AsyncClient(Protocol):
-    """What a client must have to be driven from ordinary code."""
+    """What an asynchronous client needs for a sync client to drive it."""
 
     def ask(self, question: question_pb2.Question) -> Awaitable[PrivateResult]:
         """Answers a question."""
         ...
 
     def explain(self, question: question_pb2.Question | str) -> Awaitable[Explanation]:
-        """Tells what a question would cost at most."""
+        """Returns what a question would cost at most."""
         ...
 
     def remaining(self) -> Awaitable[tuple[Level, ...]]:
-        """Tells the budget."""
+        """Returns the budget."""
         ...
 
     def questions_left(self, question: question_pb2.Question | str) -> Awaitable[int | None]:
-        """Tells how many more questions like this one can be asked."""
+        """Returns how many more questions like this one can be asked."""
         ...
 
     def catalog(self, table: str = "") -> Awaitable[Catalog]:
-        """Tells what may be asked."""
+        """Returns what may be asked."""
         ...
 
     def close(self) -> Awaitable[None]:
@@ -58,13 +58,13 @@ Client = TypeVar("Client", bound=AsyncClient)
 
 
 class SyncClient(ClientBase[PrivateResult], Generic[Client]):
-    """An asynchronous client for ordinary code: the same questions, each answered before the call returns.
+    """Drives an asynchronous client from synchronous code: every call returns when there is an answer.
 
-    It drives an event loop of its own in a thread of its own, so it also works where a loop is running already. Any
+    It runs an event loop of its own in a thread of its own, so it also works where a loop is running already. Any
     number of threads may share it.
 
     Args:
-        connect: makes the client; called in the loop, to which its channels belong.
+        connect: creates the asynchronous client; called in the loop, to which its channels belong.
     """
 
     def __init__(self, connect: Callable[[], Client]) -> None:
@@ -79,23 +79,88 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
             raise
 
     def ask(self, question: question_pb2.Question) -> PrivateResult:
-        """Answers a question, once it is paid for; see `Asking.ask`."""
+        """Answers a question that `structured_question` or `sql_question` built.
+
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            question: what to ask.
+
+        Returns:
+            The result, which has been charged; nothing of it is available before.
+
+        Raises:
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
+            GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> question = structured_question("feedback", "app", k=None)
+            >>> result = client.ask(question)
+            >>> result.parameters.domain_size
+            4
+        """
         return self._wait(lambda: self._client.ask(question))
 
     def explain(self, question: question_pb2.Question | str) -> Explanation:
-        """Tells what a question would cost at most, and of the budget; see `AsyncPrivateClient.explain`."""
+        """Returns what a question would cost at most, its share of the budget, and what would be done.
+
+        Nothing is charged or reserved.
+
+        Guarantee: explaining reads no data, so it reveals nothing about any member beyond what the balance shows.
+
+        Args:
+            question: a question that `structured_question` or `sql_question` built, or a question in SQL.
+
+        Returns:
+            The explanation: worst-case cost in information units and calls, its shares of every limit, the mechanism's
+            parameters, and sentences for people, and, not from a gateway, the queries that engines would run.
+
+        Raises:
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
+            AccountUnknown: the account has no budget.
+            ServiceUnavailable: a service, or the gateway, does not answer.
+
+        Example:
+            >>> explanation = client.explain("SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app")
+            >>> explanation.worst_case_cost.information, explanation.worst_case_cost.calls
+            (4, 0)
+        """
         return self._wait(lambda: self._client.explain(question))
 
     def remaining(self) -> tuple[Level, ...]:
-        """Tells the budget; see `AsyncPrivateClient.remaining`."""
+        """Returns the budget; see `AsyncPrivateClient.remaining`."""
         return self._wait(self._client.remaining)
 
     def questions_left(self, question: question_pb2.Question | str) -> int | None:
-        """Tells how many more questions like this one can be asked; see `AsyncPrivateClient.questions_left`."""
+        """Returns how many more such questions can be asked; see `AsyncPrivateClient.questions_left`."""
         return self._wait(lambda: self._client.questions_left(question))
 
     def catalog(self, table: str = "") -> Catalog:
-        """Tells what may be asked; see `AsyncPrivateClient.catalog`."""
+        """Returns what may be asked: tables, columns with their domains, measures, and each column's mechanism.
+
+        Guarantee: the catalogue holds only the policy and published domains, whose price `guarantee` counts; no data
+        are read.
+
+        Args:
+            table: the name of the only table to describe; empty for all.
+
+        Returns:
+            The catalogue, and the currency that costs are in.
+
+        Raises:
+            RefusedByPolicy: the policy lists no such table.
+            ServiceUnavailable: dp_service, or the gateway, does not answer.
+
+        Example:
+            >>> catalog = client.catalog("feedback")
+            >>> catalog.tables[0].member
+            'member_id'
+        """
         return self._wait(lambda: self._client.catalog(table))
 
     def close(self) -> None:
@@ -118,7 +183,21 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
 
 
 class PrivateClient(SyncClient[AsyncPrivateClient]):
-    """`AsyncPrivateClient` for ordinary code, with the same arguments; see `SyncClient`."""
+    """`AsyncPrivateClient` for synchronous code, with the same arguments; see `SyncClient`.
+
+    Args:
+        dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
+        budget: address of budget_service, in the same forms.
+        account: whose budget pays, from the root account to the analyst; "a/b" is ("a", "b").
+        engine: the engine that holds the data.
+        confidence: the probability that an interval covers the true count, strictly between 0.5 and 1.
+        timeouts: how long each part of a question may take.
+
+    Raises:
+        InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
+            `Endpoint` cannot be used.
+        RuntimeError: from every method but `close`, once the client is closed.
+    """
 
     def __init__(
         self,
@@ -143,27 +222,116 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
         slack: str = DEFAULT_SLACK,
         domains: Sequence[PublishedDomain] = (),
     ) -> AccountGuarantee:
-        """Tells how private all is that the account is shown; see `AsyncPrivateClient.guarantee`."""
+        """Returns how private everything is that the account is shown in a window.
+
+        It counts the published domains of the served policy and of every policy under which the window was charged.
+
+        Guarantee: whatever questions are asked, everything that the account is shown in a window is together
+        (epsilon, delta)-differentially private for every member; both numbers are rounded up.
+
+        Args:
+            budget: how much the account may spend, in information units and calls; None: its limit.
+            slack: the part of delta that advanced composition may use, as a decimal number.
+            domains: further published domains that the account saw, such as those of a policy under which it was
+                charged nothing.
+
+        Returns:
+            The guarantee: `own` for what the account's budget pays for, `shared` if limits above it reveal more.
+
+        Raises:
+            InvalidQuestion: a number is out of range.
+            AccountUnknown: the account has no budget.
+            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH), or the
+                ledger cannot report what was published under the window's charges (STATEMENTS_ARCHIVED,
+                TOO_MANY_STATEMENTS).
+            ServiceUnavailable: one of the services does not answer.
+
+        Example:
+            >>> guarantee = client.guarantee()
+            >>> 0 < guarantee.own.guarantee.epsilon <= guarantee.epsilon
+            True
+        """
         return self._wait(lambda: self._client.guarantee(budget, slack=slack, domains=domains))
 
 
 class GatewayClient(SyncClient[AsyncGatewayClient]):
-    """`AsyncGatewayClient` for ordinary code, with the same arguments; see `SyncClient`."""
+    """`AsyncGatewayClient` for synchronous code, with the same arguments; see `SyncClient`.
+
+    Args:
+        gateway: the gateway's address; see `gateway_address`.
+        account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
+            None: the caller's own.
+
+    Raises:
+        InvalidQuestion: the account is no text, or a file of the credentials cannot be used.
+        RuntimeError: from every method but `close`, once the client is closed.
+    """
 
     def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
         super().__init__(lambda: AsyncGatewayClient(gateway, account=account))
 
     def ask(self, question: question_pb2.Question, *, request_id: str = "") -> PrivateResult:
-        """Answers a question, once it is paid for; see `AsyncGatewayClient.ask`."""
+        """Answers a question that `structured_question` or `sql_question` built.
+
+        Guarantee: together with everything else that the account's budget pays for in a window, the result is
+        (epsilon, delta)-differentially private for every member, with the values that `guarantee` returns.
+
+        Args:
+            question: what to ask.
+            request_id: at most 128 printable ASCII characters that name this request. A retry with the same name gets
+                the result that was paid for, without a second charge; empty: a retry is another request.
+
+        Returns:
+            The result, which has been charged; nothing of it is available before.
+
+        Raises:
+            InvalidQuestion: the question is malformed; `field` says where.
+            RefusedByPolicy: the policy forbids the question.
+            BudgetExhausted: the budget does not hold the worst-case cost; `shortfalls` says where.
+            AccountUnknown: the account has no budget.
+            GrisError: there is no result for another reason; see `errors`.
+
+        Example:
+            >>> question = structured_question("feedback", "app", k=None)
+            >>> result = client.ask(question, request_id="monday-1")
+            >>> result.parameters.domain_size
+            4
+        """
         return self._wait(lambda: self._client.ask(question, request_id=request_id))
 
     def guarantee(self, *, domains: Sequence[PublishedDomain] = ()) -> AccountGuarantee:
-        """Tells how private all is that the account is shown; see `AsyncGatewayClient.guarantee`."""
+        """Returns how private everything is that the account is shown in a window.
+
+        It counts the published domains of the served policy and of every policy under which the window was charged.
+
+        Guarantee: whatever questions are asked, everything that the account is shown in a window is together
+        (epsilon, delta)-differentially private for every member; both numbers are rounded up.
+
+        Args:
+            domains: further published domains that the account saw, such as those of a policy under which it was
+                charged nothing.
+
+        Returns:
+            The guarantee: `own` for what the account's budget pays for, `shared` if limits above it reveal more.
+
+        Raises:
+            InvalidQuestion: a number is out of range.
+            AccountUnknown: the account has no budget.
+            ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH), or the
+                ledger cannot report what was published under the window's charges (STATEMENTS_ARCHIVED,
+                TOO_MANY_STATEMENTS).
+            ServiceUnavailable: the gateway, or a service behind it, does not answer.
+
+        Example:
+            >>> guarantee = client.guarantee()
+            >>> 0 < guarantee.own.guarantee.epsilon <= guarantee.epsilon
+            True
+        """
         return self._wait(lambda: self._client.guarantee(domains=domains))
 
 
 class _LoopThread:
-    """An event loop in a thread. The thread does not keep a program alive that forgot to close its client."""
+    """An event loop in a daemon thread: a program that does not close its client can still end."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -181,14 +349,14 @@ class _LoopThread:
         try:
             return future.result()
         except KeyboardInterrupt:
-            # The question must not go on and be charged for somebody who has left.
+            # The question must not go on and be charged after its caller has left.
             future.cancel()
             raise
         except CancelledError:
             raise RuntimeError("the client was closed before there was an answer") from None
 
     def stop(self, close: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Lets `close` run as the last work of the loop, and ends the thread; a second call does nothing."""
+        """Runs `close` as the last task of the loop, and ends the thread; a second call does nothing."""
         with self._lock:
             if self._stopping:
                 return
@@ -207,7 +375,7 @@ async def _ended(close: Callable[[], Awaitable[None]] | None) -> None:
         if close is not None:
             await close()
     finally:
-        # Whoever still waits in another thread would wait for ever once the loop stands still.
+        # Other threads that wait for an answer would wait for ever once the loop has stopped.
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()

@@ -1,10 +1,10 @@
-"""What the connector tells of its work: spans and numbers by OpenTelemetry's API, and a request id for every question.
+"""Telemetry of the connector: spans and metrics by OpenTelemetry's API, and a request id for every question.
 
-The application decides what becomes of them: it sets up OpenTelemetry's SDK, or does not; without the package
-(`pip install gris-dp[telemetry]`) nothing is made. Spans and numbers hold names of this module, kinds of errors and
-codes of gRPC: never an account, an element, a count, SQL, or what an error says.
+The application decides where they go, by setting up OpenTelemetry's SDK; without the package
+(`pip install gris-dp[telemetry]`) there are none. Spans and metrics hold names of this module, kinds of errors and
+codes of gRPC: never an account, an element, a count, SQL, or the message of an error.
 
-Numbers:
+Metrics:
     gris.questions           questions by `outcome`: answered, or the kind of error
     gris.question.duration   seconds, by `outcome`
     gris.engine.calls        calls to the engine by `engine`, `step` (version, check, run, confirm) and `outcome`; of a
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
@@ -48,9 +48,9 @@ _named: ContextVar[str | None] = ContextVar("gris_request_id", default=None)
 
 @contextmanager
 def request_id(name: str) -> Iterator[None]:
-    """Names whatever is asked while the block runs, so that an application finds its requests in the services' logs.
+    """Sets the request id of everything asked in the block, so that an application finds it in the services' logs.
 
-    The services log the name as it is: it must not tell who asks or what.
+    The services log the id as it is: it must reveal neither who asks nor what.
 
     Args:
         name: 1 to 128 printable ASCII characters without blanks and quotation marks.
@@ -83,7 +83,11 @@ class Counting(Protocol):
 
 @contextmanager
 def counted_by(counting: Counting) -> Iterator[None]:
-    """Has everything that ends while the block runs counted by something else, too."""
+    """Also counts with `counting` everything that ends while the block runs.
+
+    Args:
+        counting: gets each question and each call to an engine, with its outcome.
+    """
     _COUNTING.append(counting)
     try:
         yield
@@ -93,40 +97,36 @@ def counted_by(counting: Counting) -> Iterator[None]:
 
 @contextmanager
 def question() -> Iterator[None]:
-    """Looks at one question: names it if nobody has, and tells how it ended and how long it took."""
+    """Records one question: its outcome and duration; gives it a request id if it has none."""
     began = perf_counter()
-    outcome = ANSWERED
-    with _whole_name(), _span("gris question"):
-        try:
-            yield
-        except BaseException as error:
-            outcome = _kind(error)
-            raise
-        finally:
-            for each in _COUNTING:
-                each.question(outcome, perf_counter() - began)
+
+    def count(outcome: str) -> None:
+        for each in _COUNTING:
+            each.question(outcome, perf_counter() - began)
+
+    with _with_request_id(), _span("gris question"), _counted(count):
+        yield
 
 
 @contextmanager
 def engine_call(engine: str, step: str) -> Iterator[None]:
-    """Looks at one call to an engine."""
-    outcome = ANSWERED
-    with _span(f"engine {step}", {"gris.engine": engine}):
-        try:
-            yield
-        except BaseException as error:
-            outcome = _kind(error)
-            raise
-        finally:
-            for each in _COUNTING:
-                each.engine_call(engine, step, outcome)
+    """Records one call to an engine."""
+
+    def count(outcome: str) -> None:
+        for each in _COUNTING:
+            each.engine_call(engine, step, outcome)
+
+    with _span(f"engine {step}", {"gris.engine": engine}), _counted(count):
+        yield
 
 
 @contextmanager
 def remote_call(request: Message, method: str = "") -> Iterator[Metadata]:
-    """Looks at one call to a service and gives the metadata to send with it.
+    """Records one call to a service, and gives the metadata to send with it.
 
-    The method is the one that the request is named after, unless `method` says another.
+    Args:
+        request: the request; its name names the method, unless `method` does.
+        method: the method, if the request is not named after it.
     """
     package, _, kind = request.DESCRIPTOR.full_name.rpartition(".")
     attributes = {"rpc.system": "grpc", "rpc.method": method or kind.removesuffix("Request")}
@@ -137,6 +137,19 @@ def remote_call(request: Message, method: str = "") -> Iterator[Metadata]:
             if span is not None:
                 span.set_attribute("rpc.grpc.status_code", error.code().value[0])
             raise
+
+
+@contextmanager
+def _counted(count: Callable[[str], None]) -> Iterator[None]:
+    """Counts the outcome of the block: answered, or the kind of error."""
+    outcome = ANSWERED
+    try:
+        yield
+    except BaseException as error:
+        outcome = _kind(error)
+        raise
+    finally:
+        count(outcome)
 
 
 def _metadata() -> Metadata:
@@ -150,7 +163,7 @@ def _metadata() -> Metadata:
 
 
 @contextmanager
-def _whole_name() -> Iterator[None]:
+def _with_request_id() -> Iterator[None]:
     if _named.get() is None:
         with request_id(uuid.uuid4().hex):
             yield
@@ -164,7 +177,7 @@ def _span(name: str, attributes: dict[str, str] | None = None, *, is_remote: boo
         yield None
         return
     kind = trace.SpanKind.CLIENT if is_remote else trace.SpanKind.INTERNAL
-    # What an error says names accounts and amounts: OpenTelemetry must not record it.
+    # The message of an error names accounts and amounts: OpenTelemetry must not record it.
     with _TRACER.start_as_current_span(
         name, kind=kind, attributes=attributes, record_exception=False, set_status_on_exception=False
     ) as span:
@@ -177,7 +190,7 @@ def _span(name: str, attributes: dict[str, str] | None = None, *, is_remote: boo
 
 
 def _spans_are_recorded() -> bool:
-    """Tell whether the application has set up traces; if not, spans would say nothing and still cost CPU."""
+    """Returns whether the application has set up traces; if not, spans would say nothing and still cost CPU."""
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
@@ -189,7 +202,7 @@ def _kind(error: BaseException) -> str:
 
 
 class Meters:
-    """The numbers that are counted, with one of OpenTelemetry's providers."""
+    """The metrics, with one of OpenTelemetry's providers."""
 
     def __init__(self, provider: metrics.MeterProvider | None = None) -> None:
         meter = metrics.get_meter(_SOURCE, meter_provider=provider)

@@ -6,12 +6,12 @@
     cursor.execute("SELECT country, COUNT(DISTINCT member_id) AS members FROM visits "
                    "WHERE device = %(device)s GROUP BY country ORDER BY members DESC LIMIT 10", {"device": "phone"})
 
-Every `execute` is a question that is paid for when it returns. Like the rest of the connector it is trusted code.
+Every `execute` is a question that has been paid for when it returns. Like the rest of the connector, this is trusted
+code.
 """
 
 from pinot_connector.dbapi.connecting import connect, connect_embedded, connect_gateway
-from pinot_connector.dbapi.connection import Connection
-from pinot_connector.dbapi.cursor import Cursor
+from pinot_connector.dbapi.connection import Connection, Cursor
 from pinot_connector.dbapi.errors import (
     BudgetExhaustedError,
     DatabaseError,

@@ -1,4 +1,4 @@
-"""Opening connections: to Apache Pinot, to an engine of the caller's, or with everything beside the program."""
+"""Opens connections: to Apache Pinot, to the caller's own engine, to embedded services, or to a gateway."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import atexit
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
@@ -29,6 +30,39 @@ class _Loading(TypedDict):
     settle_seconds: float
 
 
+@dataclass(frozen=True)
+class _PinotArguments:
+    """The arguments of `connect` that are about Pinot."""
+
+    host: str
+    port: int
+    scheme: str
+    path: str
+    controller: str | None
+    username: str | None
+    password: str | None
+    timeout_seconds: float
+    loading: _Loading
+
+    def broker_url(self) -> str:
+        """Returns the URL that `PinotEngine` takes: without the path of queries."""
+        if self.scheme not in ("http", "https"):
+            raise InterfaceError("scheme: expected http or https")
+        if not self.path.endswith(QUERY_PATH):
+            raise InterfaceError(f"path: expected a path that ends in {QUERY_PATH}")
+        needs_brackets = ":" in self.host and not self.host.startswith("[")
+        host = f"[{self.host}]" if needs_brackets else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.path.removesuffix(QUERY_PATH)}"
+
+    def authorization(self) -> str | None:
+        """Returns the header `Authorization`, if there are credentials."""
+        if (self.username is None) != (self.password is None):
+            raise InterfaceError("username: expected both username and password, or neither")
+        if self.username is None:
+            return None
+        return "Basic " + base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
+
+
 def connect(
     host: str | None = None,
     port: int = 8099,
@@ -50,56 +84,47 @@ def connect(
     confidence: float = DEFAULT_CONFIDENCE,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> Connection:
-    """Opens a connection to a Pinot whose broker is at `host`, or to `engine`. Nothing is asked yet.
+    """Opens a connection to the Pinot whose broker is at `host`, or to `engine`. It sends nothing yet.
 
     Args:
         host: Pinot's broker, as in `pinotdb.connect`, like `port`, `scheme` and `path`.
         port: the broker's port.
         scheme: "http" or "https".
         path: where the broker answers SQL; it ends in `/query/sql`.
-        controller: the URL of Pinot's controller, which says what a whole answer covers.
-        username: for HTTP's basic authentication at broker and controller, with `password`.
+        controller: the URL of Pinot's controller, which lists the segments that a whole answer covers.
+        username: for HTTP basic authentication at broker and controller, with `password`.
         password: see `username`.
         timeout: how long one request to Pinot may take, in seconds; `timeouts.engine` bounds all of a question's.
         server_admin: whether to ask each of Pinot's servers, by its admin port, what it has loaded of a new version.
-        server_admin_port: that port, where Pinot does not tell it: of servers that speak TLS alone.
+        server_admin_port: that port, where Pinot does not report it: for servers that speak only TLS.
         settle_seconds: the longest time that a server of Pinot takes to load a segment.
-        engine: instead of all these, an engine that is open; it stays the caller's, who closes it.
+        engine: an open engine to use instead of Pinot; the caller closes it.
         dp: address of dp_service: "host:port" on a trusted network, or an `Endpoint` behind TLS.
         budget: address of budget_service.
-        account: whose budget pays, from the widest segment to the analyst; "a/b" is ("a", "b").
-        intervals: whether rows have the ends of each count's interval, in two more columns.
-        confidence: the probability with which each interval covers, strictly between 0.5 and 1.
+        account: whose budget pays, from the root account to the analyst; "a/b" is ("a", "b").
+        intervals: whether rows include both ends of each count's interval, in two more columns.
+        confidence: the probability that an interval covers the true count, strictly between 0.5 and 1.
         timeouts: how long each part of a question may take.
 
     Raises:
         InterfaceError: host, path, controller or credentials are missing or do not belong together.
         ProgrammingError: the account is no text, or the confidence no number between 0.5 and 1.
     """
-    with _opening() as opened:
+    loading = _Loading(
+        server_admin=server_admin, server_admin_port=server_admin_port, settle_seconds=settle_seconds
+    )
+    with _opening() as resources:
         if (engine is None) == (host is None):
             raise InterfaceError("host: expected the host of Pinot's broker, or engine=, and not both")
         if engine is None:
-            broker = _broker_url(scheme, host or "", port, path)
-            authorization = _authorization(username, password)
-            loading = _Loading(
-                server_admin=server_admin,
-                server_admin_port=server_admin_port,
-                settle_seconds=settle_seconds,
+            arguments = _PinotArguments(
+                host or "", port, scheme, path, controller, username, password, timeout, loading
             )
-            pinot = _pinot(broker, controller, authorization, timeout, loading)
-            engine = opened.enter_context(closing(pinot))
-        client = opened.enter_context(
-            PrivateClient(
-                dp=dp,
-                budget=budget,
-                account=account,
-                engine=engine,
-                confidence=confidence,
-                timeouts=timeouts,
-            )
+            engine = resources.enter_context(closing(_pinot(arguments)))
+        client = PrivateClient(
+            dp=dp, budget=budget, account=account, engine=engine, confidence=confidence, timeouts=timeouts
         )
-        return Connection(client, opened.pop_all(), intervals=intervals)
+        return _connection(client, resources, intervals=intervals)
 
 
 def connect_embedded(
@@ -112,16 +137,16 @@ def connect_embedded(
     intervals: bool = True,
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> Connection:
-    """Opens a connection with everything beside the program: DuckDB over files, and both services as processes.
+    """Opens a connection to DuckDB over files, and starts both services as processes on this machine.
 
-    They end with the connection, or with the program if it forgets to close it.
+    The processes end with the connection, or with the program if it does not close the connection.
 
     Args:
         tables: the path of each table's file: Parquet, or a DuckDB database.
         policy: dp_service's policy file.
         budget_config: budget_service's configuration file.
         directory: where the noise key, the ledger and the logs are kept from one connection to the next.
-        account: as for `connect`, like the rest.
+        account: see `connect`.
         intervals: see `connect`.
         confidence: see `connect`.
 
@@ -130,13 +155,11 @@ def connect_embedded(
         InterfaceError: an extra is not installed.
         ProgrammingError: as for `connect`.
     """
-    with _opening() as opened:
-        engine = opened.enter_context(closing(_duckdb(tables)))
-        dp, budget = opened.enter_context(_services(policy, budget_config, directory))
-        client = opened.enter_context(
-            PrivateClient(dp=dp, budget=budget, account=account, engine=engine, confidence=confidence)
-        )
-        return Connection(client, opened.pop_all(), intervals=intervals)
+    with _opening() as resources:
+        engine = resources.enter_context(closing(_duckdb(tables)))
+        dp, budget = resources.enter_context(_services(policy, budget_config, directory))
+        client = PrivateClient(dp=dp, budget=budget, account=account, engine=engine, confidence=confidence)
+        return _connection(client, resources, intervals=intervals)
 
 
 def connect_gateway(
@@ -146,65 +169,54 @@ def connect_gateway(
     account: str | Sequence[str] | None = None,
     intervals: bool = True,
 ) -> Connection:
-    """Opens a connection to a gateway, for programs that are not trusted with counts. Nothing is asked yet.
+    """Opens a connection to a gateway, for programs that are not trusted with counts. It sends nothing yet.
 
     Args:
         url: the gateway, gris://HOST:PORT.
-        credentials: whom to trust, and the certificate or token by which the gateway knows the caller.
-        account: the caller's own account, or one below it where the gateway's rules allow that; None: the own.
-        intervals: whether rows have the ends of each count's interval, in two more columns.
+        credentials: the authorities to trust, and the certificate or token by which the gateway knows the caller.
+        account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
+            None: the caller's own.
+        intervals: whether rows include both ends of each count's interval, in two more columns.
 
     Raises:
         ProgrammingError: the URL is not a gateway's, or a file of the credentials cannot be read.
     """
-    with _opening() as opened:
-        address = gateway_address(url, credentials)
-        client = opened.enter_context(GatewayClient(address, account=account))
-        return Connection(client, opened.pop_all(), intervals=intervals)
+    with _opening() as resources:
+        client = GatewayClient(gateway_address(url, credentials), account=account)
+        return _connection(client, resources, intervals=intervals)
 
 
 @contextmanager
 def _opening() -> Iterator[ExitStack]:
-    """Closes again what was opened if the rest cannot be."""
-    with dbapi_error(), ExitStack() as opened:
-        yield opened
+    """Closes what was opened so far if the rest cannot be."""
+    with dbapi_error(), ExitStack() as resources:
+        yield resources
 
 
-def _broker_url(scheme: str, host: str, port: int, path: str) -> str:
-    if scheme not in ("http", "https"):
-        raise InterfaceError("scheme: expected http or https")
-    if not path.endswith(QUERY_PATH):
-        raise InterfaceError(f"path: expected a path that ends in {QUERY_PATH}")
-    bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    return f"{scheme}://{bracketed}:{port}{path.removesuffix(QUERY_PATH)}"
+def _connection(
+    client: PrivateClient | GatewayClient, resources: ExitStack, *, intervals: bool
+) -> Connection:
+    resources.enter_context(client)
+    return Connection(client, resources.pop_all(), intervals=intervals)
 
 
-def _authorization(username: str | None, password: str | None) -> str | None:
-    if (username is None) != (password is None):
-        raise InterfaceError("username: expected both username and password, or neither")
-    if username is None:
-        return None
-    return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
-
-
-def _pinot(
-    broker: str, controller: str | None, authorization: str | None, timeout: float, loading: _Loading
-) -> Engine:
-    if controller is None:
+def _pinot(arguments: _PinotArguments) -> Engine:
+    broker, authorization = arguments.broker_url(), arguments.authorization()
+    if arguments.controller is None:
         raise InterfaceError("controller: expected the URL of Pinot's controller")
     with _extra("pinot"):
         from pinot_connector.engines.pinot import LoadOptions, PinotEngine  # noqa: PLC0415 - an extra
     try:
-        LoadOptions(**loading)
+        LoadOptions(**arguments.loading)
     except ValueError as error:
         raise InterfaceError(str(error)) from None
     try:
         return PinotEngine(
-            controller=controller,
+            controller=arguments.controller,
             broker=broker,
             authorization=authorization,
-            timeout_seconds=timeout,
-            **loading,
+            timeout_seconds=arguments.timeout_seconds,
+            **arguments.loading,
         )
     except ValueError as error:
         raise InterfaceError(f"scheme, host, controller: {error}") from None
@@ -223,7 +235,7 @@ def _services(
     with _extra("dp,budget"):
         from pinot_connector.embedded import EmbeddedServices  # noqa: PLC0415 - needs extras
     services = EmbeddedServices(policy=policy, budget_config=budget_config, directory=directory)
-    # Programs often leave a connection to the garbage; processes would go on without them.
+    # Programs often do not close their connection; without this the processes would outlive them.
     atexit.register(services.stop)
     try:
         with services:

@@ -1,44 +1,61 @@
-"""Connections: a client that asks for one account, and whatever was opened for it."""
+"""PEP 249's connections and cursors. They refer to each other, so they share a module."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from numbers import Integral
 from types import TracebackType
 from typing import NoReturn
 
 from pinot_connector.client_base import ClientBase
-from pinot_connector.dbapi import errors
-from pinot_connector.dbapi.cursor import Cursor
-from pinot_connector.dbapi.parameters import Parameters
+from pinot_connector.dbapi.errors import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,  # noqa: A004 - PEP 249's name
+    dbapi_error,
+)
+from pinot_connector.dbapi.parameters import Parameters, bound
+from pinot_connector.dbapi.tables import Column, Values, described, tabulated
 from pinot_connector.results import PrivateResult
 
 
 class Connection:
-    """Gives cursors that ask for one account. Threads may share it.
+    """Opens cursors that ask for one account. Threads may share it.
 
     `with connection as cursor` gives a cursor, as it does with pinotdb, and closes the connection at its end. PEP
     249's errors are attributes too.
 
     Args:
-        client: asks the questions.
-        opened: the client and whatever else ends with the connection.
-        intervals: whether rows have the ends of each count's interval.
+        client: answers the questions.
+        resources: the client and everything else that is closed with the connection.
+        intervals: whether rows include both ends of each count's interval.
     """
 
-    Warning = errors.Warning
-    Error = errors.Error
-    InterfaceError = errors.InterfaceError
-    DatabaseError = errors.DatabaseError
-    DataError = errors.DataError
-    OperationalError = errors.OperationalError
-    IntegrityError = errors.IntegrityError
-    InternalError = errors.InternalError
-    ProgrammingError = errors.ProgrammingError
-    NotSupportedError = errors.NotSupportedError
+    Warning = Warning
+    Error = Error
+    InterfaceError = InterfaceError
+    DatabaseError = DatabaseError
+    DataError = DataError
+    OperationalError = OperationalError
+    IntegrityError = IntegrityError
+    InternalError = InternalError
+    ProgrammingError = ProgrammingError
+    NotSupportedError = NotSupportedError
 
-    def __init__(self, client: ClientBase[PrivateResult], opened: ExitStack, *, intervals: bool) -> None:
+    def __init__(self, client: ClientBase[PrivateResult], resources: ExitStack, *, intervals: bool) -> None:
         self._client = client
-        self._opened = opened
+        self._resources = resources
         self._intervals = intervals
         self._closed = False
 
@@ -48,19 +65,29 @@ class Connection:
         return self._closed
 
     def cursor(self) -> Cursor:
-        """Returns a new cursor."""
+        """Opens a cursor.
+
+        Raises:
+            InterfaceError: the connection is closed.
+        """
         self._require_open()
         return Cursor(self, intervals=self._intervals)
 
     def execute(self, operation: str, parameters: Parameters | None = None) -> Cursor:
-        """Asks a question by a new cursor and returns it; see `Cursor.execute`."""
+        """Asks a question with a new cursor, and returns the cursor; see `Cursor.execute`."""
         return self.cursor().execute(operation, parameters)
 
     def ask(self, sql: str) -> PrivateResult:
-        """Returns the paid release of a question without parameters; cursors ask by it.
+        """Answers a question without parameters; cursors call this.
+
+        Args:
+            sql: the question, in the accepted subset of SQL.
+
+        Returns:
+            The result, which has been paid for.
 
         Raises:
-            GrisError: there is no result; cursors translate it.
+            GrisError: there is no result; cursors translate the error.
             InterfaceError: the connection was closed before there was an answer.
         """
         try:
@@ -68,20 +95,24 @@ class Connection:
         except RuntimeError as error:
             if not self._closed:
                 raise
-            raise errors.InterfaceError("the connection was closed before there was an answer") from error
+            raise InterfaceError("the connection was closed before there was an answer") from error
 
     def commit(self) -> None:
-        """Does nothing: what is executed is paid for at once."""
+        """Does nothing: every question is paid for when it is executed."""
         self._require_open()
 
     def rollback(self) -> NoReturn:
-        """Refuses: what has been shown cannot be taken back, nor what was paid for it."""
-        raise errors.NotSupportedError("rollback is not supported: what has been shown cannot be taken back")
+        """Always refuses: a result that was shown cannot be taken back, and neither can its charge.
+
+        Raises:
+            NotSupportedError: always.
+        """
+        raise NotSupportedError("rollback is not supported: what has been shown cannot be taken back")
 
     def close(self) -> None:
-        """Cancels what is still being asked and gives everything back. Closing twice is allowed."""
+        """Cancels questions that are still running, and closes everything. Closing twice is allowed."""
         self._closed = True
-        self._opened.close()
+        self._resources.close()
 
     def __enter__(self) -> Cursor:
         return self.cursor()
@@ -93,4 +124,158 @@ class Connection:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise errors.InterfaceError("the connection is closed")
+            raise InterfaceError("the connection is closed")
+
+
+@dataclass(frozen=True)
+class _Result:
+    """The result of a question; `rows` are those that have not been fetched."""
+
+    release: PrivateResult
+    description: tuple[Column, ...]
+    rows: Iterator[Values]
+
+
+class Cursor:
+    """Asks questions and fetches their rows. It belongs to one thread at a time.
+
+    `arraysize` is how many rows `fetchmany` returns by default. After an `execute` that failed there is nothing to
+    fetch: neither its own rows nor those of the question before.
+    """
+
+    def __init__(self, connection: Connection, *, intervals: bool) -> None:
+        self.arraysize = 1
+        self._connection = connection
+        self._intervals = intervals
+        self._closed = False
+        self._result: _Result | None = None
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that the cursor belongs to."""
+        return self._connection
+
+    @property
+    def closed(self) -> bool:
+        """Whether the cursor or its connection is closed."""
+        return self._closed or self._connection.closed
+
+    @property
+    def description(self) -> tuple[Column, ...] | None:
+        """Name, type, four times None, and False (never NULL) for each column; None before a result."""
+        return None if self._result is None else self._result.description
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the result has; -1 before a result."""
+        return -1 if self._result is None else len(self._result.release.rows)
+
+    @property
+    def release(self) -> PrivateResult | None:
+        """The release that the rows come from: mechanism, cost, remaining budget, whether it ended in bottom."""
+        return None if self._result is None else self._result.release
+
+    def execute(self, operation: str, parameters: Parameters | None = None) -> Cursor:
+        """Asks a question and pays for it.
+
+        Args:
+            operation: SQL of the accepted subset, with `%(name)s` for values and `%%` for a per cent sign.
+            parameters: the values by name; see `parameters.bound`.
+
+        Returns:
+            This cursor, with rows to fetch.
+
+        Raises:
+            ProgrammingError: the question or a parameter is wrong.
+            NotSupportedError: the policy forbids the question.
+            BudgetExhaustedError: the budget does not hold its worst case.
+            OperationalError, InternalError: there is no result for another reason.
+            InterfaceError: the cursor or its connection is closed.
+        """
+        self._require_open()
+        self._result = None
+        with dbapi_error():
+            release = self._connection.ask(bound(operation, parameters))
+        self._result = _Result(
+            release,
+            description=described(release, intervals=self._intervals),
+            rows=tabulated(release, intervals=self._intervals),
+        )
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: object) -> NoReturn:
+        """Always refuses: each question is paid for, so each needs its own `execute`.
+
+        Raises:
+            NotSupportedError: always.
+        """
+        raise NotSupportedError("executemany is not supported: each question is paid for, ask it by execute")
+
+    def fetchone(self) -> Values | None:
+        """Returns the next row, or None if there is none.
+
+        Raises:
+            InterfaceError: there is nothing to fetch, or the cursor is closed.
+        """
+        return next(self._remaining(), None)
+
+    def fetchmany(self, size: int | None = None) -> list[Values]:
+        """Returns the next `size` rows, by default `arraysize`; fewer if fewer are left.
+
+        Raises:
+            InterfaceError: the size is no number of rows, there is nothing to fetch, or the cursor is closed.
+        """
+        wanted = _rows_wanted(self.arraysize if size is None else size)
+        return list(islice(self._remaining(), wanted))
+
+    def fetchall(self) -> list[Values]:
+        """Returns all rows that are left.
+
+        Raises:
+            InterfaceError: there is nothing to fetch, or the cursor is closed.
+        """
+        return list(self._remaining())
+
+    def setinputsizes(self, sizes: object) -> None:
+        """Does nothing, as PEP 249 allows."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Does nothing, as PEP 249 allows."""
+
+    def close(self) -> None:
+        """Drops the result; afterwards the cursor cannot be used. Closing twice is allowed."""
+        self._closed = True
+        self._result = None
+
+    def __iter__(self) -> Cursor:
+        return self
+
+    def __next__(self) -> Values:
+        return next(self._remaining())
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _remaining(self) -> Iterator[Values]:
+        self._require_open()
+        if self._result is None:
+            raise InterfaceError(
+                "there is nothing to fetch: the last execute gave no result, or there was none"
+            )
+        return self._result.rows
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise InterfaceError("the cursor or its connection is closed")
+
+
+def _rows_wanted(size: object) -> int:
+    # No answer has more rows than this, and islice cannot count further.
+    if isinstance(size, bool) or not isinstance(size, Integral) or not 0 <= int(size) <= sys.maxsize:
+        raise InterfaceError("size: expected how many rows, an integer of at least 0")
+    return int(size)

@@ -1,4 +1,4 @@
-"""PEP 249's tree of errors, and where each error of the connector stands in it.
+"""PEP 249's tree of errors, and which of them stands for each error of the connector.
 
     Error
     ├── InterfaceError               the connection or the cursor is misused: closed, nothing executed, bad argument
@@ -13,7 +13,7 @@
     Warning                          never given
 
 `__cause__` is the connector's own error. What `pinot_connector.errors` promises holds here too: no message holds SQL,
-literals, counts or an engine's statistics, and who gets an error has no result and paid nothing, unless the cause is
+literals, counts or an engine's statistics, and after an error there is no result and no charge, unless the cause is
 `OutcomeUnknown`.
 """
 
@@ -46,7 +46,7 @@ class DataError(DatabaseError):
 
 
 class OperationalError(DatabaseError):
-    """A service, the budget or the engine stands in the way; the question may be right."""
+    """A service, the budget or the engine prevents an answer; the question may be right."""
 
 
 class BudgetExhaustedError(OperationalError):
@@ -58,7 +58,7 @@ class BudgetExhaustedError(OperationalError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Lets the error be copied, and sent from one process to another."""
-        return errors.made_again, (type(self), self.args, vars(self))
+        return errors.rebuilt_error, (type(self), self.args, vars(self))
 
 
 class IntegrityError(DatabaseError):
@@ -87,7 +87,7 @@ _MEANINGS: dict[type[errors.GrisError], type[DatabaseError]] = {
 
 @contextmanager
 def dbapi_error() -> Iterator[None]:
-    """Raises the connector's errors as PEP 249's, with the original as the cause."""
+    """Translates the connector's errors into PEP 249's, with the original as the cause."""
     try:
         yield
     except errors.BudgetExhausted as error:

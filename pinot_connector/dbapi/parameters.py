@@ -1,4 +1,4 @@
-"""Parameters become literals of the accepted SQL, so that no value can be more than a value.
+"""Binds parameters: they become literals of the accepted SQL, so that no value can be more than a value.
 
 Why that holds: a text is accepted here only if it falls into whole quoted words, per cent signs, placeholders and
 pieces without a quote, and placeholders stand only outside of quoted words. A value becomes one whole literal, with
@@ -100,7 +100,7 @@ def _literal(field: str, value: object) -> str:
         case Integral():
             return _integer(field, int(value))
         case str():
-            # The method of str itself: a subclass may say something else than it holds.
+            # The method of str itself: a subclass may override it.
             return "'" + str.replace(checked_text(field, value), "'", "''") + "'"
         case datetime.date() if not isinstance(value, datetime.datetime):
             return f"DATE '{datetime.date.isoformat(value)}'"

@@ -1,4 +1,4 @@
-"""A release as PEP 249 shows it: rows, and a description of their columns."""
+"""A release in the form of PEP 249: rows, and a description of their columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pinot_connector.results import IntervalKind, PrivateResult, Row
 
 # Name, type, display size, internal size, precision, scale, whether it can be NULL.
 Column: TypeAlias = tuple[str, Type, None, None, None, None, bool]
-# Elements and counts, each of the type that `description` tells.
+# Elements and counts, each of the type in `description`.
 Values: TypeAlias = tuple[Any, ...]
 
 COUNT_NAME = "count"
@@ -31,7 +31,7 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
 
 
 def tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
-    """Returns the rows, ranked, in the columns that `described` tells."""
+    """Returns the rows, ranked, in the columns that `described` returns."""
     return (_values(row, intervals=intervals) for row in release.rows)
 
 

@@ -1,1 +1,1 @@
-"""Engines run rendered SQL and vouch for their answers. No SQL is made here."""
+"""Engines run rendered SQL and confirm their answers. They render none themselves."""

@@ -39,7 +39,7 @@ class ExpectedColumn:
 class ReadColumn:
     """A column that a query names, however it does, and what the query was written for.
 
-    `type` None: the member column, of which the policy says nothing; to an engine that stores no NULL it is a text.
+    `type` None: the member column, which the policy does not list; to an engine that stores no NULL it is a text.
     `null_value` is what such an engine stores where a value is missing (days since 1970-01-01 for a day); None: nothing
     that is a day. `numbers` are the smallest and the largest integer that the column is compared with; None: none.
     """
@@ -83,18 +83,24 @@ class EngineAnswer:
 
 
 class Engine(Protocol):
-    """Something that answers rendered queries.
+    """Answers rendered queries.
 
     Engines are synchronous and thread-safe: the client calls them in threads. They promise that an answer that they
-    confirm is whole, and they raise rather than answer on part of the data. No error tells SQL, literals, counts or
-    statistics.
+    confirm is whole, and they raise rather than answer on part of the data. No error repeats SQL, literals, counts or
+    statistics. `tests/support/engine_conformance.py` tests these promises for every engine.
     """
 
     dialect: str
     """The name under which dp_service renders queries for this engine."""
 
     def data_version(self, table: str) -> str:
-        """Reads the present version of a table: 1 to 256 characters that change whenever the data do.
+        """Returns the present version of a table.
+
+        Args:
+            table: the engine's name of the table.
+
+        Returns:
+            1 to 256 characters that change whenever the data do.
 
         Raises:
             EngineUnavailable: the engine cannot be reached, or took too long.
@@ -103,16 +109,26 @@ class Engine(Protocol):
         ...
 
     def check(self, query: EngineQuery) -> None:
-        """Makes sure that it can run a query that requires something; called before anything is reserved for it.
+        """Checks that the engine has what a query requires; called before anything is reserved for it.
+
+        Args:
+            query: a query with `requires`.
 
         Raises:
-            EngineRefused: it lacks what the query requires.
-            EngineUnavailable: what it has cannot be told.
+            EngineRefused: the engine lacks what the query requires.
+            EngineUnavailable: it cannot find out what it has.
         """
         ...
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Answers a query on the given version of the data; `confirm` tells whether it was exactly that one.
+        """Answers a query on a version of the data; `confirm` then checks that it was exactly that one.
+
+        Args:
+            query: the query.
+            data_version: a version that `data_version` returned before.
+
+        Returns:
+            The true elements and counts, in the order of the query.
 
         Raises:
             DataChanged: the data had another version before the query.
@@ -127,13 +143,18 @@ class Engine(Protocol):
 
         It may be called while noise is drawn from the answer, and must have returned before anything is released.
 
+        Args:
+            query: the query that was run.
+            answer: what `run` returned for it.
+
         Raises:
             DataChanged: the data have another version now.
             IncompleteAnswer: the answer does not cover all data.
             EngineUnavailable: the engine cannot be reached, or took too long.
+            EngineRefused: its configuration changes answers.
         """
         ...
 
     def close(self) -> None:
-        """Gives back connections and memory. Closing twice is allowed."""
+        """Releases connections and memory. Closing twice is allowed."""
         ...

@@ -1,4 +1,4 @@
-"""DuckDB over files: the engine of the first command, of the tests, and of whoever has Parquet files."""
+"""DuckDB over files: the engine of the demo, of most tests, and of deployments with Parquet files."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ ACCEPTED_TYPES = {
     ColumnType.BOOL: frozenset(("BOOLEAN",)),
     ColumnType.DATE: frozenset(("DATE",)),
 }
-# The types that a member column may have if the policy says nothing of it. Any value of these can be read; of others,
-# such as TIMESTAMP, TIME and JSON, DuckDB refuses what is out of their range or malformed, and the query with it.
+# The types that a member column may have if the policy does not list it. Every value of these can be read. Of others,
+# such as TIMESTAMP, TIME and JSON, DuckDB refuses a value that is out of range or malformed, and the query with it.
 _MEMBER_TYPE = re.compile(
     r"(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|UTINYINT|USMALLINT|UINTEGER|UBIGINT|UHUGEINT"
     r"|FLOAT|DOUBLE|BOOLEAN|DATE|VARCHAR|UUID|BLOB|DECIMAL\(\d+,\d+\)|ENUM\(.*\))",
@@ -47,7 +47,7 @@ _MEMBER_TYPE = re.compile(
 )
 _DATABASE_SUFFIXES = frozenset((".duckdb", ".db"))
 
-_Given = TypeVar("_Given")
+_Result = TypeVar("_Result")
 
 
 class DuckDBEngine:
@@ -55,14 +55,15 @@ class DuckDBEngine:
 
     Not CSV: its columns have the types that its rows suggest, so one member's row could decide what can be asked.
 
-    Rows of a Parquet file with a text that is not UTF-8 are in no question, whichever columns it names; they are listed
-    when a version of the file is asked first (`engines.parquet`). A DuckDB database takes in no such text.
+    Rows of a Parquet file with a text that is not UTF-8 are left out of every question, whichever columns it names;
+    they are listed when a version of the file is first queried (`engines.parquet`). A DuckDB database holds no such
+    text.
 
     The version of a table is a hash of its file. An answer is confirmed only if the file had that version before
     and after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
 
     Args:
-        tables: the path of each table's file; its suffix says what it is.
+        tables: the path of each table's file; its suffix is .parquet, .duckdb or .db.
         timeout_seconds: how long a query may run before it is interrupted.
 
     Raises:
@@ -90,7 +91,7 @@ class DuckDBEngine:
         return self._file(table).version()
 
     def check(self, query: EngineQuery) -> None:
-        """Refuses whatever is required: every query for DuckDB runs on every DuckDB."""
+        """Refuses every requirement: a query for DuckDB has none; see `Engine.check`."""
         if query.requires:
             raise EngineRefused("DuckDB has nothing of what this query requires")
 
@@ -101,20 +102,23 @@ class DuckDBEngine:
         try:
             rows = self._rows(query, data_version)
         except EngineRefused:
-            # A file that is replaced under a query fails in DuckDB's own way; its version tells why.
+            # A file that is replaced during a query fails with an error of DuckDB's; the version shows the cause.
             _require_version(file, data_version)
             raise
         return answer_of(query, rows, data_version)
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
-        """Returns if the file is still the one that was asked; see `Engine.confirm`."""
+        """Returns if the file is still the one that was queried; see `Engine.confirm`."""
         _require_version(self._file(query.table), answer.data_version)
 
     @contextmanager
     def reading(self, table: str) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Gives a connection of DuckDB's on which the table's name stands for exactly the rows that questions see.
+        """Gives a connection of DuckDB on which the table's name stands for exactly the rows that questions see.
 
-        For the owner of the data: whatever is asked on it is true and uncharged.
+        It is for the owner of the data: its answers are true counts, and nothing is charged.
+
+        Args:
+            table: the name of the table.
 
         Raises:
             EngineUnavailable: the file cannot be read.
@@ -124,19 +128,19 @@ class DuckDBEngine:
             yield connection
 
     def types(self, connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-        """Returns the type of each column, in DuckDB's words or as `BREAKABLE`; names are casefolded.
+        """Returns the type of each column, by DuckDB's name or as `BREAKABLE`; column names are casefolded.
 
         Args:
             connection: one that `reading` gave.
             table: the table that it stands for.
 
         Raises:
-            EngineRefused: DuckDB cannot tell.
+            EngineRefused: DuckDB cannot describe the table.
         """
         return _translated(partial(self._types, connection, table), _refused)
 
     def close(self) -> None:
-        """Frees the in-memory database as soon as the queries that still run have ended."""
+        """Frees the in-memory database once the queries that still run have ended."""
         self._shared.close()
 
     def _file(self, table: str) -> VersionedFile:
@@ -146,11 +150,15 @@ class DuckDBEngine:
             raise EngineRefused("the engine has no such table") from None
 
     def _rows(self, query: EngineQuery, data_version: str) -> list[tuple[Any, ...]]:
-        late = threading.Event()
-        return _translated(partial(self._fetched, query, data_version, late), partial(_meant, late=late))
+        timed_out = threading.Event()
+        return _translated(
+            partial(self._fetched, query, data_version, timed_out), partial(_query_error, timed_out=timed_out)
+        )
 
-    def _fetched(self, query: EngineQuery, data_version: str, late: threading.Event) -> list[tuple[Any, ...]]:
-        with self._connection(query.table, data_version) as connection, self._deadline(connection, late):
+    def _fetched(
+        self, query: EngineQuery, data_version: str, timed_out: threading.Event
+    ) -> list[tuple[Any, ...]]:
+        with self._connection(query.table, data_version) as connection, self._deadline(connection, timed_out):
             rows = _fetch(connection, query, self._types(connection, query.table))
             if query.table not in self._parquet:
                 _require_no_collation(connection, query)
@@ -173,9 +181,9 @@ class DuckDBEngine:
             yield connection
 
     @contextmanager
-    def _deadline(self, connection: duckdb.DuckDBPyConnection, late: threading.Event) -> Iterator[None]:
+    def _deadline(self, connection: duckdb.DuckDBPyConnection, timed_out: threading.Event) -> Iterator[None]:
         def interrupt() -> None:
-            late.set()
+            timed_out.set()
             connection.interrupt()
 
         timer = threading.Timer(self._timeout_seconds, interrupt)
@@ -190,7 +198,7 @@ class DuckDBEngine:
 class _Shared:
     """An in-memory database for many queries at once, each on a cursor of its own.
 
-    DuckDB refuses to close a database while a query runs on it, so the last query out does it.
+    DuckDB refuses to close a database while a query runs on it, so the last query closes it.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -225,7 +233,7 @@ class _Shared:
 
 
 class _ParquetTable:
-    """A Parquet file, and the list of its rows that no question sees: made once for each version of the file."""
+    """A Parquet file, and the list of its rows that no question sees, made once for each version of the file."""
 
     def __init__(self, name: str, file: VersionedFile, shared: _Shared) -> None:
         _require_readable_parquet(shared.connection, file.path)
@@ -242,11 +250,11 @@ class _ParquetTable:
         with self._shared.cursor() as connection:
             unreadable = self._list(connection, data_version)
             view = f"CREATE TEMP VIEW {self._name} AS {readable(self._file.path, unreadable)}"
-            _execute_all(connection, view, meant=_refused)
+            _execute_all(connection, view, to_error=_refused)
             yield connection
 
     def _list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
-        """Returns the list of this version. No deadline ends it: a question that waited in vain leaves it to others."""
+        """Returns the list of this version. No deadline ends it: if the question times out, later ones use the list."""
         with self._lock:
             if self._listed is None or self._listed[0] != data_version:
                 self._listed = (data_version, self._new_list(connection, data_version))
@@ -254,7 +262,7 @@ class _ParquetTable:
 
     def _new_list(self, connection: duckdb.DuckDBPyConnection, data_version: str) -> str:
         if self._listed is not None:
-            _execute_all(connection, f"DROP TABLE {self._listed[1]}", meant=_refused)
+            _execute_all(connection, f"DROP TABLE {self._listed[1]}", to_error=_refused)
             self._listed = None
         self._lists += 1
         table = quoted(f"{self._lists} of {self._name}")
@@ -262,7 +270,7 @@ class _ParquetTable:
         _require_version(self._file, data_version)
         _translated(partial(list_unreadable, connection, self._file.path, table), _refused)
         if self._file.stamp() != before:
-            _execute_all(connection, f"DROP TABLE {table}", meant=_refused)
+            _execute_all(connection, f"DROP TABLE {table}", to_error=_refused)
             raise DataChanged("the data changed while the question was answered")
         return table
 
@@ -311,31 +319,31 @@ def _attach(connection: duckdb.DuckDBPyConnection, table: str, path: Path) -> No
         connection,
         f"ATTACH {literal(str(path))} AS source (READ_ONLY)",
         f"CREATE VIEW {quoted(table)} AS SELECT * FROM source.{quoted(table)}",  # noqa: S608
-        meant=_unreadable_file,
+        to_error=_unreadable_file,
     )
 
 
 def _execute_all(
-    connection: duckdb.DuckDBPyConnection, *statements: str, meant: Callable[[Exception], GrisError]
+    connection: duckdb.DuckDBPyConnection, *statements: str, to_error: Callable[[Exception], GrisError]
 ) -> None:
     for statement in statements:
-        _translated(partial(connection.execute, statement), meant)
+        _translated(partial(connection.execute, statement), to_error)
 
 
-def _translated(work: Callable[[], _Given], meant: Callable[[Exception], GrisError]) -> _Given:
-    """Returns what the work gives; raises an error of ours in the place of any other.
+def _translated(work: Callable[[], _Result], to_error: Callable[[Exception], GrisError]) -> _Result:
+    """Returns the result of the work, or raises the connector's own error in place of any other.
 
-    Not only DuckDB's own: Python cannot decode what DuckDB says of a row that is not UTF-8, and that error holds it.
+    Not only DuckDB's: Python fails to decode its message about a row that is not UTF-8, and that error holds the row.
     """
     try:
         return work()
     except GrisError:
         raise
     except Exception as error:
-        ours = meant(error)
-    # Raised here and not where it was caught: the other error can hold the query and values of the data, and it would
-    # hang on ours as its context.
-    raise ours
+        translated = to_error(error)
+    # Raised outside of `except`: the other error can hold the query and values of the data, and would be attached to
+    # this one as its context.
+    raise translated
 
 
 def _require_version(file: VersionedFile, data_version: str) -> None:
@@ -344,12 +352,12 @@ def _require_version(file: VersionedFile, data_version: str) -> None:
 
 
 def is_member_type(type_: str) -> bool:
-    """Tells whether a member column of which the policy says nothing may be of this type."""
+    """Returns whether a member column that the policy does not list may be of this type."""
     return _MEMBER_TYPE.fullmatch(type_) is not None
 
 
 def _require_members(query: EngineQuery, types: Mapping[str, str]) -> None:
-    """Refuse a member column of a type that one row can break, such as a moment too far away for DuckDB."""
+    """Refuses a member column of a type that one row can break, such as a timestamp out of DuckDB's range."""
     for column in query.reads:
         if column.type is None and not is_member_type(types[column.name.casefold()]):
             raise EngineRefused(
@@ -358,14 +366,14 @@ def _require_members(query: EngineQuery, types: Mapping[str, str]) -> None:
 
 
 def _require_no_collation(connection: duckdb.DuckDBPyConnection, query: EngineQuery) -> None:
-    """Refuse a column to which different texts are equal: one row would decide how the element of all is spelled."""
+    """Refuses a column to which different texts are equal: one row would decide how the element is spelled."""
     for column in query.reads:
         if _is_collated(connection, query.table, column.name):
             raise EngineRefused(f"the column {column.name} of the table compares texts by a collation")
 
 
 def _is_collated(connection: duckdb.DuckDBPyConnection, table: str, column: str) -> bool:
-    # DuckDB does not tell the collation of a column, but it refuses to compare it with another one.
+    # DuckDB does not report the collation of a column, but refuses to compare it with another one.
     compared = f"{quoted(column)}::VARCHAR = ('' COLLATE \"binary\")"
     try:
         connection.execute(f"SELECT {compared} FROM {quoted(table)} LIMIT 0")  # noqa: S608
@@ -385,8 +393,8 @@ def _fetch(
     return connection.fetchmany(query.row_limit + 1)
 
 
-def _meant(error: Exception, late: threading.Event) -> GrisError:
-    if late.is_set():
+def _query_error(error: Exception, timed_out: threading.Event) -> GrisError:
+    if timed_out.is_set():
         return EngineUnavailable("the engine took too long")
     if isinstance(error, duckdb.Error):
         return _refused(error)

@@ -1,4 +1,4 @@
-"""Versions of files: a hash of the content, computed again only when the file system tells of a change."""
+"""Versions of files: a hash of the content, computed again only when the file system shows a change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ READS_OF_A_MOVING_FILE = 3
 
 @dataclass(frozen=True)
 class _Signature:
-    """What the file system tells without reading the file.
+    """What the file system reports without reading the file.
 
     The change time is part of it because a program can set the modification time back, but not that one.
     """

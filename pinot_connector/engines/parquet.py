@@ -1,13 +1,13 @@
-"""A Parquet file as questions see it: without the rows that hold a text which is not UTF-8.
+"""Reads a Parquet file as questions see it: without the rows that hold a text which is not UTF-8.
 
 Parquet does not make sure that a text is UTF-8. DuckDB does when it reads one, and a query that meets another text
 fails: one member's row would decide which questions have an answer. So texts are read with a replacement for what is no
 UTF-8, and the rows that needed one are listed by number, once for each version of the file. Every question leaves out
 exactly these, whichever columns it names.
 
-All files are read in the same way, those without such a row too: the time that a question takes must not tell that
-somebody has one. Names and quotes are the caller's own; no value of the file is ever part of a statement. A column of
-the file may have any name, so each name in a statement says whose it is.
+All files are read in the same way, also those without such a row: the time that a question takes must not reveal that
+there is one. Names and paths come from the configuration; no value of the file is ever part of a statement. A column of
+the file may have any name, so each name in a statement is qualified.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from pathlib import Path
 import duckdb
 
 ROW_NUMBER = "file_row_number"
-"""What DuckDB calls the number of a row. A file in which a column is called so cannot be read like this."""
+"""DuckDB's name for the number of a row. A file with a column of this name cannot be read in this way."""
 
 BREAKABLE = "a type that one row can break"
-"""What `breakable_columns` are said to hold: no type of DuckDB's."""
+"""Stands for the type of `breakable_columns`; DuckDB has no such type."""
 
 # JSON is none of them: DuckDB fails at one that is not well-formed, so only questions that name it may read it.
 _TEXT_TYPE = "VARCHAR"
-# No row has these numbers. With them a list is never empty and spans all rows, so that DuckDB goes about every file in
-# one way.
+# No row has these numbers. With them a list is never empty and spans all rows, so that DuckDB plans every query alike.
 _NO_ROWS = "-1, 9223372036854775807"
 _STRETCH = f"rows.{ROW_NUMBER} // 16384"
 _READINGS = {"longer": "replace", "shorter": "ignore"}
@@ -43,7 +42,7 @@ def literal(text: str) -> str:
 
 
 def reads_any_text(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Tells whether this DuckDB can read past a text that is not UTF-8: 2.0 and later can."""
+    """Returns whether this DuckDB can read past a text that is not UTF-8: 2.0 and later can."""
     found = connection.execute(
         "SELECT count(*) FROM duckdb_functions() "
         "WHERE function_name = 'read_parquet' AND list_contains(parameters, 'utf8_validation')"
@@ -52,7 +51,7 @@ def reads_any_text(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def columns_of(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
-    """Returns the type of each column of the file, in DuckDB's words.
+    """Returns the type of each column of the file, by DuckDB's name.
 
     Raises:
         duckdb.Error: the file cannot be read as Parquet.
@@ -64,7 +63,7 @@ def columns_of(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, s
 def breakable_columns(connection: duckdb.DuckDBPyConnection, path: Path) -> frozenset[str]:
     """Returns, casefolded, the names of DECIMAL columns whose values may have more bytes than DuckDB reads.
 
-    DuckDB fails at a value that does not fit. How a file stores them is in its schema; no row is looked at. A column
+    DuckDB fails at a value that does not fit. How a file stores them is in its schema; no row is read. A column
     that only shares its name with such a part of another one is taken for one too.
 
     Raises:
@@ -116,11 +115,11 @@ def count_unreadable(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple
 
 
 def _find_odd(connection: duckdb.DuckDBPyConnection, path: Path, texts: list[str]) -> bool:
-    """Makes the temporary table `odd_rows` of the rows with such a text, if there are any, and tells whether.
+    """Makes the temporary table `odd_rows` of the rows with such a text, if there are any; returns whether there are.
 
     Of each byte that is no UTF-8 one reading has a question mark and the other one nothing. So there is such a text
     exactly where the first reading is the longer one. Both readings are summed up over stretches of rows first, which
-    needs next to no memory; only stretches in which they differ are looked at row by row. Each reading is a statement
+    needs next to no memory; only stretches in which they differ are compared row by row. Each reading is a statement
     of its own: inside one, DuckDB takes the two for the same and does one of them.
     """
     # Not strlen: that one DuckDB answers from the file, by the length before anything is replaced or left out.

@@ -1,4 +1,4 @@
-"""An answer of rows, as engines over Python rows give it, turned into columns."""
+"""Turns the rows of an engine's answer into columns, and checks their names and types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 def require_columns(
     query: EngineQuery, described: Sequence[tuple[str, str]], accepted: dict[ColumnType, frozenset[str]]
 ) -> None:
-    """Looks at names and types before the first row is read: what is refused here does not depend on any row.
+    """Checks names and types before the first row is read: what is refused here does not depend on any row.
 
     Args:
         query: what was asked.
@@ -37,7 +37,7 @@ def require_columns(
 def require_readable(
     query: EngineQuery, held: Iterable[tuple[str, str]], accepted: Mapping[ColumnType, frozenset[str]]
 ) -> None:
-    """Looks at the columns of the table before it is asked: in a filter, another type silently means something else.
+    """Checks the columns of the table before the query: in a filter, another type silently means something else.
 
     Args:
         query: what is to be asked.
@@ -45,10 +45,10 @@ def require_readable(
         accepted: the engine's types for each type of the policy.
 
     Raises:
-        EngineRefused: the table has no such column, or it does not have the policy's type. The engine's type is not
-            told, for it may hold data, as that of a DuckDB ENUM does.
+        EngineRefused: the table has no such column, or it does not have the policy's type. The message does not name
+            the engine's type, which may hold data, as that of a DuckDB ENUM does.
     """
-    # These engines do not tell names apart by their case, and neither does a policy.
+    # Names do not differ by case to these engines, nor to a policy.
     types = {name.casefold(): type_ for name, type_ in held}
     for column in query.reads:
         if column.name.casefold() not in types:
@@ -60,7 +60,7 @@ def require_readable(
 
 
 def answer_of(query: EngineQuery, rows: Sequence[tuple[Any, ...]], data_version: str) -> EngineAnswer:
-    """Returns the answer that rows are; the columns were looked at before.
+    """Returns rows as an answer; the columns were checked before.
 
     Raises:
         IncompleteAnswer: too many rows, NULL, or a day outside the years 1 to 9999.

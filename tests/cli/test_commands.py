@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from gris_cli.__main__ import main
-from pinot_connector.engines.pinot import settling
-from tests.support.fake_pinot import FakePinot, renamed, slow_server
+from tests.support.fake_pinot import FakePinot, refusing_server, renamed
 from tests.support.world import World, free_port, new_account
 
 ARTICLES = (
@@ -112,18 +111,16 @@ def test_explaining_to_an_account_without_a_budget_is_an_error(
 def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The environment says so, and where: an old version is not answered for, and the text says why."""
-    monkeypatch.setattr(settling, "SETTLING_TIMEOUT_SECONDS", 0.1)
+    """The environment names their port; a question fails if a server refuses, and the message says so."""
     fake = FakePinot()
     fake.replies = renamed(fake.replies, "feedback")
-    with fake.serving(), slow_server(fake, "feedback") as port:
+    with fake.serving(), refusing_server(fake) as port:
         monkeypatch.setenv("PINOT_BROKER", fake.url)
         monkeypatch.setenv("PINOT_CONTROLLER", fake.url)
         monkeypatch.setenv("PINOT_SERVER_ADMIN", "true")
         monkeypatch.setenv("PINOT_SERVER_ADMIN_PORT", str(port))
         _, told = _json(capsys, "ask", *QUESTION, *_connection(world), "--engine", "pinot")
-    assert "unavailable" == told["error"]["code"]
-    assert "still loading" in told["error"]["message"]
+    assert "a server of Pinot does not accept our credentials" == told["error"]["message"]
 
 
 @pytest.mark.parametrize(

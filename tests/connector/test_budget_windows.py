@@ -10,7 +10,7 @@ import pytest
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.values import Cost as Units
 from budget_service.ledger.windows import DAY, Microseconds, Period, WindowRule, datetime_of, microseconds_of
-from pinot_connector.budget_windows import windows_met
+from pinot_connector.budget_windows import overlapping_windows
 from pinot_connector.budgets import Cost, Level, Mode
 
 START = microseconds_of(datetime.datetime(2026, 10, 1, 12, tzinfo=datetime.UTC))
@@ -44,7 +44,7 @@ def test_no_window_that_meets_the_accounts_is_left_out(shared: WindowRule, own: 
         now = START + day * DAY
         theirs, mine = shared.around(now).window, own.around(now).window
         assert mine.end is not None
-        told = windows_met(level(*theirs), level(*mine))
+        told = overlapping_windows(level(*theirs), level(*mine))
         assert told is not None
         assert told >= windows(shared, mine.start, mine.end)
 
@@ -63,7 +63,7 @@ def test_a_sliding_window_is_not_taken_for_a_longer_one(shared: WindowRule, days
             balance = balance.charged(balance.window.start, Units(1, 1))
         mine = month.around(now).window
         assert mine.end is not None
-        told = windows_met(level(*balance.counted_window()), level(*mine))
+        told = overlapping_windows(level(*balance.counted_window()), level(*mine))
         assert told is not None
         assert told * days * DAY >= mine.end - mine.start
 
@@ -71,6 +71,6 @@ def test_a_sliding_window_is_not_taken_for_a_longer_one(shared: WindowRule, days
 def test_the_same_window_counts_once() -> None:
     """As where every level has its month."""
     month = WindowRule(Period.MONTH, "UTC").around(START).window
-    assert 1 == windows_met(level(*month), level(*month))
-    assert 1 == windows_met(level(0, None), level(*month))
-    assert windows_met(level(*month), level(0, None)) is None
+    assert 1 == overlapping_windows(level(*month), level(*month))
+    assert 1 == overlapping_windows(level(0, None), level(*month))
+    assert overlapping_windows(level(*month), level(0, None)) is None

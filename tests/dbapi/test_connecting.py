@@ -19,9 +19,8 @@ import pytest
 from pinot_connector import dbapi
 from pinot_connector.dbapi import connect, connect_embedded
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.engines.pinot import settling
 from pinot_connector.errors import ServiceUnavailable
-from tests.support.fake_pinot import ANSWER, FakePinot, renamed, slow_server
+from tests.support.fake_pinot import ANSWER, FakePinot, refusing_server, renamed
 from tests.support.relay import relayed
 from tests.support.world import BUDGET, COFACTS, POLICY, World, new_account
 
@@ -124,12 +123,9 @@ def test_path_and_credentials_reach_pinot(world: World, fake_pinot: FakePinot) -
     assert {"Basic " + base64.b64encode(b"ana:a pass:word").decode()} == set(fake_pinot.headers)
 
 
-def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
-    world: World, fake_pinot: FakePinot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the connection says so, it is the servers who tell of a new version, and an old one is not answered for."""
-    monkeypatch.setattr(settling, "SETTLING_TIMEOUT_SECONDS", 0.1)
-    with slow_server(fake_pinot, "feedback") as port:
+def test_the_servers_of_pinot_are_asked_what_they_have_loaded(world: World, fake_pinot: FakePinot) -> None:
+    """Where the connection says so, the servers themselves are asked; a question fails if one of them refuses."""
+    with refusing_server(fake_pinot) as port:
         connection = connect(
             "127.0.0.1",
             urlsplit(fake_pinot.url).port or 0,
@@ -141,7 +137,7 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
             budget=world.budget,
             account=new_account(),
         )
-        with connection as cursor, pytest.raises(dbapi.OperationalError, match="still loading"):
+        with connection as cursor, pytest.raises(dbapi.OperationalError, match="a server of Pinot"):
             cursor.execute(COHORTS)
 
 

@@ -36,13 +36,6 @@ LOST = {**ANSWER, "exceptions": [{"errorCode": 427}], "numServersQueried": 2}
 
 
 @pytest.fixture
-def pinot() -> Iterator[FakePinot]:
-    """A fake Pinot whose table `t` has one segment with seven rows."""
-    with FakePinot().serving() as fake:
-        yield fake
-
-
-@pytest.fixture
 def engine(pinot: FakePinot) -> Iterator[PinotEngine]:
     """An engine for the fake Pinot that does not wait long."""
     engine = PinotEngine(controller=pinot.url, broker=pinot.url, timeout_seconds=2.0)

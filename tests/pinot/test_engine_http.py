@@ -4,22 +4,15 @@ import logging
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
 from pinot_connector.engines.base import EngineQuery
-from pinot_connector.engines.pinot import PinotEngine, controller
+from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
 from tests.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, told
-
-
-@pytest.fixture
-def pinot() -> Iterator[FakePinot]:
-    """A fake Pinot whose table `t` has one segment with seven rows."""
-    with FakePinot().serving() as fake:
-        yield fake
 
 
 @pytest.fixture
@@ -195,20 +188,19 @@ def test_a_segment_without_a_checksum_is_still_being_loaded(
         engine.data_version("t")
 
 
-def test_a_table_that_was_made_again_under_old_checksums_is_noticed(
-    pinot: FakePinot, engine: PinotEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_was_made_again_under_old_checksums_is_noticed(pinot: FakePinot) -> None:
     """The controller goes on giving the checksums of segments that are gone: about each one it is asked in turn."""
-    monkeypatch.setattr(controller, "RECENT_SECONDS", 0.0)
     pinot.replies["/version"] = {"pinot-controller": "0.11.0"}
     pinot.replies |= told({"s": "1", "r": "1"}) | loaded({"s": "1", "r": "1"})
     sound = pinot.replies["/segments/t_OFFLINE/s/metadata"]
-    version = engine.data_version("t")
-    pinot.replies["/segments/t_OFFLINE/r/metadata"] = sound | {"segment.crc": "2"}
-    found = []
-    for _ in range(2):
-        with suppress(DataChanged):
-            found.append(engine.data_version("t"))
+    timings = PinotTimings(recent_seconds=0.0)
+    with closing(PinotEngine(controller=pinot.url, broker=pinot.url, timings=timings)) as engine:
+        version = engine.data_version("t")
+        pinot.replies["/segments/t_OFFLINE/r/metadata"] = sound | {"segment.crc": "2"}
+        found = []
+        for _ in range(2):
+            with suppress(DataChanged):
+                found.append(engine.data_version("t"))
     assert found == [version]
 
 

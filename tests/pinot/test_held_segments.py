@@ -196,7 +196,7 @@ def test_a_server_that_is_started_again_while_it_loads_is_waited_for(
         after = wait_for_name(engine, table, "new")
         started.result()
     assert killed.answered == loading.answered == set()
-    assert any("does not tell what it has loaded" in text for text in killed.texts)
+    assert any("does not report what it has loaded" in text for text in killed.texts)
     assert after.names == {"new"}
 
 

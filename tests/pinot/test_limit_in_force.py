@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import httpx
@@ -9,20 +10,13 @@ import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType, Feature
-from pinot_connector.engines.pinot import PinotEngine, limit_in_force
+from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 from tests.pinot.loading import plain_answer
 from tests.pinot.nasty import NastyTable
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
 from tests.support.fake_pinot import QUERY, FakePinot
-
-
-@pytest.fixture
-def pinot() -> Iterator[FakePinot]:
-    """A fake Pinot whose table `t` has one segment with seven rows."""
-    with FakePinot().serving() as fake:
-        yield fake
 
 
 @pytest.fixture
@@ -70,17 +64,21 @@ def test_a_broker_that_refuses_large_limits_by_itself_is_asked(
         confirmed(fake_engine, replace(QUERY, row_limit=101))
 
 
-def test_a_broker_is_explained_once_a_minute(
-    pinot: FakePinot, fake_engine: PinotEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A question costs no request more, and a change is noticed."""
+def test_a_broker_is_explained_once_a_minute(pinot: FakePinot, fake_engine: PinotEngine) -> None:
+    """Within that time, further questions cost no further request."""
     for row_limit in (3, 100_001):
         confirmed(fake_engine, replace(QUERY, row_limit=row_limit))
     assert 1 == len(pinot.explained)
-    monkeypatch.setattr(limit_in_force, "REMEMBERED_SECONDS", 0.0)
-    pinot.limits[""] = 2
-    with pytest.raises(EngineRefused):
-        confirmed(fake_engine, QUERY)
+
+
+def test_a_broker_that_begins_to_lower_limits_is_noticed_after_that_time(pinot: FakePinot) -> None:
+    """Its plan is asked for again once the last one is too old."""
+    timings = PinotTimings(plan_memory_seconds=0.0)
+    with closing(PinotEngine(controller=pinot.url, broker=pinot.url, timings=timings)) as engine:
+        confirmed(engine, QUERY)
+        pinot.limits[""] = 2
+        with pytest.raises(EngineRefused):
+            confirmed(engine, QUERY)
 
 
 def test_what_is_explained_holds_nothing_of_a_question(pinot: FakePinot, fake_engine: PinotEngine) -> None:

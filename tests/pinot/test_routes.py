@@ -19,7 +19,7 @@ import pytest
 
 from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType, EngineAnswer, ReadColumn
-from pinot_connector.engines.pinot import PinotEngine, settling
+from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from pinot_connector.errors import (
     DataChanged,
     EngineError,
@@ -38,17 +38,14 @@ SHOWN = (
 
 
 @pytest.fixture
-def pinot(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakePinot]:
-    """A fake Pinot whose table `t` has one segment with seven rows, and brokers who are known to be quick."""
-    monkeypatch.setattr(settling, "BROKER_SECONDS", 0.0)
-    with FakePinot().serving() as fake:
-        yield fake
-
-
-@pytest.fixture
 def fake_engine(pinot: FakePinot) -> Iterator[PinotEngine]:
-    """An engine for the fake Pinot that does not wait long."""
-    engine = PinotEngine(controller=pinot.url, broker=pinot.url, timeout_seconds=2.0)
+    """An engine for the fake Pinot that does not wait long, and gives brokers no time to learn of new segments."""
+    engine = PinotEngine(
+        controller=pinot.url,
+        broker=pinot.url,
+        timeout_seconds=2.0,
+        timings=PinotTimings(broker_delay_seconds=0.0),
+    )
     yield engine
     engine.close()
 

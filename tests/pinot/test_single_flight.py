@@ -7,7 +7,6 @@ from threading import Event, Semaphore
 
 import pytest
 
-from pinot_connector.engines.pinot import single_flight
 from pinot_connector.engines.pinot.single_flight import SingleFlight
 
 LONG = 10.0
@@ -83,13 +82,10 @@ def test_a_reading_that_fails_fails_for_all_who_wait_and_for_nobody_else() -> No
     assert shared.value() == "second"
 
 
-def test_a_reading_that_hangs_does_not_hold_up_the_next(
-    threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reading_that_hangs_does_not_hold_up_the_next(threads: ThreadPoolExecutor) -> None:
     """After a while the next one goes on beside it."""
-    monkeypatch.setattr(single_flight, "TIMEOUT_SECONDS", 0.01)
     source = _Source()
-    shared = SingleFlight(source.read)
+    shared = SingleFlight(source.read, timeout_seconds=0.01)
     hanging = _ask(threads, shared)
     assert source.begun.acquire(timeout=LONG)
     following = _ask(threads, shared)

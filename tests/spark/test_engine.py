@@ -16,7 +16,6 @@ from pinot_connector.engines.base import (
     EngineAnswer,
     EngineQuery,
     ExpectedColumn,
-    Feature,
     ReadColumn,
 )
 from pinot_connector.engines.spark import SparkEngine
@@ -58,13 +57,6 @@ def _run(engine: SparkEngine, query: EngineQuery) -> EngineAnswer:
     return engine.run(query, engine.data_version("small"))
 
 
-def test_an_answer_is_columns_and_counts(engine: SparkEngine) -> None:
-    """One list for each dimension, and the version that the counts are of; the same version confirms it."""
-    answer = _run(engine, _query())
-    assert EngineAnswer((["a"],), [40], engine.data_version("small")) == answer
-    engine.confirm(_query(), answer)
-
-
 def test_a_column_of_another_type_is_refused_by_name_where_it_is_only_filtered_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -81,17 +73,6 @@ def test_a_column_of_another_type_is_refused_by_name_where_it_is_only_filtered_o
         with pytest.raises(EngineRefused, match=expected):
             _run(engine, replace(_query(), reads=(*sound, read)))
     engine.close()
-
-
-def test_another_version_than_asked_is_no_answer(engine: SparkEngine, path: Path) -> None:
-    """The file was replaced between translation and query, or between query and confirmation."""
-    before = engine.data_version("small")
-    answer = engine.run(_query(), before)
-    write_small(path, 41)
-    with pytest.raises(DataChanged):
-        engine.run(_query(), before)
-    with pytest.raises(DataChanged):
-        engine.confirm(_query(), answer)
 
 
 def test_what_the_application_keeps_in_memory_is_not_asked(
@@ -225,18 +206,6 @@ def test_an_error_does_not_carry_sparks_own(
     assert raised.value.__cause__ is None
     assert raised.value.__context__ is None
     assert "canary" not in "".join(capfd.readouterr())
-
-
-def test_an_unknown_table_is_refused(engine: SparkEngine) -> None:
-    """The engine has only the tables that it was given."""
-    with pytest.raises(EngineRefused):
-        engine.data_version("other")
-
-
-def test_spark_has_nothing_that_could_be_required(engine: SparkEngine) -> None:
-    """A query that requires a feature of another engine is not for it."""
-    with pytest.raises(EngineRefused):
-        engine.check(EngineQuery("small", "", (), 1, frozenset({Feature.PINOT_MULTISTAGE})))
 
 
 def test_a_query_that_takes_too_long_is_interrupted(spark: SparkSession, path: Path) -> None:

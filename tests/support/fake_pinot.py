@@ -63,13 +63,13 @@ def renamed(replies: Mapping[str, Any], table: str) -> dict[str, Any]:
 
 
 @contextmanager
-def slow_server(fake: "FakePinot", table: str) -> Iterator[int]:
-    """Have the only server of a table tell by its admin port that it still has an old segment; give that port.
+def refusing_server(fake: "FakePinot") -> Iterator[int]:
+    """Gives the admin port of a table's only server, which refuses whoever asks what it has loaded.
 
-    Its port is not told by the controller, which knows nothing of what is loaded either.
+    The controller does not report the port, so only an engine that was given it gets the refusal.
     """
     with FakePinot().serving() as server:
-        server.replies = {f"/tables/{table}_OFFLINE/segments/crc": {"s": "7"}}
+        server.admits = False
         fake.replies["/instances/server"] = {"hostName": "127.0.0.1", "adminPort": -1}
         yield int(server.url.rpartition(":")[2])
 
@@ -101,6 +101,8 @@ class FakePinot:
         self.paths: list[str] = []
         self.delay_seconds = 0.0
         self.status = 200
+        # Whether it accepts anybody's credentials.
+        self.admits = True
         self.before_answer: Callable[[], object] = lambda: None
         self.replies: dict[str, Any] = {
             "/query/sql": ANSWER,
@@ -232,7 +234,9 @@ class _Handler(BaseHTTPRequestHandler):
         known = self.pinot.replies.get(path) if content is None else content
         known = known() if callable(known) else known
         content = known if isinstance(known, bytes) else json.dumps(known).encode()
-        self.send_response(404 if known is None else status)
+        if not self.pinot.admits:
+            status = 401
+        self.send_response(404 if known is None and self.pinot.admits else status)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

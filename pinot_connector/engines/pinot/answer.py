@@ -1,6 +1,6 @@
 """Judges a broker's answer: of the expected shape, whole, or refused.
 
-Pure. No message tells what the answer said: Pinot's error texts hold SQL and data, and its statistics are exact counts.
+Pure. No message repeats the answer: Pinot's error texts hold SQL and data, and its statistics are exact counts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _VALUE_TYPES: Mapping[ColumnType, type] = {
 
 @dataclass(frozen=True)
 class Coverage:
-    """What an answer of Pinot says that it covers; true statistics, which never leave the engine.
+    """What an answer of Pinot covers, by its own statistics; they are true, and never leave the engine.
 
     `broker` is the name of the broker that answered, empty before Pinot 1.0. `counted_before` is what a plain count of
     the whole table covered just before, on the same broker; None: no segment could be pruned for this answer. `use`
@@ -83,12 +83,12 @@ class Coverage:
 
 
 def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) -> EngineAnswer:
-    """Return the answer in a broker's response if nothing in the response itself speaks against it.
+    """Returns the answer in a broker's response if the response itself reports no problem.
 
-    Whether it covers all data of `data_version` is for `require_whole` to say.
+    `require_whole` checks that it covers all data of `data_version`.
 
     Raises:
-        IncompleteAnswer: Pinot says that it left something out, or the answer has another shape than was asked for.
+        IncompleteAnswer: Pinot reports that it left something out, or the answer has another shape than was asked for.
         EngineUnavailable: Pinot gave up after its time-out.
         EngineRefused: Pinot refuses this query.
     """
@@ -107,7 +107,11 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
 
 
 def coverage_of(response: Mapping[str, Any]) -> Coverage:
-    """Return what a broker's response covers if nothing in the response itself speaks against it; raises as `judge`."""
+    """Returns what a broker's response covers if the response itself reports no problem.
+
+    Raises:
+        IncompleteAnswer, EngineUnavailable, EngineRefused: as for `judge`.
+    """
     require_no_exceptions(response)
     if response.get("rlsFiltersApplied"):
         raise EngineRefused(
@@ -125,9 +129,9 @@ def coverage_of(response: Mapping[str, Any]) -> Coverage:
 
 
 def require_whole(coverage: Coverage, state: TableState) -> None:
-    """Refuse an answer that any segment or document of this state is missing from.
+    """Refuses an answer in which any segment or document of this state is missing.
 
-    An answer that segments could be pruned for may cover none, if the count before it covered all. The caller sees to
+    An answer that segments could be pruned for may cover none, if the count before it covered all. The caller checks
     the count after it.
     """
     if coverage.counted_before is not None:
@@ -148,10 +152,10 @@ def require_whole(coverage: Coverage, state: TableState) -> None:
 
 
 def require_all(coverage: Coverage, state: TableState) -> None:
-    """Refuse an answer that does not cover every document of this state.
+    """Refuses an answer that does not cover every document of this state.
 
-    A segment without documents may be missing: some brokers leave it out, and not all of them say so. Else the first
-    row of a segment would decide whether there is an answer.
+    A segment without documents may be missing: some brokers leave it out, and not all of them say so. Otherwise the
+    first row of a segment would decide whether there is an answer.
     """
     documents = state.documents
     covered = coverage.segments_queried + coverage.segments_pruned
@@ -162,13 +166,13 @@ def require_all(coverage: Coverage, state: TableState) -> None:
 
 
 def broker_of(response: Mapping[str, Any]) -> str:
-    """Return the name of the broker that answered; empty if it does not say it, as before Pinot 1.0."""
+    """Returns the name of the broker that answered; empty if the response does not have it, as before Pinot 1.0."""
     name = response.get("brokerId")
     return name if isinstance(name, str) else ""
 
 
 def lost_a_server(response: Mapping[str, Any]) -> bool:
-    """Tell whether a server was gone while a query ran, so that another replica may answer the next time."""
+    """Returns whether a server was gone while a query ran, so that another replica may answer the next time."""
     exceptions = response.get("exceptions")
     codes = _codes(exceptions) if isinstance(exceptions, list) else set()
     if codes & (_TIMEOUT_CODES | _REFUSED_CODES | _TURNED_AWAY.keys()):
@@ -179,7 +183,11 @@ def lost_a_server(response: Mapping[str, Any]) -> bool:
 
 
 def require_no_exceptions(response: Mapping[str, Any]) -> None:
-    """Refuse a response in which Pinot itself says that something went wrong; raises as `judge`."""
+    """Refuses a response in which Pinot itself reports that something went wrong.
+
+    Raises:
+        IncompleteAnswer, EngineUnavailable, EngineRefused: as for `judge`.
+    """
     exceptions = response.get("exceptions")
     if exceptions:
         raise _error_for(_codes(exceptions))
@@ -228,7 +236,7 @@ def _statistic(response: Mapping[str, Any], name: str, default: int | None = Non
 
 
 def _rows(response: Mapping[str, Any], query: EngineQuery, coverage: Coverage) -> list[list[Any]]:
-    """Return the rows, after names, types and their number have been checked."""
+    """Returns the rows, after names, types and their number have been checked."""
     table = response.get("resultTable")
     # Old brokers that ask no server make no table; whether none had to be asked is for `require_whole` to say.
     if table is None and coverage.is_of_no_segment:
@@ -258,7 +266,7 @@ def _require_types(types: Sequence[object], columns: Sequence[ExpectedColumn]) -
 
 
 def _distinct(elements: tuple[list[Element], ...]) -> int:
-    """Return how many different elements these columns hold; one column needs no tuples."""
+    """Returns how many different elements these columns hold; one column needs no tuples."""
     return len(set(elements[0] if len(elements) == 1 else zip(*elements, strict=True)))
 
 

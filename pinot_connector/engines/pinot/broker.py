@@ -1,6 +1,6 @@
-"""Asks Pinot's broker, through pinotdb, and returns its whole response, whatever pinotdb makes of it.
+"""Queries Pinot's broker through pinotdb, and returns its whole response, whatever pinotdb makes of it.
 
-No message tells what the response said: Pinot's error texts hold SQL and data.
+No message repeats the response: Pinot's error texts hold SQL and data.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _LATE = "Pinot's broker did not answer in time"
 
 @dataclass(frozen=True)
 class Deadline:
-    """When all that a question asks of the broker must be over; on the clock `time.monotonic`."""
+    """When everything that a question asks of the broker must be over, by the clock `time.monotonic`."""
 
     at: float
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """Return the deadline that is so many seconds away."""
+        """Returns the deadline that is so many seconds away."""
         return cls(time.monotonic() + seconds)
 
     @property
@@ -62,20 +62,20 @@ class Broker:
         self._http = httpx.Client(
             headers={} if authorization is None else {"Authorization": authorization},
             verify=tls or (ssl.create_default_context() if url.scheme == "https" else False),
-            # True counts go to nobody but the Pinot that was named: no proxy of the environment is used.
+            # True counts go only to the configured Pinot: no proxy of the environment is used.
             trust_env=False,
         )
         self._lock = Lock()
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Closes the connections."""
         self._http.close()
 
     def ask(self, sql: str, deadline: Deadline) -> Mapping[str, Any]:
-        """Return the broker's response; if a server was lost, the second one.
+        """Returns the broker's response; if a server was lost, the second one.
 
         A broker notices only after half a minute that a server is gone. Until then another replica may be asked the
-        next time. What took all of its time is not asked again.
+        next time. A query that used up its time is not sent again.
 
         Raises:
             EngineUnavailable: the broker cannot be reached, fails, or did not answer before the deadline.
@@ -109,7 +109,7 @@ class Broker:
         except httpx.TimeoutException:
             problem = _LATE
         except Exception:  # noqa: S110
-            # What pinotdb raises holds the query and the data. The response is judged later, whether it raises or not.
+            # pinotdb's errors hold the query and the data. The response is judged later, with or without an error.
             pass
         received = cursor.raw_query_response
         if received is None:
@@ -117,7 +117,7 @@ class Broker:
         return _payload(received["status_code"], received["response"])
 
     def _cursor(self) -> pinotdb.db.Cursor:
-        """Return a new cursor on the shared client.
+        """Returns a new cursor on the shared client.
 
         Neither it nor its connection is closed: old releases of pinotdb would close the client with them.
         """
@@ -137,7 +137,7 @@ class Broker:
 
 
 def _payload(status: int, content: object) -> Mapping[str, Any]:
-    """Return what the broker said, if it said it in its own words."""
+    """Returns the content of a response, if it is one of a broker."""
     if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         raise EngineRefused("Pinot's broker does not accept our credentials")
     if status != httpx.codes.OK:

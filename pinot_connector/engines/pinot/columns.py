@@ -1,6 +1,6 @@
-"""What a Pinot schema says of columns, and whether it is what a query was written for.
+"""Reads the columns of a Pinot schema, and checks that they are what a query was written for.
 
-Pinot answers all the same where it is not: it counts one row in several elements, counts rows without a member, or
+If they are not, Pinot answers all the same: it counts one row in several elements, counts rows without a member, or
 compares numbers as texts.
 """
 
@@ -22,7 +22,7 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 # Days since 1970, as schemas say it before and since Pinot 0.11.
 _DAYS = re.compile(r"1:DAYS:EPOCH|EPOCH\|DAYS(\|1)?", re.IGNORECASE)
 
-# What Pinot stores where a value is missing and the schema says nothing.
+# What Pinot stores where a value is missing and the schema does not define it.
 _NULLS_OF_DIMENSIONS: Mapping[str, Element] = {
     "STRING": "null",
     "INT": _INT_MINIMUM,
@@ -34,7 +34,7 @@ _READ_AS: Mapping[str, Callable[[str], Element]] = {
     "STRING": str,
     "INT": int,
     "LONG": int,
-    "BOOLEAN": lambda said: said.lower() in ("true", "1"),
+    "BOOLEAN": lambda text: text.lower() in ("true", "1"),
 }
 
 
@@ -42,7 +42,7 @@ _READ_AS: Mapping[str, Callable[[str], Element]] = {
 class PinotColumn:
     """A column of a schema; `null_value` is what stands for NULL, None for a type that no question reads.
 
-    `format` says what its values mean as times, None: the schema does not tell.
+    `format` is the format of times; None: the schema has none.
     """
 
     type: str
@@ -52,7 +52,11 @@ class PinotColumn:
 
 
 def columns_of(schema: Mapping[str, Any]) -> Mapping[str, PinotColumn]:
-    """Return the columns of a schema by name; raises one of Python's own errors if it is none."""
+    """Returns the columns of a schema by name.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: it is no schema.
+    """
     times = schema.get("timeFieldSpec") or {}
     # The old way of naming one time column: what is stored is the outgoing form, if there is another.
     time = times.get("outgoingGranularitySpec") or times.get("incomingGranularitySpec")
@@ -74,7 +78,7 @@ def _column(field: Mapping[str, Any], nulls: Mapping[str, Element]) -> PinotColu
 
 
 def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadColumn]) -> None:
-    """Refuse a query for another table than the one that Pinot has.
+    """Refuses a query for another table than the one that Pinot has.
 
     Raises:
         EngineRefused: there is no such column, one row has several values in it, it has another type or another value
@@ -97,7 +101,7 @@ def _faults(read: ReadColumn, held: PinotColumn) -> Iterator[str]:
     if read.type is ColumnType.DATE and held.format is not None and not _DAYS.fullmatch(held.format):
         yield f"Pinot holds it as {held.format}, and a date is the number of days since 1970 (EPOCH|DAYS)"
     if not _is_null(read, held):
-        yield f"Pinot stores {_said(held)} where a value is missing, {_policy_null(read)}"
+        yield f"Pinot stores {_text(held)} where a value is missing, {_policy_null(read)}"
     if held.type == "INT" and any(
         not _INT_MINIMUM <= number <= _INT_MAXIMUM for number in read.numbers or ()
     ):
@@ -106,7 +110,7 @@ def _faults(read: ReadColumn, held: PinotColumn) -> Iterator[str]:
 
 def _is_null(read: ReadColumn, held: PinotColumn) -> bool:
     if read.null_value is None:
-        # Days that none is are left out by every query.
+        # Values outside the range of days are left out by every query.
         return not isinstance(held.null_value, int) or not _FIRST_DAY <= held.null_value <= _LAST_DAY
     return held.null_value == read.null_value
 
@@ -117,7 +121,7 @@ def _policy_type(read: ReadColumn) -> str:
     return f"and the policy says {read.type.value}"
 
 
-def _said(held: PinotColumn) -> str:
+def _text(held: PinotColumn) -> str:
     value = held.null_value
     return str(value).lower() if isinstance(value, bool) else repr(value)
 

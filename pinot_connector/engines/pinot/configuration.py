@@ -1,9 +1,9 @@
-"""Which configurations of Pinot make counts untrustworthy.
+"""Refuses configurations of Pinot that make counts inexact.
 
-Pinot can be told to answer `COUNT(DISTINCT x)` with an approximation, with a sum over partitions, or with any other
-expression. None of this shows in an answer, and an inexact count is not the count that the privacy proof speaks of.
-What stands only in a broker's own file cannot be seen from here; whether a broker shortens answers is seen in its plans
-(`limit.py`).
+Pinot can be configured to answer `COUNT(DISTINCT x)` with an approximation, with a sum over partitions, or with any
+other expression. None of this shows in an answer, and an inexact count is not the count of the privacy proof.
+Settings in a broker's own file cannot be read from here; whether a broker shortens answers shows in its plans
+(`limit_in_force`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from pinot_connector.errors import EngineRefused
 
 OLDEST_VERSION = (0, 11)
-"""Older brokers do not say how many segments they left out, so that no answer of theirs is known to be whole."""
+"""Older brokers do not report how many segments they left out, so their answers may not be whole."""
 
 OLDEST_MULTISTAGE_VERSION = (1, 0)
 """Before, the multi-stage engine was a preview, in which a query inside a query does not work."""
@@ -24,7 +24,7 @@ OLDEST_SEGMENT_LIST = (1, 0)
 """Before, the controller lists checksums that it remembers, and describes one segment at a time."""
 
 LONGEST_TEXT = 1024
-"""No answer holds longer texts: one member's long text must not decide what becomes of a question."""
+"""No answer holds longer texts: one member's long text must not decide whether there is an answer."""
 
 _UNSAFE_CLUSTER_SETTINGS = (
     "enable.distinct.count.bitmap.override",
@@ -33,29 +33,29 @@ _UNSAFE_CLUSTER_SETTINGS = (
 
 
 def require_known_version(components: Mapping[str, str]) -> None:
-    """Refuse a Pinot that is too old, or that does not say what it is.
+    """Refuses a Pinot that is too old, or does not report its version.
 
     `components` is the controller's answer to `GET /version`: the version of each of its parts.
     """
     version = _version(components)
     if version < OLDEST_VERSION:
         raise EngineRefused(
-            f"Pinot {_said(version)} is too old: its answers do not say whether they are whole"
+            f"Pinot {_text(version)} is too old: its answers do not say whether they are whole"
         )
 
 
 def require_multistage_version(components: Mapping[str, str]) -> None:
-    """Refuse a Pinot whose multi-stage engine cannot run what clips the events of a member."""
+    """Refuses a Pinot whose multi-stage engine cannot run what clips the events of a member."""
     version = _version(components)
     if version < OLDEST_MULTISTAGE_VERSION:
         raise EngineRefused(
-            f"Pinot {_said(version)} cannot answer the measure events where the policy clips it: "
-            f"that needs the multi-stage engine of Pinot {_said(OLDEST_MULTISTAGE_VERSION)} or later"
+            f"Pinot {_text(version)} cannot answer the measure events where the policy clips it: "
+            f"that needs the multi-stage engine of Pinot {_text(OLDEST_MULTISTAGE_VERSION)} or later"
         )
 
 
 def lists_segments(components: Mapping[str, str]) -> bool:
-    """Tell whether this Pinot has one request that tells of all segments what should be loaded (`zkmetadata`)."""
+    """Returns whether this Pinot has one request that lists what should be loaded of all segments (`zkmetadata`)."""
     return _version(components) >= OLDEST_SEGMENT_LIST
 
 
@@ -66,19 +66,19 @@ def _version(components: Mapping[str, str]) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _said(version: tuple[int, int]) -> str:
+def _text(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
 def require_exact_cluster(settings: Mapping[str, str]) -> None:
-    """Refuse a cluster configuration that rewrites counts."""
+    """Refuses a cluster configuration that rewrites counts."""
     for name in _UNSAFE_CLUSTER_SETTINGS:
         if _is_on(settings.get(name)):
             raise EngineRefused(f"the cluster setting {name} lets Pinot answer something else than was asked")
 
 
 def require_exact_table(tables: Mapping[str, Any]) -> None:
-    """Refuse a table configuration that rewrites counts; `tables` is the answer to `GET /tables/{table}`."""
+    """Refuses a table configuration that rewrites counts; `tables` is the answer to `GET /tables/{table}`."""
     if not tables.get("OFFLINE"):
         if tables.get("REALTIME"):
             raise EngineRefused(
@@ -97,7 +97,7 @@ def require_exact_table(tables: Mapping[str, Any]) -> None:
 
 
 def require_short_texts(schema: Mapping[str, Any]) -> None:
-    """Refuse a schema in which a text can be longer than every answer leaves out; Pinot cuts the rest by itself."""
+    """Refuses a schema in which texts can be longer than `LONGEST_TEXT`; Pinot cuts longer ones off."""
     for field in schema.get("dimensionFieldSpecs") or ():
         if field.get("dataType") == "STRING" and field.get("maxLength", 0) > LONGEST_TEXT:
             raise EngineRefused(
@@ -106,5 +106,5 @@ def require_short_texts(schema: Mapping[str, Any]) -> None:
 
 
 def _is_on(value: object) -> bool:
-    """Tell whether a setting is on: Pinot writes `true` both as a Boolean and as text in any case."""
+    """Returns whether a setting is on: Pinot writes `true` both as a Boolean and as text in any case."""
     return str(value).lower() == "true"

@@ -1,7 +1,7 @@
-"""What Pinot's controller says about a table: which segments a whole answer covers.
+"""Reads from Pinot's controller which segments a whole answer of a table covers.
 
-A broker that has noticed that a server is gone leaves that server's segments out and says nothing. Only the
-controller knows what should have been there.
+A broker that has noticed that a server is gone leaves out its segments without reporting it. Only the controller knows
+what should have been there.
 """
 
 from __future__ import annotations
@@ -38,16 +38,14 @@ from pinot_connector.engines.pinot.settling import NOT_USED, Settling
 from pinot_connector.engines.pinot.single_flight import SingleFlight
 from pinot_connector.engines.pinot.table_names import path_of, real_time_refused, require_no_real_time_part
 from pinot_connector.engines.pinot.table_state import TableState
+from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.errors import DataChanged, EngineUnavailable
 
 CONFIGURATION_SECONDS = 60.0
 """How long a configuration that was found safe is trusted."""
 
-RECENT_SECONDS = 60.0
-"""How long a reading of a table's segments may serve as the version that a question begins with."""
-
 MOVING_SECONDS = 0.25
-"""The same, of a version that is not in use yet: another may have taken its place."""
+"""How old a reading of a version that is not in use yet may be: another may have taken its place."""
 
 _READS_AT_ONCE = 8
 
@@ -56,7 +54,7 @@ _Result = TypeVar("_Result")
 
 
 def _only_our_errors(read: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Turn whatever a malformed answer leads to into one error; some proxies answer with a page of their own."""
+    """Translates whatever a malformed answer leads to into one error; some proxies answer with a page of their own."""
 
     @wraps(read)
     def reading(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
@@ -64,7 +62,7 @@ def _only_our_errors(read: Callable[_Arguments, _Result]) -> Callable[_Arguments
             return read(*args, **kwargs)
         except (AttributeError, KeyError, TypeError, ValueError):
             pass
-        # Raised here and not where it was caught: the error of a parser holds what it parsed.
+        # Raised outside of `except`: a parser's error holds what it parsed, and would be attached as the context.
         raise EngineUnavailable(UNUSABLE)
 
     return reading
@@ -81,18 +79,19 @@ class _Reading:
 class Controller:
     """Reads a controller. Thread-safe."""
 
-    def __init__(self, http: ControllerHttp, options: LoadOptions) -> None:
+    def __init__(self, http: ControllerHttp, options: LoadOptions, timings: PinotTimings) -> None:
         self._http = http
         self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-controller")
         self._lock = Lock()
         self._latest: dict[str, _Reading] = {}
         self._present: dict[str, SingleFlight[TableState]] = {}
-        # Servers that are slow to tell must not hold up questions about other tables.
+        # Servers that answer slowly must not delay questions about other tables.
         self._loading_threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-loading")
         loaded: LoadedSegments = LoadedByController(http, self._loading_threads)
         if options.server_admin:
             loaded = LoadedByServers(http, self._loading_threads, options.server_admin_port)
-        self._settling = Settling(loaded, options.settle_seconds)
+        self._settling = Settling(loaded, options.settle_seconds, timings)
+        self._recent_seconds = timings.recent_seconds
         self._described = DescribedSegments(http)
         self._checksummed = ChecksummedSegments(http, self._threads)
         self._segments: SegmentList = self._checksummed
@@ -101,14 +100,14 @@ class Controller:
         self._pruning_columns: dict[str, frozenset[str]] = {}
 
     def close(self) -> None:
-        """Give back the threads."""
+        """Ends the threads."""
         self._threads.shutdown()
         self._loading_threads.shutdown()
 
     def settled_state(self, table: str) -> TableState:
-        """Return what a whole answer of the table covers, once queries see it too.
+        """Returns what a whole answer of the table covers, once queries see it too.
 
-        What was read last is good enough while it is recent: every answer is compared with a new reading.
+        A recent reading is good enough: every answer is compared with a new one.
 
         Raises:
             DataChanged: the servers go on loading it for longer than is worth waiting for.
@@ -124,22 +123,26 @@ class Controller:
         return self._settling.seconds_to_wait(table, state, is_pruned=bool(self._pruning_columns.get(table)))
 
     def use(self, table: str) -> int:
-        """Return a number that stands for the use of the state that `settled_state` found, for `present_state`."""
+        """Returns a number that stands for the use of the state that `settled_state` found, for `present_state`."""
         return self._settling.use(table)
 
     def present_state(self, table: str, use: int) -> TableState:
-        """Return what a whole answer of the table covers, as the controller says it after this call.
+        """Returns what a whole answer of the table covers, as the controller reports it after this call.
 
-        It is what `settled_state` found the servers to answer from, ever since `use` was asked for its number, or there
-        is an error. Calls that wait at the same time share one reading, which also tells whether a server came online
-        meanwhile that nobody has asked, where not every replica was found to have loaded the state.
+        It is the state that `settled_state` found the servers to answer from, in use without interruption since `use`
+        returned this number, or there is an error. Calls that wait at the same time share one reading. If not every
+        replica was found to have loaded the state, that reading also shows whether a server has come online since.
 
-        Where the last reading found that every segment was to be online and none replaced, it is the list of segments
-        alone that is read again: a segment comes, goes or is replaced by others only together with its checksum. That a
-        segment is switched off tells by the number that an answer covers, and then `state` reads all.
+        If the last reading found every segment meant to be online and none replaced, only the list of segments is read
+        again: a segment comes, goes or is replaced only together with its checksum. A segment that is switched off
+        shows in the number of segments that an answer covers, and then `state` reads everything.
+
+        Args:
+            table: its name.
+            use: the number that `use` returned before the query.
 
         Raises:
-            DataChanged: the controller tells of something else than is in use.
+            DataChanged: the controller lists another state than the one in use.
         """
         with self._lock:
             reading = self._present.setdefault(table, SingleFlight(lambda: self._read_again(table)))
@@ -163,7 +166,7 @@ class Controller:
 
     @_only_our_errors
     def state(self, table: str) -> TableState:
-        """Read all that tells what a whole answer of the table covers."""
+        """Reads everything that determines what a whole answer of the table covers."""
         path, segments = path_of(table), self._segments
         listing = self._threads.submit(segments.read, table)
         ideal, kept = self._read_together(
@@ -186,14 +189,14 @@ class Controller:
         latest = self._latest.get(table)
         if latest is not None:
             is_used = self._settling.is_used(table, latest.state)
-            recent = RECENT_SECONDS if is_used else MOVING_SECONDS
+            recent = self._recent_seconds if is_used else MOVING_SECONDS
             if time.monotonic() - latest.at < recent:
                 return latest.state
         return self.state(table)
 
     @_only_our_errors
     def require_exact_counts(self, table: str) -> None:
-        """Refuse a cluster or a table whose configuration makes Pinot rewrite counts; look again once a minute."""
+        """Refuses a cluster or a table whose configuration makes Pinot rewrite counts; checks again once a minute."""
         if time.monotonic() - self._checked_at.get(table, float("-inf")) < CONFIGURATION_SECONDS:
             return
         require_no_real_time_part(table)
@@ -211,25 +214,25 @@ class Controller:
         self._checked_at[table] = time.monotonic()
 
     def require_exact_answer(self, query: EngineQuery) -> None:
-        """Refuse a query for another schema than the table has, or where counts are rewritten."""
+        """Refuses a query for another schema than the table has, or where counts are rewritten."""
         self.require_exact_counts(query.table)
         require_readable(self._columns[query.table], query.reads)
 
     def columns(self, table: str) -> Mapping[str, PinotColumn]:
-        """Return the columns of a table that was found safe to ask."""
+        """Returns the columns of a table that was found safe to ask."""
         return self._columns[table]
 
     def pruning_columns(self, table: str) -> frozenset[str]:
-        """Return the columns by which a broker leaves out segments of a table that was found safe to ask."""
+        """Returns the columns by which a broker leaves out segments of a table that was found safe to ask."""
         return self._pruning_columns[table]
 
     @_only_our_errors
     def require_multistage(self) -> None:
-        """Refuse a cluster whose multi-stage engine is too old."""
+        """Refuses a cluster whose multi-stage engine is too old."""
         require_multistage_version(self._read("/version"))
 
     def _read_together(self, *paths: str) -> Iterator[Any]:
-        """Read several things at once, for somebody waits."""
+        """Reads several paths at once, because a question waits."""
         return self._threads.map(self._read, paths)
 
     def _read(self, path: str) -> Any:
@@ -237,8 +240,8 @@ class Controller:
 
 
 def _online(table: str, ideal: Any) -> set[str]:
-    """Return the segments that at least one server should serve."""
-    # A real-time part without any segment refuses too: the broker leaves out the last offline day beside it.
+    """Returns the segments that at least one server should serve."""
+    # A real-time part without any segment is refused too: with it, the broker leaves out the last offline day.
     if ideal.get("REALTIME") is not None:
         raise real_time_refused(table)
     segments = ideal.get("OFFLINE") or {}
@@ -246,5 +249,5 @@ def _online(table: str, ideal: Any) -> set[str]:
 
 
 def _kept(listed: Any) -> set[str]:
-    """Return the segments that no other segment has replaced."""
+    """Returns the segments that no other segment has replaced."""
     return {name for tables in listed for name in tables.get("OFFLINE", ())}

@@ -20,13 +20,13 @@ from pinot_connector.errors import EngineRefused, EngineUnavailable
 CONNECT_SECONDS = 5.0
 
 UNUSABLE = "Pinot's controller gave an answer that cannot be used"
-"""What is said of an answer that is malformed, or none."""
+"""The message about an answer that is malformed or missing."""
 
 _IDLE_SECONDS = 5.0
 _MOST_CONNECTIONS = 100
 _MOST_IDLE_CONNECTIONS = 32
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_NOT_ADMITTED = frozenset((HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN))
+_UNAUTHORIZED = frozenset((HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN))
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,11 @@ class Reply:
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     def json(self) -> Any:
-        """Return what the body says; raises ValueError if it is not JSON."""
+        """Returns the content of the body.
+
+        Raises:
+            ValueError: it is not JSON.
+        """
         try:
             return json.loads(self.body)
         except RecursionError:
@@ -83,16 +87,16 @@ class ControllerHttp:
         return self._address[0]
 
     def close(self) -> None:
-        """Give back the connections. Closing twice is allowed."""
+        """Closes the connections. Closing twice is allowed."""
         self._pool.close()
 
     def get(self, path: str) -> Reply:
-        """Return the controller's answer to a GET of a path, which begins with a slash and is quoted.
+        """Returns the controller's answer to a GET of a path, which begins with a slash and is quoted.
 
-        Its status may be any but those of callers who are not admitted.
+        Its status may be any but 401 and 403.
 
         Raises:
-            EngineUnavailable: nobody answers, or not in time.
+            EngineUnavailable: there is no answer, or not in time.
             EngineRefused: our credentials are not accepted.
         """
         scheme, host, port = self._address
@@ -100,7 +104,7 @@ class ControllerHttp:
         return self._get(url, self._headers, self._timeouts, "Pinot's controller")
 
     def read(self, path: str) -> Reply:
-        """Return the controller's answer about a table, if it is one of success.
+        """Returns the controller's answer about a table, if it is one of success.
 
         Raises:
             EngineUnavailable: as for `get`, or the controller failed.
@@ -113,25 +117,27 @@ class ControllerHttp:
             raise EngineUnavailable(UNUSABLE)
         return reply
 
-    def get_elsewhere(self, place: SplitResult, path: str, who: str, timeout_seconds: float) -> Reply:
-        """Return the answer of another part of the same cluster, which is shown the same credentials.
+    def get_elsewhere(self, location: SplitResult, path: str, name: str, timeout_seconds: float) -> Reply:
+        """Returns the answer of another part of the same cluster, which is shown the same credentials.
 
         Args:
-            place: its URL, of the controller's scheme and with a port.
+            location: its URL, of the controller's scheme and with a port.
             path: as for `get`.
-            who: its name in errors.
+            name: its name in errors.
             timeout_seconds: how long it may take; never longer than the controller may.
 
         Raises:
-            EngineUnavailable: nobody answers, or not in time.
+            EngineUnavailable: there is no answer, or not in time.
             EngineRefused: our credentials are not accepted.
         """
-        url = httpcore.URL(scheme=place.scheme, host=place.hostname or "", port=place.port, target=path)
+        url = httpcore.URL(
+            scheme=location.scheme, host=location.hostname or "", port=location.port, target=path
+        )
         waits = {name: min(wait, timeout_seconds) for name, wait in self._timeouts["timeout"].items()}
-        return self._get(url, self._headers | {"Host": place.netloc}, {"timeout": waits}, who)
+        return self._get(url, self._headers | {"Host": location.netloc}, {"timeout": waits}, name)
 
     def _get(
-        self, url: httpcore.URL, headers: Mapping[str, str], timeouts: Mapping[str, Any], who: str
+        self, url: httpcore.URL, headers: Mapping[str, str], timeouts: Mapping[str, Any], name: str
     ) -> Reply:
         problem = "cannot be reached"
         try:
@@ -141,8 +147,8 @@ class ControllerHttp:
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError, ValueError):
             pass
         else:
-            if response.status in _NOT_ADMITTED:
-                raise EngineRefused(f"{who} does not accept our credentials")
+            if response.status in _UNAUTHORIZED:
+                raise EngineRefused(f"{name} does not accept our credentials")
             return Reply(response.status, response.content)
-        # Raised here and not where it was caught: the foreign errors hold the request.
-        raise EngineUnavailable(f"{who} {problem}")
+        # Raised outside of `except`: the other errors hold the request, and would be attached as the context.
+        raise EngineUnavailable(f"{name} {problem}")

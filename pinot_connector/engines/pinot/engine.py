@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
 from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all, require_whole
@@ -17,6 +17,7 @@ from pinot_connector.engines.pinot.loaded_segments import DEFAULT_SETTLE_SECONDS
 from pinot_connector.engines.pinot.pruning import may_be_pruned, plain_count
 from pinot_connector.engines.pinot.routes import Routes
 from pinot_connector.engines.pinot.table_state import TableState
+from pinot_connector.engines.pinot.timings import DEFAULT_TIMINGS, PinotTimings
 from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
 
 _TRIES = 3
@@ -27,10 +28,10 @@ _OTHER_BROKERS = "several brokers stand behind Pinot's address, and the one that
 class PinotEngine:
     """An Apache Pinot, reached through one broker and one controller of the same cluster.
 
-    An answer is confirmed only if Pinot says nothing against it, if it covers every segment and document that the
-    controller lists, if the controller lists the same data after the query as before, if its broker had shown before
-    the query that it asks for the segments of this version, and if it lowers no LIMIT. Where the broker prunes segments
-    by what a question filters, the table is counted before and after it, and an answer of no segment is as good as any
+    An answer is confirmed only if Pinot reports no problem with it, it covers every segment and document that the
+    controller lists, the controller lists the same data after the query as before, its broker had shown before the
+    query that it uses the segments of this version, and the broker lowers no LIMIT. If the broker prunes segments by
+    what a question filters, the table is counted before and after it, and an answer from no segment is as good as any
     other. Thread-safe.
     """
 
@@ -47,49 +48,46 @@ class PinotEngine:
         server_admin: bool = False,
         server_admin_port: int | None = None,
         settle_seconds: float = DEFAULT_SETTLE_SECONDS,
+        timings: PinotTimings = DEFAULT_TIMINGS,
     ) -> None:
-        """Connects to nothing yet.
+        """Does not connect yet.
 
         Args:
             controller: the controller's URL, such as `http://localhost:9000`.
             broker: the broker's URL, such as `http://localhost:8099`.
-            authorization: the value of the header `Authorization` for both, if they ask for one.
-            tls: whom to trust behind https:// URLs and which certificate to show, as `ssl.create_default_context` makes
-                it; None: the authorities that this machine trusts, and no certificate.
+            authorization: the value of the header `Authorization` for both, if they require one.
+            tls: the authorities to trust for https:// URLs, and the certificate to present, as an `ssl.SSLContext`;
+                None: the authorities that this machine trusts, and no certificate.
             timeout_seconds: how long a query may take, with a second try if a server of Pinot was lost meanwhile; the
-                same for a request to the controller. It goes before the time-outs of table and broker.
+                same for a request to the controller. It overrides the time-outs of table and broker.
             server_admin: whether to ask each server by its admin port what it has loaded of a new version; they are
-                shown the same credentials, and the scheme is the controller's.
-            server_admin_port: that port where the servers do not tell it, as those do that speak TLS alone.
+                sent the same credentials, by the controller's scheme.
+            server_admin_port: that port, for servers that do not report it because they speak only TLS.
             settle_seconds: the longest time that a server takes to load a segment: how long a new version with replicas
                 is waited for where the servers are not asked themselves.
+            timings: how long to wait for Pinot and to trust what it reported; tests shorten these times.
 
         Raises:
             ValueError: the URLs are not both http:// or both https://, `tls` is given for http:// URLs, or the port or
                 the seconds are out of range.
         """
         options = LoadOptions(server_admin, server_admin_port, settle_seconds)
-        roles = {"controller": urlsplit(controller), "broker": urlsplit(broker)}
-        schemes = {url.scheme for url in roles.values()}
-        if tls is not None and schemes != {"https"}:
-            raise ValueError("tls is given, so controller and broker must be https:// URLs")
-        if schemes not in ({"http"}, {"https"}) or not all(url.hostname for url in roles.values()):
-            # One of them in the clear would give away what the other protects, the token first.
-            raise ValueError("controller and broker must both be http:// or both be https:// URLs")
+        controller_url, broker_url = urlsplit(controller), urlsplit(broker)
+        _require_schemes((controller_url, broker_url), tls)
         self._controller_http = ControllerHttp(
-            roles["controller"],
+            controller_url,
             authorization=authorization,
             tls=tls,
             timeout_seconds=timeout_seconds,
         )
-        self._controller = Controller(self._controller_http, options)
-        self._broker = Broker(roles["broker"], authorization=authorization, tls=tls)
-        self._limits = LimitsInForce()
+        self._controller = Controller(self._controller_http, options, timings)
+        self._broker = Broker(broker_url, authorization=authorization, tls=tls)
+        self._limits = LimitsInForce(timings)
         self._routes = Routes(self._broker.ask)
         self._timeout_seconds = timeout_seconds
 
     def data_version(self, table: str) -> str:
-        """Return the version of a table: a hash over the names and checksums of its segments.
+        """Returns the version of a table: a hash over the names and checksums of its segments.
 
         It may be up to a minute old; an answer on any other is not confirmed.
 
@@ -102,7 +100,7 @@ class PinotEngine:
         return self._controller.settled_state(table).data_version
 
     def check(self, query: EngineQuery) -> None:
-        """Refuse a query that needs the multi-stage engine where the cluster is too old to have it.
+        """Refuses a query that needs the multi-stage engine where the cluster is too old to have it.
 
         Raises:
             EngineRefused: the cluster lacks it.
@@ -112,11 +110,11 @@ class PinotEngine:
             self._controller.require_multistage()
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Answer a query on the given version, which `data_version` has returned before.
+        """Answers a query on the given version, which `data_version` has returned before.
 
         Raises:
             DataChanged: the table has another version, or a broker does not know of this one yet.
-            IncompleteAnswer: Pinot says that the answer is partial, or it has other columns or types, or too many rows.
+            IncompleteAnswer: Pinot reports a partial answer, or it has other columns or types, or too many rows.
             EngineUnavailable: Pinot cannot be reached, or took too long.
             EngineRefused: Pinot refused the query, its configuration makes counts inexact, or a column is not what the
                 query was written for.
@@ -125,13 +123,13 @@ class PinotEngine:
         state = self._controller.settled_state(query.table)
         if state.data_version != data_version:
             raise DataChanged(_CHANGED)
-        # Before anything is asked: what began under another use of the same version is not confirmed.
+        # Read before the query: an answer that began under another use of the same version is not confirmed.
         use = self._controller.use(query.table)
         answer = self._answer(query, state, Deadline.after(self._timeout_seconds))
         return replace(answer, coverage=replace(_coverage(answer), use=use))
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
-        """Return if the answer covers all that the controller lists now, after the query.
+        """Returns if the answer covers everything that the controller lists now, after the query.
 
         The version was read before the query was sent, so finding it once more afterwards shows that it was the same
         before and after.
@@ -164,15 +162,15 @@ class PinotEngine:
             self._require_limit(query, coverage, state, deadline)
 
     def close(self) -> None:
-        """Give back connections and threads."""
+        """Closes connections and ends threads."""
         self._controller.close()
         self._controller_http.close()
         self._broker.close()
 
     def _answer(self, query: EngineQuery, state: TableState, deadline: Deadline) -> EngineAnswer:
-        """Answer a query on a broker that had shown which segments it asks for, and had counted if that is needed.
+        """Answers a query on a broker that had shown which segments it asks for, and had counted if that is needed.
 
-        Where several brokers stand behind one address, others may answer; they are got to know and it is asked again.
+        If several brokers are behind one address, another may answer; then it is examined too, and asked again.
         """
         table = query.table
         known = self._limits.brokers()
@@ -193,17 +191,17 @@ class PinotEngine:
     def _routed(
         self, table: str, state: TableState, wanted: frozenset[str], deadline: Deadline
     ) -> frozenset[str]:
-        """Return the brokers that have shown that they ask for the segments of this state."""
+        """Returns the brokers that have shown that they use the segments of this state."""
         try:
             return self._routes.learned(table, state, wanted, deadline)
         except (DataChanged, IncompleteAnswer):
-            # The broker may be ahead of what was read of the controller a while ago; then the next question is not.
+            # The broker may be ahead of an older reading of the controller; for the next question it is not.
             if self._controller.state(table).data_version != state.data_version:
                 raise DataChanged(_CHANGED) from None
             raise
 
     def _counted(self, table: str, known: frozenset[str], deadline: Deadline) -> Mapping[str, Coverage]:
-        """Return what a count covers on each of the known brokers, or on those that are met before one comes again."""
+        """Returns what a count covers on each of the known brokers, or on those that are met before one comes again."""
         counted: dict[str, Coverage] = {}
         for _ in range(MOST_BROKERS):
             count = self._count(table, deadline)
@@ -218,7 +216,7 @@ class PinotEngine:
         return coverage_of(self._broker.ask(plain_count(table), deadline))
 
     def _count_after(self, table: str, broker: str, deadline: Deadline) -> Coverage:
-        """Return what a count covers on the broker that answered."""
+        """Returns what a count covers on the broker that answered."""
         for _ in range(MOST_BROKERS):
             count = self._count(table, deadline)
             if count.broker == broker:
@@ -228,7 +226,7 @@ class PinotEngine:
     def _require_limit(
         self, query: EngineQuery, coverage: Coverage, state: TableState, deadline: Deadline
     ) -> None:
-        """Refuse the answer of a broker that lowers LIMIT."""
+        """Refuses the answer of a broker that lowers LIMIT."""
         columns = self._controller.columns(query.table)
         self._limits.require(
             coverage.broker,
@@ -236,6 +234,15 @@ class PinotEngine:
             lambda limit: self._broker.ask(explained_query(query.table, columns, limit), deadline),
             has_rows=any(state.documents),
         )
+
+
+def _require_schemes(urls: Sequence[SplitResult], tls: ssl.SSLContext | None) -> None:
+    schemes = {url.scheme for url in urls}
+    if tls is not None and schemes != {"https"}:
+        raise ValueError("tls is given, so controller and broker must be https:// URLs")
+    if schemes not in ({"http"}, {"https"}) or not all(url.hostname for url in urls):
+        # One of them in plain text would reveal what the other protects, first of all the token.
+        raise ValueError("controller and broker must both be http:// or both be https:// URLs")
 
 
 def _coverage(answer: EngineAnswer) -> Coverage:

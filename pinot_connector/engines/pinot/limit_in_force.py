@@ -1,8 +1,8 @@
-"""Whether the LIMIT that a query asks for is the one in force.
+"""Finds out whether the LIMIT of a query is the one in force.
 
-A broker lowers LIMIT without a word where `pinot.broker.enable.query.limit.override` is on, which is how Pinot has set
-up clusters since 1.4, and `pinot.broker.query.response.limit` is set, which may stand in the broker's own file alone.
-What it does is seen in the plan of a query. The plan's other lines hold true counts, and are never shown.
+A broker lowers LIMIT without reporting it where `pinot.broker.enable.query.limit.override` is on, as Pinot sets up
+clusters since 1.4, and `pinot.broker.query.response.limit` is set, which may be only in the broker's own file. This
+shows in the plan of a query. The plan's other lines hold true counts, and are never shown.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from typing import Any
 
 from pinot_connector.engines.pinot.answer import broker_of, require_no_exceptions
 from pinot_connector.engines.pinot.columns import PinotColumn
+from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 
 LARGEST = 100_001
 """The largest number of rows that any question asks for: d_bar and one more."""
 
-REMEMBERED_SECONDS = 60.0
-"""How long a broker is trusted to do what it did."""
-
 MOST_BROKERS = 8
-"""How often a broker is asked until the one that is meant has answered; others may stand behind the same address."""
+"""How many answers to wait for from the wanted broker; others may be behind the same address."""
 
 _MOST_REMEMBERED = 1000
 _REDUCE = re.compile(r"BROKER_REDUCE\(.*\blimit:(\d+)")
@@ -34,19 +32,14 @@ _NAME = re.compile(r"\w+", re.ASCII)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a broker made of a LIMIT; `shown` None: the plan has none, for there is no segment to plan for."""
+    """What a broker made of a LIMIT; `shown` None: the plan has none, because there is no segment."""
 
     asked: int
     shown: int | None
     at: float
 
-    @property
-    def is_recent(self) -> bool:
-        """Whether it may still be trusted."""
-        return time.monotonic() - self.at < REMEMBERED_SECONDS
-
-    def tells_of(self, rows: int) -> bool:
-        """Tell whether it shows what becomes of a LIMIT of so many rows."""
+    def covers(self, rows: int) -> bool:
+        """Returns whether it shows what happens to a LIMIT of so many rows."""
         return self.shown is not None and rows <= self.asked
 
 
@@ -60,31 +53,32 @@ class LimitsInForce:
     A broker is known by its name in its answers. Before Pinot 1.0 there is none, and the address stands for one broker.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, timings: PinotTimings) -> None:
+        self._memory_seconds = timings.plan_memory_seconds
         self._plans: dict[str, Plan] = {}
 
     def brokers(self) -> frozenset[str]:
-        """Return the brokers that were asked within the last minute."""
-        return frozenset(broker for broker, plan in self._plans.copy().items() if plan.is_recent)
+        """Returns the brokers that were asked within the last minute."""
+        return frozenset(broker for broker, plan in self._plans.copy().items() if self._is_recent(plan))
 
     def require(self, broker: str, rows: int, explain: Explain, *, has_rows: bool) -> None:
-        """Refuse a broker that lowers a LIMIT of so many rows; what it said a moment ago is not asked again.
+        """Refuses a broker that lowers a LIMIT of so many rows; a recent plan is not asked for again.
 
         Args:
-            broker: the name of the broker, as it stands in the answer that is to be trusted; empty: it has none.
+            broker: the name of the broker in the answer; empty: it has none.
             rows: the LIMIT of that answer's query.
-            explain: asks for a plan, of whichever broker stands behind the address.
-            has_rows: whether the table has any row; of no row, LIMIT leaves none out.
+            explain: asks for a plan from whichever broker is behind the address.
+            has_rows: whether the table has any row; without rows, LIMIT leaves none out.
 
         Raises:
             EngineRefused: the broker lowers the LIMIT, or does not explain.
-            EngineUnavailable: it cannot be reached, or its plan does not tell.
+            EngineUnavailable: it cannot be reached, or its plan does not show the LIMIT.
         """
         plan = self._plan(broker, rows, explain)
         if plan.shown is None:
-            # Else a table's first row would decide whether there is an answer.
+            # Otherwise a table's first row would decide whether there is an answer.
             if has_rows:
-                raise EngineUnavailable("Pinot's broker does not tell which LIMIT is in force")
+                raise EngineUnavailable("Pinot's broker does not report which LIMIT is in force")
         elif plan.shown < rows:
             raise EngineRefused(
                 f"Pinot's broker lowers LIMIT to {plan.shown} rows (pinot.broker.query.response.limit), "
@@ -93,7 +87,7 @@ class LimitsInForce:
 
     def _plan(self, broker: str, rows: int, explain: Explain) -> Plan:
         plan = self._plans.get(broker)
-        if plan is not None and plan.is_recent and plan.tells_of(rows):
+        if plan is not None and self._is_recent(plan) and plan.covers(rows):
             return plan
         for _ in range(MOST_BROKERS):
             name, plan = _explained(rows, explain)
@@ -102,6 +96,9 @@ class LimitsInForce:
                 return plan
         raise EngineUnavailable("the broker that answered cannot be found again behind Pinot's address")
 
+    def _is_recent(self, plan: Plan) -> bool:
+        return time.monotonic() - plan.at < self._memory_seconds
+
     def _remember(self, broker: str, plan: Plan) -> None:
         if len(self._plans) >= _MOST_REMEMBERED:
             self._plans = {}
@@ -109,7 +106,7 @@ class LimitsInForce:
 
 
 def explained_query(table: str, columns: Mapping[str, PinotColumn], limit: int) -> str:
-    """Return the EXPLAIN of a query like those of questions, without a filter: else it may have no plan."""
+    """Returns the EXPLAIN of a query like those of questions, without a filter: else it may have no plan."""
     column = _grouped(columns.items())
     return (
         f'EXPLAIN PLAN FOR SELECT "{column}", COUNT(*) FROM "{table}" '  # noqa: S608 - names of the schema
@@ -118,7 +115,7 @@ def explained_query(table: str, columns: Mapping[str, PinotColumn], limit: int) 
 
 
 def _grouped(columns: Iterable[tuple[str, PinotColumn]]) -> str:
-    """Return a column that can be grouped by, always the same one."""
+    """Returns a column that can be grouped by, always the same one."""
     names = [
         name
         for name, held in columns
@@ -130,7 +127,7 @@ def _grouped(columns: Iterable[tuple[str, PinotColumn]]) -> str:
 
 
 def _explained(rows: int, explain: Explain) -> tuple[str, Plan]:
-    """Return which broker answered, and what becomes of the largest LIMIT.
+    """Returns which broker answered, and what happens to the largest LIMIT.
 
     A broker that does not override refuses a LIMIT above its own outright; then this question's is asked about.
     """
@@ -149,7 +146,7 @@ def _planned(asked: int, explain: Explain) -> tuple[str, Plan]:
 
 
 def _shown(response: Mapping[str, Any]) -> int | None:
-    """Return the LIMIT in a plan. The broker writes that line itself, whatever servers say of theirs."""
+    """Returns the LIMIT in a plan. The broker writes that line itself, whatever servers say of theirs."""
     table = response.get("resultTable")
     rows = table.get("rows") if isinstance(table, dict) else None
     for row in rows if isinstance(rows, list) else ():

@@ -1,9 +1,9 @@
-"""Which questions a broker may answer without asking every segment, and what such an answer is compared with.
+"""Finds questions that a broker may answer without asking every segment, and checks such answers by plain counts.
 
-A broker that prunes by time or partition answers a range beyond all segments by itself, in the very words that an old
-one uses when every server is dead. To refuse that would let one member's row on a later day decide whether there is an
-answer. So such a question stands between two plain counts of the table, which nothing prunes, whatever its answer is:
-outcome, charge and time are alike, and the counts tell whether all servers were there.
+A broker that prunes by time or partition answers a range beyond all segments by itself, with the same response as an
+old broker when every server is dead. Refusing that would let one member's row on a later day decide whether there is an
+answer. So the table is counted before and after such a question, whatever its answer is, by counts that nothing prunes:
+outcome, charge and time are alike, and the counts show whether all servers were there.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ _LEGACY_PARTITIONS = "partitionawareoffline"
 
 
 def pruning_columns(config: Mapping[str, Any]) -> frozenset[str]:
-    """Return the columns by whose values a broker leaves out segments of a table.
+    """Returns the columns by whose values a broker leaves out segments of a table.
 
-    `config` is the configuration of the table's offline part; raises one of Python's own errors if it is none.
+    Args:
+        config: the configuration of the table's offline part.
+
+    Raises:
+        AttributeError, TypeError, ValueError: it is no configuration.
     """
     routing = config.get("routing") or {}
     listed = routing.get("segmentPrunerTypes")
@@ -37,9 +41,10 @@ def pruning_columns(config: Mapping[str, Any]) -> frozenset[str]:
 
 
 def may_be_pruned(query: EngineQuery, columns: frozenset[str]) -> bool:
-    """Tell whether a broker may leave out segments for this query; it depends on no row.
+    """Returns whether a broker may leave out segments for this query; it depends on no row.
 
-    Every column that the query names is taken for one that it filters. The multi-stage engine is told not to prune.
+    Every column that the query names counts as one that it filters. Queries for the multi-stage engine switch pruning
+    off.
     """
     if Feature.PINOT_MULTISTAGE in query.requires:
         return False
@@ -47,5 +52,5 @@ def may_be_pruned(query: EngineQuery, columns: frozenset[str]) -> bool:
 
 
 def plain_count(table: str) -> str:
-    """Return the query that nothing prunes, and that servers answer from what they know of their segments."""
+    """Returns the query that nothing prunes, and that servers answer from what they know of their segments."""
     return f'SELECT COUNT(*) FROM "{table}"'  # noqa: S608 - a name of the policy, which has no quotes in it

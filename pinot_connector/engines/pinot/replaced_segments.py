@@ -1,4 +1,4 @@
-"""Which segments of a table took the place of others of their names."""
+"""Finds segments of a table that replaced others of the same name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pinot_connector.engines.pinot.table_state import Segment, TableState
 class ReplacedSegments:
     """Compares the states of one table that were seen one after the other. Not thread-safe.
 
-    A segment may be deleted and another pushed under its name, so what was listed is remembered for some time after it
-    is gone, and no longer.
+    A segment may be deleted and another pushed under its name, so segments are remembered for some time after they are
+    gone.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -19,7 +19,7 @@ class ReplacedSegments:
         self._gone_at: dict[str, dict[Segment, float]] = {}
 
     def replaces(self, before: TableState, state: TableState, now: float) -> bool:
-        """Tell whether `state`, seen at `now`, has another segment under a name than was listed there of late."""
+        """Returns whether `state`, seen at `now`, has another segment under a name than was listed there recently."""
         self._forget(now - self._seconds)
         replaced = False
         for name, segment in before.segments.items():

@@ -1,9 +1,9 @@
-"""Whether a broker asks the servers for the segments of a version, and for no others.
+"""Finds out whether a broker asks the servers for the segments of a version, and for no others.
 
-A broker learns at its own pace which segments a table has. Where segments were exchanged by others with new names and
-as many rows, nothing in an answer to a question tells which of them it is on. So each broker is asked once for each
-version how many rows it counts in each segment by name, before any of its answers on that version counts. What it says
-depends on the table's segments and on no question.
+Brokers learn of a table's segments with a delay. If segments were replaced by others with new names and as many rows,
+no answer to a question shows which of them it is from. So each broker is asked once for each version how many rows it
+counts in each segment by name, before any of its answers on that version is accepted. Its reply depends on the table's
+segments and on no question.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class _Shown:
 
 
 class Routes:
-    """Knows of each table which brokers ask for the segments of its present version. Thread-safe.
+    """Tracks for each table which brokers use the segments of its present version. Thread-safe.
 
-    It remembers the version in use alone: one that comes back is asked for anew.
+    It remembers only the version in use: for one that comes back, brokers are asked again.
     """
 
     def __init__(self, ask: Ask) -> None:
@@ -54,30 +54,30 @@ class Routes:
         self._shown: dict[str, _Shown] = {}
 
     def known(self, table: str, state: TableState) -> frozenset[str]:
-        """Return the brokers that have shown that they ask for the segments of this state."""
+        """Returns the brokers that have shown that they ask for the segments of this state."""
         shown = self._shown.get(table)
         return shown.brokers if shown is not None and shown.state.segments == state.segments else frozenset()
 
     def learned(
         self, table: str, state: TableState, wanted: frozenset[str], deadline: Deadline
     ) -> frozenset[str]:
-        """Return what is known, of one broker at least, once those that are wanted were asked.
+        """Returns the known brokers, at least one, after asking for the wanted ones.
 
-        Of several questions that come at the same time one asks. Behind an address with several brokers nobody can
-        choose who answers, so that a broker that is wanted may still not be known.
+        Of several questions that come at the same time, one asks. Behind an address with several brokers one cannot
+        choose which answers, so a wanted broker may still not be known.
 
         Raises:
             DataChanged: a broker asks for other segments.
             IncompleteAnswer: its answer is partial.
             EngineUnavailable: it cannot be reached, or took too long.
-            EngineRefused: it refuses to tell.
+            EngineRefused: it refuses the query.
         """
         known = self.known(table, state)
         if known and wanted <= known:
             return known
         lock = self._lock_of(table)
         if not lock.acquire(timeout=deadline.seconds_left):
-            raise EngineUnavailable("Pinot's broker did not tell in time which segments it asks for")
+            raise EngineUnavailable("Pinot's broker did not report in time which segments it uses")
         try:
             for _ in range(MOST_BROKERS):
                 known = self.known(table, state)
@@ -89,7 +89,7 @@ class Routes:
             lock.release()
 
     def _remember(self, table: str, state: TableState, broker: str) -> None:
-        # Whoever reads this without the lock finds one state with its brokers, never a mixture.
+        # Readers without the lock find one state with its brokers, never a mixture.
         self._shown[table] = _Shown(state, self.known(table, state) | {broker})
 
     def _lock_of(self, table: str) -> Lock:
@@ -98,7 +98,7 @@ class Routes:
 
 
 def routes_query(table: str, state: TableState) -> EngineQuery:
-    """Return the query that counts rows by segment; it may find one segment more than there are."""
+    """Returns the query that counts rows by segment; it may find one segment more than there are."""
     limit = len(state.segments) + 1
     sql = (
         f'{_OPTIONS}SELECT "$segmentName" AS "{_NAME}", COUNT(*) AS "{COUNT_COLUMN}" '  # noqa: S608
@@ -108,7 +108,7 @@ def routes_query(table: str, state: TableState) -> EngineQuery:
 
 
 def _shown_by(ask: Ask, table: str, state: TableState, deadline: Deadline) -> str:
-    """Return the broker that answered, if it asks for the segments of this state."""
+    """Returns the broker that answered, if it asks for the segments of this state."""
     query = routes_query(table, state)
     response = ask(query.sql, deadline)
     answer = judge(response, query, state.data_version)
@@ -116,7 +116,7 @@ def _shown_by(ask: Ask, table: str, state: TableState, deadline: Deadline) -> st
     counted = dict(zip(answer.elements[0], answer.counts, strict=True))
     if not counted.keys() <= state.segments.keys():
         raise DataChanged(_LATE_BROKER)
-    # Where segments are missing, a server may be gone, and then it is no matter of the broker.
+    # If segments are missing, a server may be gone, and the broker is not to blame.
     require_all(coverage, state)
     # A segment without rows is in no group.
     if counted != {name: each.documents for name, each in state.segments.items() if each.documents}:

@@ -1,4 +1,4 @@
-"""What the controller says of the segments that it keeps of a table: their checksums, rows and times."""
+"""Reads the segments that the controller keeps of a table: checksums, rows and times."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pinot_connector.errors import DataChanged
 
 
 class SegmentList(Protocol):
-    """One way to read them, by one request where nothing has changed. What malformed answers lead to is raised."""
+    """One way to read them, by one request if nothing has changed. Errors from malformed answers are not caught."""
 
     def read(self, table: str) -> Mapping[str, Any]:
-        """Return what the first request tells, by the names of the segments."""
+        """Returns the answer to the first request, by the names of the segments."""
         ...
 
     def segments(
         self, table: str, listed: Mapping[str, Any], names: Iterable[str], known: Mapping[str, Segment]
     ) -> Mapping[str, Segment]:
-        """Return the segments of these names, all of which `read` has listed.
+        """Returns the segments of these names, all of which `read` has listed.
 
         `known` is what was known of the table before.
 
@@ -34,7 +34,7 @@ class SegmentList(Protocol):
         ...
 
     def is_unchanged(self, table: str, state: TableState) -> bool:
-        """Tell whether the controller keeps these segments and no others."""
+        """Returns whether the controller keeps these segments and no others."""
         ...
 
 
@@ -45,7 +45,7 @@ class _Parsed:
 
 
 class DescribedSegments:
-    """Reads all of all segments by one request, as it stands in ZooKeeper: Pinot 1.0 and later. Thread-safe."""
+    """Reads everything about all segments by one request, from ZooKeeper: Pinot 1.0 and later. Thread-safe."""
 
     def __init__(self, http: ControllerHttp) -> None:
         self._http = http
@@ -55,7 +55,7 @@ class DescribedSegments:
         """See `SegmentList`; a segment that is being uploaded and has no checksum yet is left out."""
         reply = self._http.read(f"/segments/{path_of_offline_part(table)}/zkmetadata?type=OFFLINE")
         latest = self._latest.get(table)
-        # Of a large table it is megabytes, and the same ones for each question.
+        # For a large table it is megabytes, and the same ones for each question.
         if latest is None or latest.body != reply.body:
             described = {
                 name: Segment.described(fields)
@@ -94,8 +94,8 @@ class ChecksummedSegments:
     ) -> Mapping[str, Segment]:
         """See `SegmentList`; asks about those that are new.
 
-        And about one that is known, another one each time: the controller goes on to give the checksums of a table that
-        was removed for one that was made again with segments of the same names.
+        It also asks about one known segment, another one each time: after a table was removed and created again with
+        segments of the same names, the controller still reports the old checksums.
         """
         checksums = {name: listed[name] for name in names}
         kept = {

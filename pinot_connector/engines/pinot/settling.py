@@ -1,4 +1,4 @@
-"""When a new version of a table may be used: once what it consists of is what the servers answer from."""
+"""Decides when a new version of a table may be used: once the servers answer from its segments."""
 
 from __future__ import annotations
 
@@ -19,22 +19,17 @@ from pinot_connector.engines.pinot.loaded_segments import (
 )
 from pinot_connector.engines.pinot.replaced_segments import ReplacedSegments
 from pinot_connector.engines.pinot.table_state import TableState
+from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.errors import DataChanged, GrisError
 
-SETTLING_TIMEOUT_SECONDS = 5.0
-"""How long questions wait for a new version; those that come later are refused at once, for they hold a thread."""
-
-BROKER_SECONDS = 2.0
-"""How long a broker may go on with what it knew of a table: its segments, which replace which, and their times."""
-
 YOUNG_SECONDS = 60.0
-"""A version that is older than this when it is first seen is known to every broker; generous, as is `CLOCK_SECONDS`."""
+"""Every broker knows a version that is older than this when it is first seen; generous, like `CLOCK_SECONDS`."""
 
 CLOCK_SECONDS = 60.0
 """How far the clocks of two machines may differ."""
 
 NOT_USED = 0
-"""Stands for no use of a table's state; see `Settling.use`."""
+"""The number of no use of a table's state; see `Settling.use`."""
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 5.0
 _BEING_ASKED = "the servers of Pinot are still being asked what they have loaded; ask again later"
@@ -59,11 +54,11 @@ class _Watch:
     first_seen: float
     is_change: bool
     replicas_settled_at: float
-    """When even a replica that nobody has seen has loaded what was replaced."""
+    """When even a replica that was never seen has loaded what was replaced."""
     pruners_settled_at: float
     """When a broker that prunes has forgotten what was replaced."""
     used_on: Finding | None = None
-    """What it came into use on; None: it is not in use. What is found later changes nothing of it."""
+    """The finding on which it came into use; None: it is not in use. Later findings do not change this."""
     finding: Finding | None = None
     online: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """On which servers each segment was when it was last found on some."""
@@ -78,38 +73,45 @@ class _Watch:
         return self.used_on is not None and self.used_on.evidence is Evidence.SOME_REPLICAS
 
     def pause(self, now: float) -> float:
-        """Return how long to wait before looking again: the longer a version takes, the less often it is asked for."""
+        """Returns how long to wait before the next look: longer for a version that takes long."""
         return min(max(_FIRST_PAUSE_SECONDS, (now - self.first_seen) / 10), _LONGEST_PAUSE_SECONDS)
 
 
 class Settling:
-    """Knows of each table which state is in use, and asks for one that is new. Thread-safe.
+    """Tracks for each table which state is in use, and looks whether a new one is loaded. Thread-safe.
 
-    What every replica was found to have loaded stays so while the controller lists the same: servers load what it
-    lists, and nothing else. So such a state costs no request. A replica that is not online yet loads what was listed
-    when it began to, and may come online with that. So a state that was found on some replicas is used until another
-    joins them, and is then taken back, together with all answers that began before.
+    Once every replica has loaded a state, this stays so while the controller lists the same: servers load what it lists
+    and nothing else. So such a state costs no request. A replica that is not online yet loads what was listed when it
+    began, and may come online with that. So a state that was found on some replicas is used until another one joins
+    them; then its use ends, and answers that began before are not confirmed.
 
-    A state is known by its checksums and by the times of its segments: one that was replaced, and came back, is asked
-    for anew.
+    A state is identified by its checksums and the times of its segments: one that was replaced, and came back, is
+    looked for again.
+
+    Args:
+        loaded: reports what the servers have loaded.
+        settle_seconds: the longest time that a server takes to load a segment.
+        timings: how long to wait, and how long brokers take to learn of a change.
     """
 
-    def __init__(self, loaded: LoadedSegments, settle_seconds: float) -> None:
+    def __init__(self, loaded: LoadedSegments, settle_seconds: float, timings: PinotTimings) -> None:
         self._loaded = loaded
         self._settle_seconds = settle_seconds
+        self._timeout_seconds = timings.settling_timeout_seconds
+        self._broker_delay_seconds = timings.broker_delay_seconds
         self._lock = Lock()
         self._numbers = itertools.count(NOT_USED + 1)
         self._watches: dict[str, _Watch] = {}
         self._replaced: dict[str, ReplacedSegments] = {}
 
     def saw(self, table: str, state: TableState) -> None:
-        """Remember that the controller listed this state."""
+        """Remembers that the controller listed this state."""
         self._watch(table, state)
 
     def use(self, table: str, state: TableState | None = None) -> int:
-        """Return a number that stands for the present use of the table's state, `NOT_USED` if it is not in use.
+        """Returns a number that stands for the present use of the table's state, `NOT_USED` if it is not in use.
 
-        The number is another one whenever another state was seen meanwhile, or the same one was taken back.
+        The number changes whenever another state was seen, or the use of this one ended.
 
         Args:
             table: its name.
@@ -121,16 +123,16 @@ class Settling:
         return watch.number
 
     def is_used(self, table: str, state: TableState) -> bool:
-        """Tell whether this state of the table was found to be loaded, and no other was seen since."""
+        """Returns whether this state of the table is in use: it was found to be loaded, and no other was seen since."""
         return self.use(table, state) != NOT_USED
 
     def is_provisional(self, table: str) -> bool:
-        """Tell whether what is used of the table was not found on every replica; then `compare` is to be asked."""
+        """Returns whether what is used of the table was not found on every replica; then `compare` must be called."""
         watch = self._watches.get(table)
         return watch is not None and watch.is_provisional
 
     def compare(self, table: str, replicas: Replicas) -> None:
-        """Take back what is used of the table if a server that had no say when it was found may answer now."""
+        """Ends the use of the table's state if a server may answer now that could not when it was found."""
         with self._lock:
             watch = self._watches.get(table)
             if watch is None or watch.used_on is None or not watch.is_provisional:
@@ -148,7 +150,7 @@ class Settling:
             )
 
     def seconds_to_wait(self, table: str, state: TableState, *, is_pruned: bool) -> float:
-        """Return 0 if this state may be used, and else after how many seconds to read the table and ask again.
+        """Returns 0 if this state may be used, and else after how many seconds to read the table and ask again.
 
         Args:
             table: its name.
@@ -157,8 +159,8 @@ class Settling:
 
         Raises:
             DataChanged: it is not worth waiting for: the servers are still loading it, or may be.
-            EngineUnavailable: nobody can be asked.
-            EngineRefused: somebody does not accept our credentials.
+            EngineUnavailable: neither controller nor servers can be reached.
+            EngineRefused: one of them does not accept our credentials.
         """
         watch = self._watch(table, state)
         if watch.used_on is not None:
@@ -166,13 +168,13 @@ class Settling:
         finding = self._finding(table, watch)
         now = time.monotonic()
         pruners_at = watch.pruners_settled_at if is_pruned else now
-        usable_at = max(_loaded_at(watch, finding), pruners_at)
+        usable_at = max(self._loaded_at(watch, finding), pruners_at)
         if now >= usable_at:
             with self._lock:
                 watch.used_on = watch.used_on or finding
             return 0.0
         pause = min(usable_at - now, watch.pause(now))
-        if now + pause > watch.first_seen + SETTLING_TIMEOUT_SECONDS:
+        if now + pause > watch.first_seen + self._timeout_seconds:
             raise DataChanged(finding.problem or (_PRUNERS if usable_at == pruners_at else _REPLICAS))
         return pause
 
@@ -187,7 +189,7 @@ class Settling:
         number, now = next(self._numbers), time.monotonic()
         replaced = self._replaced.setdefault(table, ReplacedSegments(self._settle_seconds))
         if before is None:
-            # What was pushed just now may have the name of a segment that was deleted before we were there.
+            # What was pushed just now may have the name of a segment that was deleted before this process started.
             by_push, by_refresh = (
                 self._settled_by_clock(changed_at, now)
                 for changed_at in (state.changed_at, state.replaced_at)
@@ -200,9 +202,9 @@ class Settling:
         return _Watch(state, number, now, True, replicas_at, max(settled_at, before.pruners_settled_at))
 
     def _settled_by_clock(self, changed_at: float, now: float) -> float:
-        """Return when it is `settle_seconds` ago that something changed at this time since 1970; 0: never.
+        """Returns when it is `settle_seconds` ago that something changed at this time since 1970; 0: never.
 
-        A connector that starts must not wait for what happened long ago. Nobody waits longer than `settle_seconds`.
+        A connector that starts must not wait for what happened long ago, nor longer than `settle_seconds`.
         """
         if not changed_at:
             return now
@@ -211,7 +213,7 @@ class Settling:
         return now + max(0.0, min(left, self._settle_seconds))
 
     def _finding(self, table: str, watch: _Watch) -> Finding:
-        """Return what is loaded; one question asks for all that wait, and not more often than is sensible."""
+        """Returns what is loaded; one look serves all questions that wait, and looks are spaced out."""
         with self._lock:
             known, now = watch.finding, time.monotonic()
             if known is not None and (
@@ -224,7 +226,7 @@ class Settling:
         if looking is None:
             return self._look(table, watch, own)
         try:
-            return looking.result(SETTLING_TIMEOUT_SECONDS)
+            return looking.result(self._timeout_seconds)
         except TimeoutError:
             raise DataChanged(_BEING_ASKED) from None
 
@@ -234,7 +236,7 @@ class Settling:
         except BaseException as error:
             with self._lock:
                 watch.looking = None
-            # Whoever asked tells of a malformed answer; those who wait only learn that nothing is known.
+            # The question that looked reports a malformed answer; those that wait learn only that nothing is known.
             looking.set_exception(error if isinstance(error, GrisError) else DataChanged(_BEING_ASKED))
             raise
         with self._lock:
@@ -249,33 +251,31 @@ class Settling:
                 watch.missing_at = watch.looked_at
             if finding.online:
                 if watch.looked_at < watch.replicas_settled_at and have_joined(watch.online, finding.online):
-                    # It comes with what it began to load before, and what it is to load now takes its time again.
+                    # It comes online with what it began to load before; loading the present state takes its time again.
                     watch.replicas_settled_at = watch.looked_at + self._settle_seconds
                 watch.online = finding.online
         looking.set_result(finding)
         return finding
 
+    def _loaded_at(self, watch: _Watch, finding: Finding) -> float:
+        """Returns when the servers answer from all of it, and brokers know that."""
+        match finding.evidence:
+            case Evidence.NONE:
+                return float("inf")
+            case Evidence.EVERY_REPLICA:
+                return self._known_to_brokers_at(watch)
+            case Evidence.SOME_REPLICAS:
+                return max(self._known_to_brokers_at(watch), watch.replicas_settled_at)
+
+    def _known_to_brokers_at(self, watch: _Watch) -> float:
+        if watch.missing_at is not None:
+            # Brokers learn of a segment only when it is loaded.
+            return watch.missing_at + self._broker_delay_seconds
+        is_young = abs(time.time() - watch.state.changed_at) < YOUNG_SECONDS
+        # Where replaced segments are kept, they may have been replaced just now by others that came long ago.
+        is_new = watch.is_change or is_young or not watch.state.is_entire
+        return watch.first_seen + self._broker_delay_seconds if is_new else watch.first_seen
+
 
 def _are_same(one: TableState, other: TableState) -> bool:
     return one is other or one.segments == other.segments
-
-
-def _loaded_at(watch: _Watch, finding: Finding) -> float:
-    """Return when servers may be asked for all of it, and brokers know that."""
-    match finding.evidence:
-        case Evidence.NONE:
-            return float("inf")
-        case Evidence.EVERY_REPLICA:
-            return _known_to_brokers_at(watch)
-        case Evidence.SOME_REPLICAS:
-            return max(_known_to_brokers_at(watch), watch.replicas_settled_at)
-
-
-def _known_to_brokers_at(watch: _Watch) -> float:
-    if watch.missing_at is not None:
-        # Brokers learn of a segment only when it is loaded.
-        return watch.missing_at + BROKER_SECONDS
-    is_young = abs(time.time() - watch.state.changed_at) < YOUNG_SECONDS
-    # Where replaced segments are kept, they may have been replaced just now by others that came long ago.
-    is_new = watch.is_change or is_young or not watch.state.is_entire
-    return watch.first_seen + BROKER_SECONDS if is_new else watch.first_seen

@@ -1,7 +1,7 @@
 """Names of tables: a table of Pinot, or the offline part of one that takes in data in real time too.
 
 A name that ends with a type means that part alone: Pinot's broker answers `FROM events_OFFLINE` from the offline
-segments of `events`, and its controller tells of nothing else under that name.
+segments of `events`, and its controller lists nothing else under that name.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ _OFFLINE, _REALTIME = "_OFFLINE", "_REALTIME"
 
 
 def path_of(name: str) -> str:
-    """Return the name of a table or a segment as it stands in the paths of the controller."""
+    """Returns the name of a table or a segment as it stands in the paths of the controller."""
     return quote(name, safe="")
 
 
 def path_of_offline_part(table: str) -> str:
-    """Return the name of a table's offline part as it stands in paths; an offline part is its own."""
+    """Returns the name of a table's offline part as it stands in paths; an offline part is its own."""
     return path_of(table.removesuffix(_OFFLINE) + _OFFLINE)
 
 
 def require_no_real_time_part(table: str) -> None:
-    """Refuse a name that means the real-time part of a table.
+    """Refuses a name that means the real-time part of a table.
 
     Raises:
         EngineRefused: the name ends with `_REALTIME`.
@@ -34,7 +34,7 @@ def require_no_real_time_part(table: str) -> None:
 
 
 def real_time_refused(table: str) -> EngineRefused:
-    """Return the refusal of what a table takes in in real time, which says what can be asked instead.
+    """Returns the refusal of a table's real-time part, which says what can be asked instead.
 
     A segment that rows still arrive in has no checksum, and its replicas hold different numbers of rows.
     """

@@ -1,4 +1,4 @@
-"""What a whole answer of a table covers."""
+"""The state of a table: the segments that a whole answer covers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Segment:
 
     @classmethod
     def described(cls, fields: Mapping[str, str]) -> Segment:
-        """Read the controller's description of a segment.
+        """Reads the controller's description of a segment.
 
         Raises:
             KeyError: a field is missing.
@@ -70,7 +70,7 @@ class TableState:
         return max((segment.replaced_at for segment in self.segments.values()), default=0.0)
 
     def replaced_since(self, earlier: TableState) -> float:
-        """Return the same of the segments alone that an earlier state does not hold as they are."""
+        """Returns the same of the segments alone that an earlier state does not hold as they are."""
         changed = (
             segment for name, segment in self.segments.items() if earlier.segments.get(name) != segment
         )

@@ -1,7 +1,7 @@
 """Apache Spark: for tables that are too large or too raw for Pinot.
 
-`sessions` starts Spark and opens the session of one question, `sources` knows the tables and their versions, `engine`
-asks.
+`sessions` starts Spark and opens the session of a question, `sources` finds the tables and their versions, and `engine`
+runs the queries.
 """
 
 from pinot_connector.engines.spark.engine import SparkEngine

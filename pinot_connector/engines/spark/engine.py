@@ -30,8 +30,8 @@ _Answer = TypeVar("_Answer")
 class SparkEngine:
     """Answers questions about Parquet files and tables of a catalogue, on a Spark that the application runs.
 
-    Every question has a session of its own beside the given one, with the settings under which it means what it says;
-    those of the application's session do not matter and stay as they are.
+    Every question has a session of its own, with fixed settings under which a query has one meaning; the settings of
+    the application's session do not matter and stay as they are.
 
     The version of a table is a hash over the list of its files. An answer is confirmed only if the list was the same
     before and after the query. Thread-safe.
@@ -83,7 +83,7 @@ class SparkEngine:
         return self._on_spark(lambda session: _version(session, source))
 
     def check(self, query: EngineQuery) -> None:
-        """Refuses whatever is required: every query for Spark runs on every Spark."""
+        """Refuses every requirement: a query for Spark has none; see `Engine.check`."""
         if query.requires:
             raise EngineRefused("Spark has nothing of what this query requires")
 
@@ -94,12 +94,12 @@ class SparkEngine:
         return answer_of(query, rows, data_version)
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
-        """Returns if the files are still the ones that were asked; see `Engine.confirm`."""
+        """Returns if the files are still the ones that were queried; see `Engine.confirm`."""
         if self.data_version(query.table) != answer.data_version:
             raise DataChanged("the data changed while the question was answered")
 
     def close(self) -> None:
-        """Ends the session if it was started here; the application's own goes on."""
+        """Ends the session if the engine started it; the application's own goes on."""
         if self._owns_session and not self._closed:
             self._session.stop()
         self._closed = True
@@ -111,25 +111,25 @@ class SparkEngine:
             raise EngineRefused("the engine has no such table") from None
 
     def _on_spark(self, work: Callable[[SparkSession], _Answer]) -> _Answer:
-        """Does work in a session of its own, and says in words of our own what goes wrong."""
+        """Does work in a session of its own, and translates errors."""
         if self._closed:
             raise EngineUnavailable("the engine is closed")
-        late = Event()
+        timed_out = Event()
         try:
-            with self._asking() as (session, late):
+            with self._asking() as (session, timed_out):
                 return work(session)
         except GrisError:
             raise
         except Exception as error:
-            meant = _meant(error, late)
-        # Raised here and not where it was caught: Spark's own text holds the query and values of the data, and it would
-        # hang on ours as its context.
-        raise meant
+            translated = _translated(error, timed_out)
+        # Raised outside of `except`: Spark's own error holds the query and values of the data, and would be attached to
+        # this one as its context.
+        raise translated
 
     @contextmanager
     def _asking(self) -> Iterator[tuple[SparkSession, Event]]:
-        with own_session(self._session) as session, deadline(session, self._timeout_seconds) as late:
-            yield session, late
+        with own_session(self._session) as session, deadline(session, self._timeout_seconds) as timed_out:
+            yield session, timed_out
 
 
 def _version(session: SparkSession, source: Source) -> str:
@@ -147,7 +147,7 @@ def _rows(session: SparkSession, source: Source, query: EngineQuery, data_versio
     except GrisError:
         raise
     except Exception:
-        # Files that are replaced under a query make Spark fail in its own way; their list tells why.
+        # Files that are replaced during a query make Spark fail with an error of its own; their list shows the cause.
         _require_version(session, source, data_version)
         raise
 
@@ -169,8 +169,8 @@ def _require_version(session: SparkSession, source: Source, data_version: str) -
         raise DataChanged("the data changed while the question was answered")
 
 
-def _meant(error: Exception, late: Event) -> GrisError:
-    if late.is_set():
+def _translated(error: Exception, timed_out: Event) -> GrisError:
+    if timed_out.is_set():
         return EngineUnavailable("the engine took too long")
     if isinstance(error, AnalysisException):
         return EngineRefused("the engine refused the query")

@@ -1,4 +1,4 @@
-"""Spark sessions: one that is started here, and one of its own for every question."""
+"""Spark sessions: starts one, and opens a session of its own for every question."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ for _name in ("py4j", "pyspark"):
 
 _CONNECT = "sc://"
 
-# Whatever the application or its cluster has set, a question means the same.
-_MEANING = {
+# Whatever the application or its cluster has set, a query means the same.
+_QUERY_SETTINGS = {
     # Sums that overflow and texts that are no numbers are errors, not other values.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
@@ -40,8 +40,8 @@ _MEANING = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
 
-# Spark's own page and event log hold exact numbers of rows. A session that is started here has neither, and writes no
-# log, in which an error would repeat values of the data.
+# Spark's web page and event log hold exact numbers of rows. A session that is started here has neither, and writes no
+# log, because errors in it would repeat values of the data.
 _SILENT = {
     "spark.ui.enabled": "false",
     "spark.eventLog.enabled": "false",
@@ -66,7 +66,7 @@ def started(url: str) -> SparkSession:
     try:
         return builder.getOrCreate()
     except Exception:
-        problem = f"Spark did not start at {_place(url)}; it needs Java 17, by JAVA_HOME or in PATH"
+        problem = f"Spark did not start at {_without_secrets(url)}; it needs Java 17, by JAVA_HOME or in PATH"
     raise EngineUnavailable(problem)
 
 
@@ -83,10 +83,10 @@ def _classic(url: str) -> SparkSession.Builder:
 
 
 def require_session(session: object) -> None:
-    """Makes sure that a question can have a session of its own beside this one.
+    """Checks that another session can be opened in addition to this one, for each question.
 
     Raises:
-        EngineRefused: it is no session, or one of a PySpark that cannot open another beside it.
+        EngineRefused: it is no session, or one of a PySpark that cannot open another one.
     """
     if not isinstance(session, SparkSession) and not _is_connect(session):
         raise EngineRefused("session: expected a SparkSession")
@@ -96,14 +96,14 @@ def require_session(session: object) -> None:
 
 @contextmanager
 def own_session(session: SparkSession) -> Iterator[SparkSession]:
-    """Gives a session with nothing in it but the settings above, which nobody else can change.
+    """Gives a session with only the settings above, which nobody else can change.
 
     Raises:
         EngineRefused: Spark does not take one of the settings.
     """
     fresh = session.newSession()
     try:
-        _set_meaning(fresh)
+        _apply_settings(fresh)
         yield fresh
     finally:
         # Stopping a session of Spark Connect ends that session; stopping any other would end Spark.
@@ -113,11 +113,11 @@ def own_session(session: SparkSession) -> Iterator[SparkSession]:
 
 @contextmanager
 def deadline(session: SparkSession, seconds: float) -> Iterator[Event]:
-    """Interrupts in Spark what this thread asks of the session once the time is over; the event tells of it."""
-    late, tag = Event(), f"gris-{uuid.uuid4().hex}"
+    """Interrupts, when the time is over, what this thread runs in the session; then the event is set."""
+    timed_out, tag = Event(), f"gris-{uuid.uuid4().hex}"
 
     def interrupt() -> None:
-        late.set()
+        timed_out.set()
         _cancel(session, tag)
 
     timer = Timer(seconds, interrupt)
@@ -125,7 +125,7 @@ def deadline(session: SparkSession, seconds: float) -> Iterator[Event]:
     _add_tag(session, tag)
     timer.start()
     try:
-        yield late
+        yield timed_out
     finally:
         timer.cancel()
         timer.join()
@@ -153,15 +153,15 @@ def _cancel(session: SparkSession, tag: str) -> None:
         session.sparkContext.cancelJobsWithTag(tag)
 
 
-def _set_meaning(session: SparkSession) -> None:
+def _apply_settings(session: SparkSession) -> None:
     try:
-        for name, value in _MEANING.items():
+        for name, value in _QUERY_SETTINGS.items():
             session.conf.set(name, value)
-        kept = all(session.conf.get(name) == value for name, value in _MEANING.items())
+        kept = all(session.conf.get(name) == value for name, value in _QUERY_SETTINGS.items())
     except Exception:
         kept = False
     if not kept:
-        raise EngineRefused("Spark does not take the settings with which a question means what it says")
+        raise EngineRefused("Spark does not accept the settings under which a query has one meaning")
 
 
 def _require_java() -> None:
@@ -173,11 +173,11 @@ def _require_java() -> None:
         )
 
 
-def _place(url: str) -> str:
-    """Returns a URL without what may be secret in it: parameters hold tokens."""
+def _without_secrets(url: str) -> str:
+    """Returns a URL without its parameters, which may hold tokens."""
     return url.partition(";")[0]
 
 
 def _is_connect(session: object) -> bool:
-    # Its module needs more than PySpark to be imported.
+    # Importing the module of Spark Connect needs more than PySpark.
     return type(session).__module__.startswith("pyspark.sql.connect.")

@@ -1,7 +1,7 @@
-"""The tables that questions are about: where each is, and which version of its data is there.
+"""The tables of the engine: the location of each, and the version of its data.
 
-The version is a hash over the list of files: path, length and time of change, as the file system tells them. Nothing is
-read for it. Object stores and HDFS replace whole files and date them by themselves, so other data have another list.
+The version is a hash over the list of files: path, length and time of change, as the file system reports them. No file
+is read for it. Object stores and HDFS replace whole files and date them themselves, so other data have another list.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pinot_connector.errors import EngineRefused
 
 CATALOG = "catalog:"
 
-# What a table of the catalogue may be stored as. Of other formats the files do not tell which rows are valid.
+# How a table of the catalogue may be stored. In other formats the files do not show which rows are valid.
 _FORMATS = frozenset(("parquet", "orc"))
 
 
@@ -28,7 +28,7 @@ class Source(ABC):
 
     @abstractmethod
     def open(self, session: SparkSession) -> DataFrame:
-        """Returns its rows as they are now; nothing that Spark kept of an earlier time is used."""
+        """Returns its rows as they are now; nothing that Spark has cached is used."""
 
     @abstractmethod
     def version(self, session: SparkSession) -> str:
@@ -57,7 +57,11 @@ class CatalogTable(Source):
     name: str
 
     def open(self, session: SparkSession) -> DataFrame:
-        """See `Source.open`; raises EngineRefused if the table is stored as anything else."""
+        """Returns its rows; see `Source.open`.
+
+        Raises:
+            EngineRefused: the table is stored in another format.
+        """
         described = session.sql(f"DESCRIBE TABLE EXTENDED {self.name}").collect()
         provider = {row["col_name"]: str(row["data_type"]).lower() for row in described}.get("Provider", "")
         if provider not in _FORMATS:
@@ -84,7 +88,7 @@ def source_of(text: str) -> Source:
 
 
 def require_plain_texts(rows: DataFrame) -> None:
-    """Makes sure that texts differ where any of their characters does.
+    """Checks that texts are different if any of their characters is.
 
     Raises:
         EngineRefused: a column has a collation, or a type that fills texts up with spaces.
@@ -98,15 +102,15 @@ def require_plain_texts(rows: DataFrame) -> None:
 def _reader(session: SparkSession) -> DataFrameReader:
     """Returns a reader that fails at files that are gone or broken, whatever the table's own properties say.
 
-    What an application caches is kept for all sessions by how it was read. An option that nobody else has is never
-    read like that; Spark itself would neither ask the files nor name them.
+    Spark keeps what an application caches for all sessions, by how it was read. With an option that nobody else uses, a
+    read never matches the cache, from which Spark would answer without looking at the files.
     """
     options = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "gris": uuid.uuid4().hex}
     return session.read.options(**options)
 
 
 def _listed(session: SparkSession, paths: Sequence[str]) -> str:
-    """Returns the hash of all files at the paths; their content is left alone, for its column is not asked for."""
+    """Returns the hash of all files at the paths; their content is not read, because its column is not selected."""
     reader = session.read.format("binaryFile").option("recursiveFileLookup", "true")
     files = reader.load(list(paths)) if paths else None
     entries = (

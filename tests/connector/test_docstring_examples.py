@@ -1,0 +1,45 @@
+"""The examples in the docstrings of the clients hold."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from pinot_connector import AsyncGatewayClient, AsyncPrivateClient, GatewayClient, PrivateClient
+from pinot_connector.engines.duckdb import DuckDBEngine
+from pinot_connector.questions import structured_question
+from tests.support.docstring_examples import FRONT_DOOR, run_examples
+
+from .world import World, new_account
+
+
+@pytest.mark.parametrize("name", FRONT_DOOR)
+@pytest.mark.parametrize("kind", [AsyncPrivateClient, PrivateClient, AsyncGatewayClient, GatewayClient])
+def test_every_method_is_documented_in_full(kind: type, name: str) -> None:
+    """Arguments, result, errors, guarantee and an example; no argument hides in `**kwargs`."""
+    method = getattr(kind, name)
+    documentation = inspect.getdoc(method) or ""
+    for section in ("Args:", "Returns:", "Raises:", "Guarantee: ", "Example:"):
+        assert section in documentation, section
+    for parameter in list(inspect.signature(method).parameters.values())[1:]:
+        assert parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        assert f"\n    {parameter.name}: " in documentation, parameter.name
+
+
+@pytest.mark.parametrize("name", FRONT_DOOR)
+async def test_the_examples_of_the_sync_client_hold(world: World, engine: DuckDBEngine, name: str) -> None:
+    """They run as they stand, in an account of their own."""
+    client = PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine)
+    with client:
+        assert await run_examples(
+            getattr(PrivateClient, name), client=client, structured_question=structured_question
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in FRONT_DOOR if name in vars(AsyncPrivateClient)])
+async def test_the_examples_of_the_async_client_hold(client: AsyncPrivateClient, name: str) -> None:
+    """They run as they stand, with their `await`."""
+    assert await run_examples(
+        getattr(AsyncPrivateClient, name), client=client, structured_question=structured_question
+    )

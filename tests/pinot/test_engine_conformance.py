@@ -1,0 +1,57 @@
+"""A real Pinot keeps the promises of an engine."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+
+import httpx
+import pytest
+
+from deploy.pinot.cluster import PinotCluster
+from pinot_connector.engines.base import Feature
+from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
+from tests.pinot.facts import version_of
+from tests.pinot.loading import create_table, upload, wait_for_rows
+from tests.support.engine_conformance import OTHER_ROWS, ROWS, EngineConformance, HeldTable, Rows
+
+_COLUMNS = {
+    "member_id": "STRING",
+    "page": "STRING",
+    "nickname": "STRING",
+    "score": "INT",
+    "regular": "BOOLEAN",
+    "visited": "INT",
+}
+_numbers = itertools.count()
+
+
+@pytest.mark.pinot
+class TestPinot(EngineConformance):
+    """A table of one segment, which is replaced."""
+
+    @pytest.fixture
+    def held(self, pinot_cluster: PinotCluster, engine: PinotEngine) -> HeldTable:
+        """The rows in a table of their own."""
+        table = f"conformance_{next(_numbers)}"
+        create_table(pinot_cluster, table, _COLUMNS)
+        _store(pinot_cluster, table, ROWS)
+        wait_for_rows(pinot_cluster, table, len(ROWS))
+        return HeldTable(
+            engine,
+            table,
+            replace_rows=partial(_store, pinot_cluster, table, OTHER_ROWS),
+            features=_features(pinot_cluster),
+            null_stand_in="null",
+        )
+
+
+def _store(cluster: PinotCluster, table: str, rows: Rows) -> None:
+    # Pinot takes no time before 1971 in its time column, so that is another one.
+    upload(cluster, table, "only", [{**row, "day": 19_000} for row in rows])
+
+
+def _features(cluster: PinotCluster) -> frozenset[Feature]:
+    version = version_of(httpx.get(f"{cluster.controller_url}/version", timeout=30).json())
+    return frozenset({Feature.PINOT_MULTISTAGE} if version >= OLDEST_MULTISTAGE_VERSION else ())
