@@ -79,7 +79,7 @@ def postgres(folder: Path) -> Iterator[Stored]:
 
 
 @pytest.fixture(params=[sqlite, redis, postgres], ids=["sqlite", "redis", "postgres"])
-@needs("redis")
+@needs("redis", "postgres")
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     """Each store by itself."""
     if request.param is redis and shutil.which("redis-cli") is None:
