@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -18,7 +16,6 @@ from budget_service.ledger.verification import Rebuilt, entry_parts
 from budget_service.ledger.windows import Period
 from budget_service.server import checkpoints, policy_statements
 from budget_service.server.audit import Verification, verify
-from budget_service.server.hosting import serving
 from budget_service.server.messages import parse_statement
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
@@ -29,8 +26,8 @@ from budget_service.server.policy_statements import (
 from budget_service.stores.interface import Store
 from dp_service.queries.publications import publications_in
 from tests.budget.memory_store import MemoryStore
-from tests.budget.served import SETTINGS, Stub
-from tests.support.budget_client import account, charging, connected, cost, failure, reserving
+from tests.budget.policy_service import stub_on
+from tests.support.budget_client import account, charging, cost, failure, reserving
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
@@ -47,13 +44,6 @@ from tests.support.budget_samples import (
 )
 
 BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
-
-
-@asynccontextmanager
-async def stub_on(store: Store) -> AsyncIterator[Stub]:
-    """Serve a store."""
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
-        yield stub
 
 
 async def told(store: Store, on: tuple[LevelLimit, ...] = BOTH) -> list[list[str]]:

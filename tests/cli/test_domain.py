@@ -23,7 +23,7 @@ from gris_cli.domain import ledger_entry
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.rpc_errors import Service as Named
-from tests.budget.test_process import Service, service
+from tests.support.budget_process import Service, service
 from tests.support.rings import needs
 
 POLICY = """

@@ -14,9 +14,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from tests.budget.test_process import refused, service
 from tests.documentation.commands import run
 from tests.support.budget_client import charging, connected, failure
+from tests.support.budget_process import refused, service
 from tests.support.pages import blocks, section
 from tests.support.postgres_server import postgres_server
 from tests.support.redis_server import redis_server

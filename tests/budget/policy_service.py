@@ -1,0 +1,18 @@
+"""A service that takes policy statements."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from budget_service.server.hosting import serving
+from budget_service.stores.interface import Store
+from tests.budget.served import SETTINGS, Stub
+from tests.support.budget_client import connected
+
+
+@asynccontextmanager
+async def stub_on(store: Store) -> AsyncIterator[Stub]:
+    """Serve a store."""
+    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+        yield stub
