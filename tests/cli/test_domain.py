@@ -279,6 +279,7 @@ def test_synthetic_data_need_no_file(capsys: pytest.CaptureFixture[str]) -> None
     capsys.readouterr()
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_example_finds_all_fifty_articles_for_no_calls(tmp_path: Path) -> None:
     """Before: UnkGumb, fewer than fifty and a call; after: KnownGumb over the published domain."""
     found = compare(tmp_path)

@@ -65,6 +65,7 @@ def test_a_wrong_manifest_is_named_with_its_fault(text: str, said: str) -> None:
     assert said in fault
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
 def test_every_overlay_can_be_rendered() -> None:
     """Both are whole: their own objects and the base's, in their namespace."""

@@ -11,6 +11,7 @@ import yaml
 
 from deploy.kubernetes.validate import FOLDER, Manifest, rendered, renderer
 from tests.deploy.network import Direction, Party, Port, let_through, policies
+from tests.support.rings import needs
 
 pytestmark = pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
 
@@ -71,6 +72,7 @@ OVERLAYS = pytest.mark.parametrize("overlay", list(EXPECTED))
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def manifests() -> dict[str, list[Manifest]]:
     """What each overlay makes; with production's goes the policy for the namespace that Pinot is in."""
     made: dict[str, list[Manifest]] = {overlay: [] for overlay in EXPECTED}

@@ -46,6 +46,7 @@ def test_its_configuration_can_be_served() -> None:
     read_document(PRODUCTION / "gateway.yaml", GatewayConfiguration).require_protected()
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_its_ledger_demands_tickets_under_a_key_that_its_pods_hold() -> None:
     """The key's file is in a Secret that only the process may read; a pod does not start without it."""
     demanded = load_configuration(PRODUCTION / "budget.yaml").charge_tickets
