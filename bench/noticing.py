@@ -27,7 +27,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from pinot_connector import Timeouts
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.errors import GrisError
-from tests.budget.test_process import service
+from tests.support.budget_process import service
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer, redis_server

@@ -66,14 +66,7 @@ def own_postgres(private_postgres: PostgresServer) -> PostgresServer:
     return private_postgres
 
 
-@pytest_asyncio.fixture(
-    params=[
-        "memory",
-        "sqlite",
-        pytest.param("redis", marks=pytest.mark.redis),
-        pytest.param("postgres", marks=pytest.mark.postgres),
-    ]
-)
+@pytest_asyncio.fixture(params=["memory", "sqlite", "redis", "postgres"])
 async def any_store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock, tuning: Tuning
 ) -> AsyncIterator[Store]:

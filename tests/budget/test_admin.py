@@ -31,8 +31,8 @@ from budget_service.stores.redis import RedisStore
 from budget_service.stores.sqlite import SqliteStore
 from budget_service.tuning import DEFAULTS, Tuning
 from tests.budget.conftest import closing, empty
+from tests.budget.limit_settings import SETTINGS
 from tests.budget.memory_store import MemoryStore
-from tests.budget.test_limits import SETTINGS
 from tests.support.budget_client import account as named
 from tests.support.budget_client import failure
 from tests.support.budget_samples import (

@@ -21,6 +21,7 @@ from budget_service.ledger.windows import DAY, Period
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store, StoreUnavailableError
+from tests.budget.limit_settings import CONFIGURATION, SETTINGS
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import (
     ANALYST,
@@ -32,14 +33,6 @@ from tests.support.budget_samples import (
     levels,
     limit,
 )
-
-CONFIGURATION = Configuration.model_validate(
-    {
-        "create_at_first_use": True,
-        "accounts": [{"path": ["acme", "ann"], "limit": {"information": 10, "calls": 5}}],
-    }
-)
-SETTINGS = LiveSettings(Settings(CONFIGURATION))
 
 
 def setting(id_: str, *changes: tuple[Account, Limit | None]) -> Asked[SetLimits]:

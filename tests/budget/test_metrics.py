@@ -13,12 +13,12 @@ import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.budget.test_process import ROOT, command, health, health_becomes, refused
-from tests.budget.test_workers import connections
 from tests.observability.world import scraped
 from tests.support.budget_client import account, charging, connected, cost, failure, new_id, reserving
+from tests.support.budget_process import ROOT, command, health, health_becomes, refused
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer, redis_server
+from tests.support.worker_connections import connections
 
 SERVING = 1
 STORE = "gris.budget.v1.BudgetService/store"

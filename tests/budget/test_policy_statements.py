@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -19,7 +17,6 @@ from budget_service.ledger.verification import Rebuilt, entry_parts
 from budget_service.ledger.windows import Period
 from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
-from budget_service.server.hosting import serving
 from budget_service.server.messages import parse_statement
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
@@ -31,8 +28,8 @@ from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
 from dp_service.queries.publications import publications_in
 from tests.budget.memory_store import MemoryStore
-from tests.budget.served import SETTINGS, Stub
-from tests.support.budget_client import account, charging, connected, cost, failure, reserving
+from tests.budget.policy_service import stub_on
+from tests.support.budget_client import account, charging, cost, failure, reserving
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
@@ -49,13 +46,6 @@ from tests.support.budget_samples import (
 )
 
 BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
-
-
-@asynccontextmanager
-async def stub_on(store: Store, tuning: Tuning = DEFAULTS) -> AsyncIterator[Stub]:
-    """Serve a store."""
-    async with serving(store, SETTINGS, "127.0.0.1:0", tuning=tuning) as address, connected(address) as stub:
-        yield stub
 
 
 async def told(

@@ -19,7 +19,7 @@ from budget_service.stores.sqlite import SqliteStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.memory_store import MemoryStore
-from tests.budget.test_policy_statements import stub_on
+from tests.budget.policy_service import stub_on
 from tests.support.budget_client import account, failure
 from tests.support.budget_samples import ANALYST, SteppedClock, charge, levels, limit, reserve, statement
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from tests.budget.test_process import NOT_SERVING, SERVING, health_becomes, refused, service
 from tests.support.budget_client import account, charging, connected, cost, failure
+from tests.support.budget_process import NOT_SERVING, SERVING, health_becomes, refused, service
 from tests.support.postgres_server import PostgresServer
 
 # One company of which a single unit is left once ninety-nine were charged.

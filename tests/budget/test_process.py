@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,81 +12,21 @@ import grpc
 import pytest
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from budget_service.server.process import main
 from tests.support.budget_client import PATH, account, charging, connected, cost, failure
+from tests.support.budget_process import (
+    CONFIGURATION,
+    NOT_SERVING,
+    SERVING,
+    health,
+    health_becomes,
+    refused,
+    service,
+)
 from tests.support.budget_samples import UNIT
 from tests.support.redis_server import redis_server
-
-ROOT = Path(__file__).parents[2]
-CONFIGURATION = """
-create_at_first_use: true
-accounts:
-  - path: [acme]
-    limit: {information: 2000000000000, calls: 2000000000000}
-  - path: [acme, "*"]
-    limit: {information: 1000000, calls: 1000000}
-"""
-SERVING = health_pb2.HealthCheckResponse.SERVING
-NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-
-
-@dataclass
-class Service:
-    """A running service."""
-
-    process: subprocess.Popen[str]
-    address: str
-    admin_address: str | None
-
-    def end(self, how: signal.Signals) -> int:
-        """Send a signal and return the exit code."""
-        self.process.send_signal(how)
-        return self.process.wait(timeout=20)
-
-
-def command(folder: Path, store: str | None, *more: str, configuration: str = CONFIGURATION) -> list[str]:
-    """Return the command line of a service."""
-    config = folder / "budget.yaml"
-    config.write_text(configuration)
-    command = [sys.executable, "-m", "budget_service", "--config", str(config)]
-    return [
-        *command,
-        *(() if store is None else ("--store", store)),
-        *(() if "--listen" in more else ("--listen", "127.0.0.1:0")),
-        *more,
-    ]
-
-
-@contextmanager
-def service(
-    folder: Path, store: str | None, *more: str, configuration: str = CONFIGURATION
-) -> Iterator[Service]:
-    """Run a service and wait until it says that it is ready."""
-    arguments = command(folder, store, *more, configuration=configuration)
-    with (folder / "log").open("a") as log:
-        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
-    assert process.stdout is not None
-    try:
-        ready = json.loads(process.stdout.readline())
-        assert ready["service"] == "budget_service"
-        yield Service(process, ready["address"], ready.get("admin_address"))
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-def refused(
-    folder: Path, store: str | None, *more: str, configuration: str = CONFIGURATION
-) -> tuple[int, str]:
-    """Run a service that must not start; return its exit code and what it says."""
-    arguments = command(folder, store, *more, configuration=configuration)
-    done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, timeout=30, check=False)
-    assert done.stdout == ""
-    return done.returncode, done.stderr
 
 
 def refused_file(folder: Path, content: str | None) -> tuple[int, str]:
@@ -102,14 +36,6 @@ def refused_file(folder: Path, content: str | None) -> tuple[int, str]:
     if content is not None:
         file.write_text(content, encoding="utf-8", errors="surrogateescape")
     return refused(folder, None, "--store-file", str(file))
-
-
-async def health(address: str, name: str = "") -> int:
-    """Ask the standard health service."""
-    async with grpc.aio.insecure_channel(address) as channel:
-        stub: Any = health_pb2_grpc.HealthStub(channel)
-        answer = await stub.Check(health_pb2.HealthCheckRequest(service=name))
-        return int(answer.status)
 
 
 LOWERED = admin_pb2.Limit(information=2, calls=2, mode=pb.MODE_ENFORCE, period=admin_pb2.PERIOD_NEVER)
@@ -123,14 +49,6 @@ def administering(channel: Any) -> Any:
 def reflecting(channel: Any) -> Any:
     """Return a stub of the reflection service, which has no types for asyncio."""
     return reflection_pb2_grpc.ServerReflectionStub(channel)
-
-
-async def health_becomes(address: str, wanted: int, name: str = "") -> None:
-    """Wait until the health is as wanted."""
-    end = time.monotonic() + 10
-    while await health(address, name) != wanted:
-        assert time.monotonic() < end, "the health did not change"
-        await asyncio.sleep(0.1)
 
 
 @pytest.mark.usefixtures("starts_processes")

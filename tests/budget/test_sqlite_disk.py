@@ -18,8 +18,8 @@ from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.served import SETTINGS
 from tests.budget.slow_disk import SlowConnection
-from tests.budget.test_process import NOT_SERVING, SERVING, health_becomes
 from tests.support.budget_client import charging, connected, cost, failure
+from tests.support.budget_process import NOT_SERVING, SERVING, health_becomes
 from tests.support.budget_samples import SteppedClock, charge
 
 SHORT_SECONDS = 0.2

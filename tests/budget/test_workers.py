@@ -6,22 +6,20 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from tests.budget.test_process import Service, refused, service
-from tests.support.budget_client import account, charging, connected, cost, stub_of
+from tests.support.budget_client import account, charging, connected, cost
+from tests.support.budget_process import Service, refused, service
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.rings import needs
+from tests.support.worker_connections import CONNECTIONS, connections
 
 WORKERS = ("--workers", "2")
-CONNECTIONS = 32
 ONE_UNIT = """
 create_at_first_use: true
 accounts:
@@ -38,17 +36,6 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """A Redis for all tests of this module."""
     with redis_server(tmp_path_factory.mktemp("redis")) as server:
         yield server
-
-
-@asynccontextmanager
-async def connections(address: str) -> AsyncIterator[list[Any]]:
-    """Open many connections, each of which the system gives to one of the workers."""
-    options = [("grpc.use_local_subchannel_pool", 1)]
-    async with AsyncExitStack() as stack:
-        yield [
-            stub_of(await stack.enter_async_context(grpc.aio.insecure_channel(address, options=options)))
-            for _ in range(CONNECTIONS)
-        ]
 
 
 def workers_of(running: Service) -> list[int]:

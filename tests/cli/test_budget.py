@@ -17,8 +17,8 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
 from gris_cli.__main__ import main
-from tests.budget.test_process import Service, service
 from tests.support.budget_client import connected
+from tests.support.budget_process import Service, service
 from tests.support.budget_samples import UNIT
 from tests.support.rings import needs
 

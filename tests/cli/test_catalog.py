@@ -9,7 +9,7 @@ import pytest
 from dp_service.server.served_policy import ServedPolicy
 from gris_cli.__main__ import main
 from gris_cli.catalog_tables import print_catalog
-from tests.connector.test_catalog import DOMAIN, calls_to, content
+from tests.support.catalog_calls import DOMAIN, calls_to, content
 from tests.support.world import World
 
 

@@ -83,6 +83,7 @@ def test_the_directory_keeps_a_key_for_its_owner_only(told: Any) -> None:
     assert (told["directory"], 0o600) == (path.parent, stat.S_IMODE(path.stat().st_mode))
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_text_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
     """For people: five tables, the repetition, the refusal, and what became of the key."""
     assert main(["demo"]) == 0
@@ -101,6 +102,7 @@ def test_the_text_fits_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in words_of_it
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_another_answer_to_the_same_question_fails_the_demonstration(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,6 +152,7 @@ def _listens(address: str) -> bool:
     return True
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_one_embedded_question_needs_no_service(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`gris ask --embedded` starts what it needs, on the example data."""
     question = ("--table", "cofacts_feedback", "--by", "score", "--k", "1")

@@ -23,7 +23,7 @@ from gris_cli.domain import ledger_entry
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.rpc_errors import Service as Named
-from tests.budget.test_process import Service, service
+from tests.support.budget_process import Service, service
 from tests.support.rings import needs
 
 POLICY = """
@@ -279,6 +279,7 @@ def test_synthetic_data_need_no_file(capsys: pytest.CaptureFixture[str]) -> None
     capsys.readouterr()
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_example_finds_all_fifty_articles_for_no_calls(tmp_path: Path) -> None:
     """Before: UnkGumb, fewer than fifty and a call; after: KnownGumb over the published domain."""
     found = compare(tmp_path)

@@ -24,8 +24,8 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted, OutcomeUnknown, ServiceUnavailable
-from tests.budget.test_process import NOT_SERVING, SERVING, Service, health_becomes, service
 from tests.support.budget_client import charging, connected, failure
+from tests.support.budget_process import NOT_SERVING, SERVING, Service, health_becomes, service
 from tests.support.clients import asking_client
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.proxy import Proxy

@@ -10,8 +10,7 @@ from pinot_connector import AsyncGatewayClient, AsyncPrivateClient, GatewayClien
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.questions import structured_question
 from tests.support.docstring_examples import FRONT_DOOR, run_examples
-
-from .world import World, new_account
+from tests.support.world import World, new_account
 
 
 @pytest.mark.parametrize("name", FRONT_DOOR)

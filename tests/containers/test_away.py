@@ -12,16 +12,14 @@ import pytest
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
+from tests.containers.away import take_away, ways
 from tests.containers.conftest import load_pinot
 from tests.containers.stack import Placed, Services
 from tests.kubernetes.application import Application, Totals, charged
 
 ASKERS = 4
-AWAY_SECONDS = 2.0
 BACK_SECONDS = 120.0
 ANSWERS = 5
-
-ways = pytest.mark.parametrize("killed", [pytest.param(True, id="killed"), pytest.param(False, id="cut off")])
 
 
 @ways
@@ -52,16 +50,6 @@ async def test_nothing_is_lost_when_pinot_goes_away(
     async with questions(services, services.budget, pinot):
         await take_away(pinot_container, killed=killed)
         await asyncio.to_thread(load_pinot, pinot_container)
-
-
-async def take_away(victim: Placed, *, killed: bool) -> None:
-    """Have a container go away, and come back."""
-    if killed:
-        await asyncio.to_thread(victim.restart)
-        return
-    await asyncio.to_thread(victim.cut_off)
-    await asyncio.sleep(AWAY_SECONDS)
-    await asyncio.to_thread(victim.reconnect)
 
 
 @asynccontextmanager

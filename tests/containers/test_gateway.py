@@ -17,10 +17,10 @@ from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint
 from pinot_connector.errors import GrisError, ServiceRefused
 from pinot_connector.questions import structured_question
+from tests.containers.away import take_away, ways
 from tests.containers.conftest import TABLE
 from tests.containers.images import build_service
 from tests.containers.stack import IMAGE_USER, PORT, Placed, Services, placed
-from tests.containers.test_away import take_away, ways
 from tests.support.pki import Authority, uri
 
 GATEWAY_PORT = 50054

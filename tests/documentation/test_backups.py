@@ -14,9 +14,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from tests.budget.test_process import refused, service
 from tests.documentation.commands import run
 from tests.support.budget_client import charging, connected, failure
+from tests.support.budget_process import refused, service
 from tests.support.pages import blocks, section
 from tests.support.postgres_server import postgres_server
 from tests.support.redis_server import redis_server
@@ -79,7 +79,7 @@ def postgres(folder: Path) -> Iterator[Stored]:
 
 
 @pytest.fixture(params=[sqlite, redis, postgres], ids=["sqlite", "redis", "postgres"])
-@needs("redis")
+@needs("redis", "postgres")
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     """Each store by itself."""
     if request.param is redis and shutil.which("redis-cli") is None:

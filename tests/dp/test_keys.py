@@ -8,16 +8,9 @@ import pytest
 
 from dp_service.releases.keys import KeyUse, NoiseKey
 from dp_service.server.key_file import KeyFileError, read_key_file
+from tests.dp.key_files import key_file
 
 SECRET = bytes(range(32))
-
-
-def key_file(folder: Path, content: bytes, mode: int = 0o600) -> Path:
-    """Write a key file."""
-    path = folder / "noise.key"
-    path.write_bytes(content)
-    path.chmod(mode)
-    return path
 
 
 def test_every_use_has_a_subkey_of_its_own() -> None:

@@ -22,7 +22,7 @@ from dp_service.server.service import DpServicer
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.dp.test_keys import key_file
+from tests.dp.key_files import key_file
 from tests.support.dp_questions import POLICY, answer_of, header, question, released, translated
 from tests.support.dp_server import servicer_of, serving
 from tests.support.world import BUDGET, write_small

@@ -12,7 +12,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.embedded import EmbeddedServices
-from tests.budget.test_process import service
+from tests.support.budget_process import service
 from tests.support.rings import needs
 
 ROOT = Path(__file__).parents[2]

@@ -27,10 +27,10 @@ from pinot_connector.errors import (
 )
 from pinot_connector.guarantees import PublishedDomain, Sharing
 from pinot_connector.questions import sql_question, structured_question
+from tests.gateway.calls import TOP, ended
 from tests.gateway.conftest import GatewayWorld, stub_of
 from tests.support.pki import email, uri
 
-TOP = structured_question("feedback", "article_id", k=10)
 SQL = "SELECT app, COUNT(DISTINCT member_id) AS members FROM feedback GROUP BY app ORDER BY members DESC"
 
 
@@ -203,16 +203,6 @@ async def test_only_one_request_of_an_id_is_answered_at_a_time(gateway: GatewayW
     # All of them are there long before the first has been through engine and services.
     assert {grpc.StatusCode.OK, grpc.StatusCode.ABORTED} == set(outcomes)
     assert 21 == levels[-1].spent.information
-
-
-async def ended(call: Any) -> grpc.StatusCode:
-    """Return how a call ends."""
-    try:
-        async for _ in call:
-            pass
-    except grpc.aio.AioRpcError as error:
-        return error.code()
-    return grpc.StatusCode.OK
 
 
 async def test_a_caller_who_leaves_pays_nothing_for_what_was_not_answered(gateway: GatewayWorld) -> None:

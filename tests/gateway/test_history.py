@@ -23,9 +23,9 @@ from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
+from tests.gateway.calls import TOP, ended
 from tests.gateway.conftest import GatewayWorld, stub_of
-from tests.gateway.test_asking import TOP, ended
-from tests.gateway.test_slow_callers import AUDIENCE, known_by_tokens
+from tests.gateway.token_world import AUDIENCE, known_by_tokens
 from tests.support.pki import Issuer
 from tests.support.world import COFACTS
 

@@ -21,19 +21,17 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
 from gris_gateway.admission import GatewayAdmission
-from gris_gateway.callers import Callers
-from gris_gateway.configuration import IdentityRules
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.rate_limits import Limiter
 from gris_gateway.slow_callers import keepalive_options
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.metrics import CallMetrics
+from tests.gateway.token_world import AUDIENCE, known_by_tokens
 from tests.support.echo import SERVICE, EchoStub, add_echo
 from tests.support.pki import ISSUER, Issuer
 from tests.support.rawcalls import RawLine, raw_line
 from tests.support.world import free_port, write_small
 
-AUDIENCE = "gateway"
 INVALID_ARGUMENT, UNAVAILABLE = "3", "14"
 ONE = f"/{SERVICE}/One"
 WATCH = "/grpc.health.v1.Health/Watch"
@@ -89,22 +87,6 @@ async def impatient(
         yield Impatient(f"127.0.0.1:{port}", issuer)
     finally:
         await server.stop(None)
-
-
-def known_by_tokens(issuer: Issuer) -> Callers:
-    """Return what knows callers by their tokens; each has an account of its own."""
-    rules = IdentityRules.model_validate(
-        {
-            "jwt": {
-                "key_file": str(issuer.key_file),
-                "algorithms": ["ES256"],
-                "issuer": ISSUER,
-                "audience": AUDIENCE,
-                "accounts": [{"claim": "iss", "equals": ISSUER, "prefix": ["app"], "append": "sub"}],
-            }
-        }
-    )
-    return Callers(rules)
 
 
 def begun(line: RawLine, metadata: list[tuple[str, str]], text: str, *, withheld: int) -> int:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.kubernetes.cluster import KubectlError, Namespace
-from tests.kubernetes.test_questions import loaded
+from tests.kubernetes.loading import loaded
 
 GATEWAY = "gris://gateway:50054"
 # Everything that was paid for, newest first, as Python's client lists it.

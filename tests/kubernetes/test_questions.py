@@ -7,19 +7,11 @@ import time
 from pathlib import Path
 
 from tests.kubernetes.cluster import Deployment, Namespace
+from tests.kubernetes.loading import PINOT, loaded
 
 SERVICES = ("--dp", "dns:///dp-service:50051", "--budget", "dns:///budget-service:50052")
-PINOT = ("http://pinot:9000", "http://pinot:8000")
 # Kubernetes brings a changed ConfigMap to its pods within about 90 seconds.
 CHANGED_SECONDS = 180
-
-
-def loaded(gris: Namespace, application: str) -> None:
-    """Have the example tables in Pinot; twice is as good as once."""
-    controller, broker = PINOT
-    gris.python(
-        application, "-m", "examples.load", "--controller", controller, "--broker", broker, "--wait", "120"
-    )
 
 
 def test_an_application_asks_a_private_question_of_pinot(gris: Namespace, application: str) -> None:

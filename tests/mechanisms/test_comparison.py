@@ -39,6 +39,7 @@ TRUNCATION = 1e-6
 """What a promise of delta = 0 may miss for the mass beyond the radius."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: str(promise.mechanism.label))
 def test_every_mechanism_keeps_its_promise(promise: Promise) -> None:
     """At the promised epsilon no more than delta is left over, the mass beyond the radius counted against it."""

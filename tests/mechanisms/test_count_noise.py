@@ -48,6 +48,7 @@ def test_gaussian_counts_are_not_dp_at_the_price_of_their_units() -> None:
     assert certain_hockey_stick(laplace[1], laplace[0], 2.0) <= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slack", SLACKS)
 @pytest.mark.parametrize("promise", UNKNOWN, ids=str)
 def test_unk_gumb_with_gaussian_counts_keeps_its_zcdp_and_delta(

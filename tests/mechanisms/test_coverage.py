@@ -112,6 +112,7 @@ def test_known_lap_covers_when_two_of_three_are_shown(counts: Counts) -> None:
     assert worst_coverage(KnownLap(HALF, 1, 1), counts, shown=2, radius=9) >= 1 - ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(1, 0), (3, 0), (6, 1), (9, 3), (4, 4)])
 @pytest.mark.parametrize("shown", [1, EVERYTHING])
 def test_unk_lap_covers_around_its_threshold(counts: Counts, shown: int) -> None:

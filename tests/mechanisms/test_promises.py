@@ -98,6 +98,7 @@ def test_known_gumb_with_counts_is_private_as_two_choices_per_element() -> None:
     assert worst_delta(laws, pairs, 1.5 * 3) < TRUNCATION
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "largest", "radius"),
     [

@@ -58,6 +58,7 @@ def p_value_against(weights: list[float], observed: Counter[tuple[int, ...]]) ->
     return chi_squared_p_value([observed[order] for order in law], list(law.values()))
 
 
+@pytest.mark.slow
 def test_the_order_has_the_law_of_peeling_the_exponential_mechanism() -> None:
     """10 000 seeds pass chi-squared at level 1e-6 for weights with counts and odds, and fail with a scale 30 % off."""
     multiples, divisors = np.array([3, 1, 4, 0]), np.array([1, 2, 3, 1])

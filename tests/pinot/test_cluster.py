@@ -43,6 +43,7 @@ def test_a_missing_maven_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         collect_jars("0.11.0")
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_a_failed_collection_leaves_no_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next run starts anew instead of taking half of the jars for all."""
     maven = tmp_path / "mvn"

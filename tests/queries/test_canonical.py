@@ -24,83 +24,9 @@ from dp_service.queries.structured import (
     TimeRange,
     Value,
 )
+from tests.support.queries.meanings import COUNTRIES, HEAD, MEANINGS, TAIL
 from tests.support.queries.policies import POLICY, POLICY_TEXT, fingerprint, resolved
 from tests.support.queries.reference import holds
-
-HEAD = "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement"
-TAIL = "GROUP BY article_id LIMIT 5"
-
-COUNTRIES = "SELECT country, COUNT(DISTINCT member_id) FROM engagement"
-SCORES = "SELECT score, country, COUNT(DISTINCT member_id) FROM engagement"
-
-# Each row is spellings of one meaning; between rows the meaning differs.
-MEANINGS = [
-    # Of a known domain only its elements are asked for, whatever else a condition lets through.
-    [
-        f"{COUNTRIES} GROUP BY country",
-        f"{COUNTRIES} WHERE country IN ('FR', 'AT', 'DE') GROUP BY country",
-        f"{COUNTRIES} WHERE country IN ('FR', 'AT', 'DE', 'US') GROUP BY country",
-        f"{COUNTRIES} WHERE country <> 'US' GROUP BY country",
-    ],
-    [
-        f"{COUNTRIES} WHERE country <> 'FR' GROUP BY country",
-        f"{COUNTRIES} WHERE country IN ('DE', 'AT') AND country <> 'US' GROUP BY country",
-    ],
-    [
-        f"{SCORES} GROUP BY score, country LIMIT 3",
-        f"{SCORES} WHERE score BETWEEN -1 AND 1 GROUP BY score, country LIMIT 3",
-        f"{SCORES} WHERE score >= -7 AND country <> 'US' GROUP BY score, country LIMIT 3",
-        f"{SCORES} WHERE score <> 2 GROUP BY score, country LIMIT 3",
-    ],
-    # A column is held to its domain whatever is known of the others.
-    [
-        f"{HEAD.replace('article_id', 'country, article_id')} GROUP BY country, article_id LIMIT 5",
-        f"{HEAD.replace('article_id', 'country, article_id')} WHERE country IN ('FR', 'AT', 'DE') "
-        "GROUP BY country, article_id LIMIT 5",
-    ],
-    [f"{HEAD} {TAIL}", f"{HEAD} AS n {TAIL}".replace("FROM engagement AS n", "AS n FROM engagement")],
-    [
-        f"{HEAD} WHERE score BETWEEN 1 AND 3 {TAIL}",
-        f"{HEAD} WHERE score >= 1 AND score <= 3 {TAIL}",
-        f"{HEAD} WHERE 1 = 1 AND score > 0 AND score < 4 {TAIL}".replace("1 = 1 AND ", ""),
-        f"{HEAD} WHERE score IN (3, 2, 1, 2) {TAIL}",
-        f"{HEAD} WHERE ((score <= 3)) AND (score NOT IN (0) AND (score >= 0)) {TAIL}",
-        f"{HEAD} where score between 1 and 3 and score <> 7 group by article_id limit 9",
-    ],
-    [f"{HEAD} WHERE score BETWEEN 1 AND 4 {TAIL}"],
-    [f"{HEAD} WHERE score >= 1 {TAIL}", f"{HEAD} WHERE score > 0 AND score <= 9223372036854775807 {TAIL}"],
-    [
-        f"{HEAD} WHERE country IN ('DE', 'FR') AND article_id <> 'x' {TAIL}",
-        f"{HEAD} WHERE 'x' <> 'y' AND article_id <> 'x' AND country IN ('FR','DE','FR') {TAIL}".replace(
-            "'x' <> 'y' AND ", ""
-        ),
-        f"{HEAD} WHERE country IN ('FR', 'AT', 'DE') AND country <> 'AT' AND NOT (article_id IN ('x')) {TAIL}",
-        f"{HEAD} WHERE country IN ('FR', 'DE', 'null') AND article_id NOT IN ('null', 'x') {TAIL}",
-    ],
-    [f"{HEAD} WHERE country IN ('DE') AND article_id <> 'x' {TAIL}"],
-    [f"{HEAD} WHERE country NOT IN ('DE') AND article_id <> 'x' {TAIL}"],
-    [f"{HEAD} WHERE country = 'de' AND article_id <> 'x' {TAIL}"],
-    [
-        f"{HEAD} WHERE active = TRUE {TAIL}",
-        f"{HEAD} WHERE active <> FALSE {TAIL}",
-        f"{HEAD} WHERE active IN (TRUE) {TAIL}",
-    ],
-    [f"{HEAD} WHERE active = FALSE {TAIL}"],
-    [
-        f"{HEAD} WHERE day >= '2019-01-01' AND day < '2019-02-01' {TAIL}",
-        f"{HEAD} WHERE day BETWEEN DATE '2019-01-01' AND DATE '2019-01-31' {TAIL}",
-    ],
-    [
-        f"{HEAD} WHERE day = '2019-01-01' {TAIL}",
-        f"{HEAD} WHERE day BETWEEN '2019-01-01' AND '2019-01-01' {TAIL}",
-    ],
-    [f"{HEAD} {TAIL}".replace("DISTINCT member_id", "*")],
-    ["SELECT article_id, country, COUNT(*) FROM engagement GROUP BY article_id, country LIMIT 5"],
-    [
-        "SELECT country, article_id, COUNT(*) FROM engagement GROUP BY country, article_id LIMIT 5",
-        "SELECT country, article_id FROM engagement GROUP BY article_id, country ORDER BY COUNT(*) DESC LIMIT 7",
-    ],
-]
 
 
 def test_spellings_of_one_meaning_share_a_fingerprint_and_meanings_never_do() -> None:

@@ -45,6 +45,7 @@ def sql_by(*dimensions: str, tau: int = TAU, tau_is: str = "clipped") -> str:
     return render(resolve(query, policy(tau, tau_is), now=0), "duckdb")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [("stock_code",), ("country",), ("country", "stock_code")])
 @pytest.mark.parametrize("tau", [1, 3, 40])
 def test_real_counts_are_clipped_for_each_member_and_element(dimensions: tuple[str, ...], tau: int) -> None:
@@ -86,6 +87,7 @@ MEMBERS = st.sampled_from(["many", "b", "c", None])
 ROWS = st.lists(st.tuples(MEMBERS, st.sampled_from(["x", "y"]), st.sampled_from(["here", None])), max_size=40)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS, dimensions=st.sampled_from([("stock_code",), ("country", "stock_code")]))
 def test_taking_a_member_away_changes_no_count_by_more_than_tau(

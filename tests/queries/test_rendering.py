@@ -46,6 +46,7 @@ def run() -> Iterator[Run]:
         yield over
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(policy=policies(), query=questions(), table=rows())
 def test_duckdb_answers_what_the_question_means(
@@ -64,6 +65,7 @@ def test_duckdb_answers_what_the_question_means(
     assert [list(map(type, row)) for row in expected] == [list(map(type, row)) for row in actual]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(policy=policies(), query=questions())
 def test_a_rendered_query_is_one_statement_with_the_questions_literals(

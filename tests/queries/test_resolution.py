@@ -73,6 +73,7 @@ def numbers(first: int, number: int) -> str:
     return f"domain: [{', '.join(f'v{i}' for i in range(first, first + number))}]"
 
 
+@pytest.mark.slow
 def test_a_domain_that_is_too_long_for_a_query_lowers_no_delta() -> None:
     """Domains of 100,002 values are not all written down; what is not is bounded by the stated Delta alone."""
     text = f"{numbers(0, 60_000)}, delta: 70000", f"{numbers(0, 50_000)}, delta: 60000"
@@ -83,6 +84,7 @@ def test_a_domain_that_is_too_long_for_a_query_lowers_no_delta() -> None:
     assert "v59999" not in render(resolution, "duckdb")
 
 
+@pytest.mark.slow
 def test_a_domain_that_is_too_long_and_states_no_delta_leaves_the_key_unrestricted() -> None:
     """Nothing else bounds in how many elements a member is."""
     resolution = of_three_columns(numbers(0, 60_000), f"{numbers(0, 50_000)}, delta: 60000")

@@ -36,6 +36,7 @@ def outcome(query: HistogramQuery, policy: Policy) -> Resolution | str:
         return f"{error.field}: {error}"
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(policy=policies(), query=QUESTIONS, random=st.randoms(use_true_random=False))
 def test_any_two_spellings_of_a_question_share_a_fingerprint(
@@ -48,6 +49,7 @@ def test_any_two_spellings_of_a_question_share_a_fingerprint(
         assert expected == outcome(parse_sql(text, policy), policy)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(policy=policies(), query=QUESTIONS)
 def test_what_engines_are_asked_reads_back_as_the_question(policy: Policy, query: HistogramQuery) -> None:
@@ -109,6 +111,7 @@ tables:
 """)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(query=QUESTIONS, random=st.randoms(use_true_random=False))
 def test_a_text_means_to_an_engine_what_it_means_to_us(

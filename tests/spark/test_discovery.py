@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -12,20 +11,7 @@ from pyspark.sql import SparkSession
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
 from dp_service.partitions.spark import discover_on_spark
 from gris_cli.domain.member_data import Source, read_pairs
-
-SEED = bytes(range(32))
-SALT = b"a public salt"
-DELTA_0 = 5
-
-# Popular and rare elements, members with one element and with sixty, odd texts, and pairs that repeat.
-PAIRS = """
-    SELECT 'm' || (i % 700) AS member,
-           CASE i % 11 WHEN 0 THEN 'é😀' || (i % 3) WHEN 1 THEN '' ELSE 'e' || floor(pow(random(), 3) * 400)::INT END
-           AS element
-    FROM range(6000) r(i)
-    UNION ALL SELECT 'm' || (i % 700), 'e' || (i % 40) FROM range(3000) r(i)
-    UNION ALL SELECT 'many', 'x' || i FROM range(60) r(i)
-"""
+from tests.spark.pairs import PAIRS, SALT, SEED, parameters_of
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +22,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         connection.execute("SELECT setseed(0.5)")
         connection.execute(f"COPY ({PAIRS}) TO '{path}' (FORMAT parquet)")
     return path
-
-
-def parameters_of(method: Method) -> Parameters:
-    """Return parameters under which every round releases something."""
-    return Parameters(method, rho=Fraction(1, 2), delta=Fraction(1, 10**5), delta_0=DELTA_0)
 
 
 def _on_arrays(path: Path, parameters: Parameters, seed: bytes = SEED) -> tuple[tuple[str, ...], ...]:

@@ -16,9 +16,8 @@ from dp_service.queries.published import read_published
 from gris_cli.__main__ import main
 from gris_cli.domain.member_data import Source, SourceError, read_pairs
 from gris_cli.domain.on_spark import canonical_pairs
+from tests.spark.pairs import SALT, SEED
 from tests.support.world import copy
-
-from .test_discovery import SALT, SEED
 
 POLICY = """
 epsilon_per: 0.15

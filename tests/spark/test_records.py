@@ -15,8 +15,7 @@ from pyspark.sql import SparkSession
 from dp_service.partitions import Method, rounds
 from dp_service.partitions.element_noise import round_key
 from dp_service.partitions.spark import discover_on_spark
-
-from .test_discovery import PAIRS, SALT, parameters_of
+from tests.spark.pairs import PAIRS, SALT, parameters_of
 
 
 @pytest.fixture

@@ -39,11 +39,14 @@ def needs(*rings: str) -> Callable[[_Function], _Function]:
 
 
 def rings_of(item: pytest.Item) -> frozenset[str]:
-    """Return what the fixtures of a test need, with those that they use, and what its parameters need."""
+    """Return what the fixtures of a test need, with those that they use, and what its parameters name."""
+    # Names alone would not do: several folders have a fixture of the same name, and they need different things.
     definitions = item._fixtureinfo.name2fixturedefs if hasattr(item, "_fixtureinfo") else {}
     used = [definitions[name][-1].func for name in getattr(item, "fixturenames", ()) if definitions.get(name)]
     found = {ring for function in used for ring in getattr(function, "rings", ())}
-    found |= {mark.name for mark in item.iter_markers() if mark.name in RINGS}
+    # Where a test is run over every store, the name of the store is a parameter.
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    found |= {each for each in parameters if isinstance(each, str) and each in RINGS}
     return frozenset(found | {PROCESS}) if found else frozenset()
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from random import Random
 
-from tests.queries.test_canonical import MEANINGS
-from tests.queries.test_sql import ACCEPTED
-from tests.queries.test_sql_refused import BY_POLICY, MALFORMED
+from tests.support.queries.accepted import ACCEPTED
+from tests.support.queries.meanings import MEANINGS
+from tests.support.queries.refused import BY_POLICY, MALFORMED
 
 # No message may ever hold one of these; they stand in literals and names of every text.
 CANARY_TEXT, CANARY_NUMBER = "Kanarienvogel", "918273645"

@@ -22,6 +22,7 @@ from .measuring import Totals, Translate, faults
 WORLDS = 150
 
 
+@pytest.mark.slow
 def test_one_member_changes_no_more_than_is_promised_and_charged(tmp_path: Path) -> None:
     """Promises hold by construction; every neighbour's histogram is within Delta and tau, and within the price."""
     totals = campaign(WORLDS, tmp_path)
@@ -32,6 +33,7 @@ def test_one_member_changes_no_more_than_is_promised_and_charged(tmp_path: Path)
     assert totals.at_tau > WORLDS // 20
 
 
+@pytest.mark.slow
 def test_a_domain_that_no_query_carries_is_left_to_its_delta(tmp_path: Path) -> None:
     """Of three columns two have domains of 110,000 values together; a member has values beyond both."""
     day = datetime.date(2019, 1, 1)
@@ -84,6 +86,7 @@ def counts_rows(resolution: Resolution) -> Resolution:
     return replace(resolution, query=replace(resolution.query, clip=None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [unrestricted, counts_rows])
 def test_a_broken_translation_is_found(broken: Translate, tmp_path: Path) -> None:
     """The campaign finds a query that does not enforce what its Delta or its tau rest on."""
