@@ -80,13 +80,13 @@ def test_a_refusal_that_repeats_a_literal_is_noticed(monkeypatch: pytest.MonkeyP
     def talkative(text: str) -> str:
         raise QuestionError("sql", f"cannot read {text}")
 
-    monkeypatch.setattr("dp_service.queries.sql.check_words", talkative)
+    monkeypatch.setattr("dp_service.queries.sql.check_tokens", talkative)
     with pytest.raises(AssertionError, match="repeats a literal"):
         checked(f"SELECT '{CANARY_TEXT}'")
 
 
 def test_a_crash_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks can fail: an error of another kind is no refusal."""
-    monkeypatch.setattr("dp_service.queries.sql.check_words", lambda _: str(1 // 0))
+    monkeypatch.setattr("dp_service.queries.sql.check_tokens", lambda _: str(1 // 0))
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
         fuzz(1, seed=7)
