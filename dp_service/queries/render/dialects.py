@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from dp_service.queries.intervals import ordinal
@@ -131,19 +131,21 @@ def _pinot_total(expression: str) -> str:
     return f"SUM({expression})"
 
 
+_STANDARD = Dialect(
+    quote='"',
+    text=_standard_text,
+    well_formed=None,
+    prefix="",
+    nested_prefix="",
+    nested_feature=None,
+    day=_standard_day,
+    total=_standard_total,
+    stores_nulls=True,
+    stores_long_texts=True,
+)
+
 DIALECTS = {
-    "duckdb": Dialect(
-        quote='"',
-        text=_standard_text,
-        well_formed=None,
-        prefix="",
-        nested_prefix="",
-        nested_feature=None,
-        day=_standard_day,
-        total=_standard_total,
-        stores_nulls=True,
-        stores_long_texts=True,
-    ),
+    "duckdb": _STANDARD,
     "pinot": Dialect(
         quote='"',
         text=_standard_text,
@@ -156,16 +158,5 @@ DIALECTS = {
         stores_nulls=False,
         stores_long_texts=False,
     ),
-    "spark": Dialect(
-        quote="`",
-        text=_spark_text,
-        well_formed=_spark_well_formed,
-        prefix="",
-        nested_prefix="",
-        nested_feature=None,
-        day=_standard_day,
-        total=_standard_total,
-        stores_nulls=True,
-        stores_long_texts=True,
-    ),
+    "spark": replace(_STANDARD, quote="`", text=_spark_text, well_formed=_spark_well_formed),
 }

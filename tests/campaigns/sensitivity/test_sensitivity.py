@@ -27,7 +27,7 @@ def test_one_member_changes_no_more_than_is_promised_and_charged(tmp_path: Path)
     """Promises hold by construction; every neighbour's histogram is within Delta and tau, and within the price."""
     totals = campaign(WORLDS, tmp_path)
     # Worlds that show nothing would prove nothing.
-    assert {"known_lap", "known_gumb", "unk_lap", "unk_gumb"} == set(totals.mechanisms)
+    assert {"KnownLap", "KnownGumb", "UnkLap", "UnkGumb"} == set(totals.mechanisms)
     assert totals.partly_known > WORLDS // 20
     assert totals.at_delta > WORLDS // 20
     assert totals.at_tau > WORLDS // 20
