@@ -97,7 +97,7 @@ async def measured(
             await asyncio.sleep(10 * PAUSE_SECONDS)
             began = monotonic()
             async with _taken_away(process, line, way):
-                found.append([1000 * (moment - began) for moment in await noticing])
+                found.append([1000 * (timestamp - began) for timestamp in await noticing])
     refused, unhealthy = zip(*found, strict=True)
     return list(refused), list(unhealthy)
 

@@ -145,8 +145,10 @@ def _figures(store: str, plan: Plan) -> Iterator[Figure]:
 
 def _samples(plan: Plan) -> list[Sample]:
     command = [sys.executable, "-m", "bench.budget.load"]
-    told = json.dumps(asdict(plan))
-    done = subprocess.run(command, input=told, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, check=True)
+    reported = json.dumps(asdict(plan))
+    done = subprocess.run(
+        command, input=reported, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, check=True
+    )
     return [Sample(**each) for each in json.loads(done.stdout)]
 
 

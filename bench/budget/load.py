@@ -159,8 +159,8 @@ async def _measured(call: Call, plan: Plan) -> tuple[float, list[float]]:
 
 def main() -> None:
     """Do what stdin says."""
-    told = json.load(sys.stdin)
-    plan = Plan(**{**told, "targets": [Target(**each) for each in told["targets"]]})
+    reported = json.load(sys.stdin)
+    plan = Plan(**{**reported, "targets": [Target(**each) for each in reported["targets"]]})
     json.dump([asdict(sample) for sample in asyncio.run(run(plan))], sys.stdout)
 
 

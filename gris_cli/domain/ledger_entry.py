@@ -22,7 +22,7 @@ from pinot_connector.reservations import Reservation
 
 ATTEMPTS = 5
 # Nobody waits for a publication as an analyst waits for an answer, and its work would be lost.
-PATIENCE = Timeouts(budget_attempt=10.0, budget=60.0, budget_silence=5.0)
+RETRY_TIMEOUT = Timeouts(budget_attempt=10.0, budget=60.0, budget_silence=5.0)
 ID_BYTES = 32
 
 
@@ -74,7 +74,7 @@ def _ticket(key_file: Path | None, release_id: str, query_id: str, price: Cost) 
 
 
 async def _recorded(account: LedgerAccount, release: dp_pb2.Release) -> Charge:
-    calls = BudgetServiceClient(account.address, account.path, PATIENCE)
+    calls = BudgetServiceClient(account.address, account.path, RETRY_TIMEOUT)
     try:
         for _ in range(ATTEMPTS - 1):
             try:

@@ -20,7 +20,7 @@ from budget_service.ledger.requests import (
 from budget_service.ledger.values import Account, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Span
 
-Told = tuple[object, ...]
+Reported = tuple[object, ...]
 Sums = tuple[int, int]
 # The spans that something counts in: the start of one for each level, from the widest.
 Windows = dict[Account, Microseconds]
@@ -56,44 +56,44 @@ class Model:
     held: dict[str, Held] = field(default_factory=dict)
     used: dict[Account, Span] = field(default_factory=dict)
     paid: dict[tuple[Account, Account, str, str], tuple[Microseconds, str]] = field(default_factory=dict)
-    told: dict[str, tuple[str, Told, Microseconds]] = field(default_factory=dict)
+    reported: dict[str, tuple[str, Reported, Microseconds]] = field(default_factory=dict)
     limits_version: int = 0
     ahead: Microseconds = 0
 
-    def tell(self, request: Request, limits: AppliedLimits, clock: Microseconds) -> Told:
+    def tell(self, request: Request, limits: AppliedLimits, clock: Microseconds) -> Reported:
         """Answer a request."""
-        content, told, forgotten_at = self.told.get(request.request_id, ("", (), 0))
+        content, reported, forgotten_at = self.reported.get(request.request_id, ("", (), 0))
         if max(self.now, clock + self.ahead) < forgotten_at:
-            return told if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
+            return reported if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
         self.advance(clock)
         if isinstance(request, SetLimits):
             self.limits_version += 1
-            told = ("limits", self.limits_version)
-            self.told[request.request_id] = (request.fingerprint(), told, self.now + ANSWERS_LAST)
-            return told
+            reported = ("limits", self.limits_version)
+            self.reported[request.request_id] = (request.fingerprint(), reported, self.now + ANSWERS_LAST)
+            return reported
         if isinstance(request, ResumeClock):
             agrees = abs(clock - request.true_time) <= 60 * SECOND
             is_behind = agrees and self.now - clock - self.ahead >= 60 * SECOND
             self.ahead = self.now - clock if is_behind else self.ahead
             refusal = "CLOCK_NOT_BEHIND" if agrees else "CLOCKS_DISAGREE"
-            told = ("clock", self.ahead) if is_behind else (refusal,)
+            reported = ("clock", self.ahead) if is_behind else (refusal,)
             lasts = ANSWERS_LAST if is_behind else REFUSALS_LAST
-            self.told[request.request_id] = (request.fingerprint(), told, self.now + lasts)
-            return told
+            self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
+            return reported
         if isinstance(request, ChangeCurrency):
-            told = self._change_currency(request, limits)
-            lasts = ANSWERS_LAST if told[0] == "currency" else REFUSALS_LAST
-            self.told[request.request_id] = (request.fingerprint(), told, self.now + lasts)
-            return told
+            reported = self._change_currency(request, limits)
+            lasts = ANSWERS_LAST if reported[0] == "currency" else REFUSALS_LAST
+            self.reported[request.request_id] = (request.fingerprint(), reported, self.now + lasts)
+            return reported
         self.begun |= {each.level: self._start(each) for each in limits.levels if self._begins(each)}
         self.used |= {each.level: each.limit.window.around(self.now) for each in limits.levels}
-        told = self._decide(request, limits.levels)
-        granted = told[0] in {"reserved", "charged", "released"}
+        reported = self._decide(request, limits.levels)
+        granted = reported[0] in {"reserved", "charged", "released"}
         last = self.used[limits.levels[-1].level]
         end = last.leaves_at or last.window.end or self.now
         forgotten_at = end + ANSWERS_LAST if granted else self.now + REFUSALS_LAST
-        self.told[request.request_id] = (request.fingerprint(), told, forgotten_at)
-        return told
+        self.reported[request.request_id] = (request.fingerprint(), reported, forgotten_at)
+        return reported
 
     def at(self, clock: Microseconds) -> Model:
         """Return the ledger as a reader finds it, who writes nothing."""
@@ -139,18 +139,18 @@ class Model:
     def _windows(self, levels: tuple[LevelLimit, ...]) -> Windows:
         return {each.level: self._start(each) for each in levels}
 
-    def _change_currency(self, request: ChangeCurrency, limits: AppliedLimits) -> Told:
+    def _change_currency(self, request: ChangeCurrency, limits: AppliedLimits) -> Reported:
         if bool(request.unit_id) == bool(self.planned[0]):
             return ("CURRENCY_PLANNED" if request.unit_id else "NO_CURRENCY_PLANNED",)
         if request.unit_id == self.currency[0] != "":
             return ("UNIT_UNCHANGED",)
-        moment = window_before(limits.rules, self.now).end if request.unit_id else 0
-        if moment is None:
+        timestamp = window_before(limits.rules, self.now).end if request.unit_id else 0
+        if timestamp is None:
             return ("WINDOW_NEVER_ENDS",)
-        self.planned = (request.unit_id, moment)
+        self.planned = (request.unit_id, timestamp)
         return ("currency", *self.planned)
 
-    def _decide(self, request: BudgetRequest, levels: Levels) -> Told:
+    def _decide(self, request: BudgetRequest, levels: Levels) -> Reported:
         if isinstance(request, Reserve | Charge) and self.currency[0] not in ("", request.unit_id):
             return ("UNIT_MISMATCH",)
         if isinstance(request, Reserve):
@@ -166,7 +166,7 @@ class Model:
             return ("RESERVATION_OVER",)
         return ("released", self.held.pop(request.reservation_id).cost, hold.request.unit_id)
 
-    def _write_off(self, levels: Levels) -> Told:
+    def _write_off(self, levels: Levels) -> Reported:
         (each,) = levels
         used = _sum([Cost(*sums) for sums in self.sums(each)])
         left = [max(0, most - spent) for most, spent in zip(_sum([each.limit.maximum]), used, strict=True)]
@@ -175,7 +175,7 @@ class Model:
             self._spend(self._windows(levels), rest, self.currency[0])
         return ("charged", rest, False)
 
-    def _reserve(self, request: Reserve, levels: Levels) -> Told:
+    def _reserve(self, request: Reserve, levels: Levels) -> Reported:
         recorded = self._paid(request, levels[-1], "query", request.query_id)
         if not recorded and not self._fits(levels, request.max_cost):
             return ("exhausted",)
@@ -184,7 +184,7 @@ class Model:
         self.held[request.reservation_id] = Held(request, windows, cost, recorded, self.now + request.ttl)
         return ("reserved", cost, bool(recorded))
 
-    def _charge(self, request: Charge, levels: Levels, hold: Held | None) -> Told:  # noqa: PLR0911 - one for each refusal
+    def _charge(self, request: Charge, levels: Levels, hold: Held | None) -> Reported:  # noqa: PLR0911 - one for each refusal
         query_id = hold.request.query_id if hold else request.query_id
         known = {self._paid(request, levels[-1], "query", query_id), hold.paid_release_id if hold else ""} - {
             ""

@@ -201,16 +201,16 @@ def parts(entry: dict[str, Any]) -> list[str]:
 async def test_a_ledger_that_differs_is_not_sealed(tmp_path: Path, clock: SteppedClock) -> None:
     """What is wrong must not become the beginning of later verifications; after a seal it is still found."""
     path = tmp_path / "ledger.db"
-    for sealed_before in (False, True):
+    for checkpointed_before in (False, True):
         async with closing(SqliteStore.open(path, clock)) as store:
-            await play(store, clock, f"{sealed_before}", days=1)
-            if sealed_before:
+            await play(store, clock, f"{checkpointed_before}", days=1)
+            if checkpointed_before:
                 await make_checkpoint(store, "acme")
         run(path, "UPDATE balances SET spent_information = spent_information - 1 WHERE level = 'acme'")
         async with closing(SqliteStore.open(path, clock)) as store:
             with pytest.raises(LedgerDiffersError):
                 await make_checkpoint(store, "acme")
-            assert sealed_before == bool((await store.checkpoint("acme")).entries)
+            assert checkpointed_before == bool((await store.checkpoint("acme")).entries)
         run(path, "UPDATE balances SET spent_information = spent_information + 1 WHERE level = 'acme'")
 
 

@@ -34,7 +34,7 @@ def resume(id_: str, true_time: Microseconds) -> Asked[ResumeClock]:
     return Asked(ResumeClock(account=COMPANY, request_id=id_, true_time=true_time), NO_LIMITS)
 
 
-async def told(store: Store, asked: Asked[Request]) -> Outcome:
+async def reported(store: Store, asked: Asked[Request]) -> Outcome:
     """Return the outcome of a request."""
     return (await store.apply(*asked)).outcome
 
@@ -54,17 +54,17 @@ async def test_time_goes_on_and_what_was_charged_ahead_counts(
 ) -> None:
     """The open window is neither opened again nor frozen: it ends when its rule says, by the ledger's own time."""
     await jumped(any_store, clock, on)
-    assert await told(any_store, resume("c", NOON + 5 * SECOND)) == ClockResumed(YEAR)
-    assert isinstance(await told(any_store, charge("again", Cost(2, 0), on=on)), Exhausted)
-    assert isinstance(await told(any_store, charge("rest", Cost(1, 0), on=on)), Charged)
+    assert await reported(any_store, resume("c", NOON + 5 * SECOND)) == ClockResumed(YEAR)
+    assert isinstance(await reported(any_store, charge("again", Cost(2, 0), on=on)), Exhausted)
+    assert isinstance(await reported(any_store, charge("rest", Cost(1, 0), on=on)), Charged)
     clock.step(seconds=61)
     found = await any_store.read(ANALYST, on)
     assert found.ahead == YEAR
     assert (found.levels[-1].spent, found.levels[-1].reserved) == (Cost(7, 3), NOTHING)
     clock.step(days=6)
-    assert isinstance(await told(any_store, charge("too soon", Cost(10, 0), on=on)), Exhausted)
+    assert isinstance(await reported(any_store, charge("too soon", Cost(10, 0), on=on)), Exhausted)
     clock.step(days=12)
-    assert isinstance(await told(any_store, charge("later", Cost(10, 5), on=on)), Charged)
+    assert isinstance(await reported(any_store, charge("later", Cost(10, 5), on=on)), Charged)
     verified = Verification()
     await verify(any_store, "acme", verified)
     assert verified.differences == []
@@ -77,9 +77,9 @@ async def test_the_ledger_never_goes_back_whatever_the_clock_does_next(
     await jumped(any_store, clock)
     await any_store.apply(*resume("c", NOON))
     clock.step(seconds=3600)
-    first = await told(any_store, reserve("r", Cost(1, 0)))
+    first = await reported(any_store, reserve("r", Cost(1, 0)))
     clock.step(seconds=-3600)
-    second = await told(any_store, reserve("s", Cost(0, 0)))
+    second = await reported(any_store, reserve("s", Cost(0, 0)))
     assert getattr(second, "expires_at", 0) == getattr(first, "expires_at", 1)
 
 
@@ -89,7 +89,7 @@ async def test_it_is_done_once_and_kept_in_the_journal(any_store: Store, clock: 
     first = await any_store.apply(*resume("c", NOON))
     clock.step(seconds=30)
     assert await any_store.apply(*resume("c", NOON + 30 * SECOND)) == Answer(first.outcome, replayed=True)
-    assert await told(any_store, resume("d", clock.now)) == Refused(Reason.CLOCK_NOT_BEHIND)
+    assert await reported(any_store, resume("d", clock.now)) == Refused(Reason.CLOCK_NOT_BEHIND)
     kinds = [entry.kind for _, entry in await any_store.journal("acme", "", "", 9)]
     assert kinds.count(EntryKind.CLOCK) == 1
 
@@ -100,7 +100,7 @@ async def test_two_clocks_that_disagree_change_nothing(
 ) -> None:
     """Whichever is wrong: time might jump when it is set right."""
     await jumped(any_store, clock)
-    assert await told(any_store, resume("c", NOON + apart)) == Refused(Reason.CLOCKS_DISAGREE)
+    assert await reported(any_store, resume("c", NOON + apart)) == Refused(Reason.CLOCKS_DISAGREE)
     assert (await any_store.read(ANALYST, MONTH)).ahead == 0
 
 

@@ -158,7 +158,7 @@ def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(
     assert named in message
     assert "\n" not in message
     assert error.value.faults
-    told = " ".join(f"{fault.field} {fault.expected}" for fault in error.value.faults)
+    reported = " ".join(f"{fault.field} {fault.expected}" for fault in error.value.faults)
     # Nothing that stands in the file is repeated, only where it stands.
     for content in (
         "modus",
@@ -172,7 +172,7 @@ def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(
         "1_000",
         "keep",
     ):
-        assert content not in told
+        assert content not in reported
 
 
 FIRST_USE = "create_at_first_use: true\n"

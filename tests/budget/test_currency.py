@@ -53,7 +53,7 @@ def change(id_: str, unit_id: str = OTHER_UNIT, on: tuple[LevelLimit, ...] = MON
     return Asked(ChangeCurrency(account=COMPANY, request_id=id_, unit_id=unit_id), AppliedLimits(rules=rules))
 
 
-async def told(store: Store, asked: Asked[Request]) -> Outcome:
+async def reported(store: Store, asked: Asked[Request]) -> Outcome:
     """Return the outcome of a request."""
     return (await store.apply(*asked)).outcome
 
@@ -63,20 +63,20 @@ async def test_a_currency_begins_with_the_month_and_then_only_it_is_taken(
 ) -> None:
     """Until the last moment of October the old one counts; from the first of November on the new one, from nothing."""
     await any_store.apply(*charge("old", Cost(9, 4)))
-    assert await told(any_store, change("c")) == CurrencyChanged(OTHER_UNIT, NOVEMBER)
+    assert await reported(any_store, change("c")) == CurrencyChanged(OTHER_UNIT, NOVEMBER)
     planned = (await any_store.read(ANALYST, MONTH)).currency
     assert planned == Currency(UNIT, 0, OTHER_UNIT, NOVEMBER)
     clock.now = NOVEMBER - 1
-    assert await told(any_store, charge("early", Cost(1, 0), unit_id=OTHER_UNIT)) == Refused(
+    assert await reported(any_store, charge("early", Cost(1, 0), unit_id=OTHER_UNIT)) == Refused(
         Reason.UNIT_MISMATCH
     )
-    assert isinstance(await told(any_store, charge("last", Cost(1, 0))), Charged)
+    assert isinstance(await reported(any_store, charge("last", Cost(1, 0))), Charged)
     clock.now = NOVEMBER
-    assert await told(any_store, charge("late", Cost(1, 0))) == Refused(Reason.UNIT_MISMATCH)
+    assert await reported(any_store, charge("late", Cost(1, 0))) == Refused(Reason.UNIT_MISMATCH)
     found = await any_store.read(ANALYST, MONTH)
     assert found.currency == Currency(OTHER_UNIT, NOVEMBER)
     assert found.levels[-1].spent == NOTHING
-    assert isinstance(await told(any_store, charge("new", Cost(10, 5), unit_id=OTHER_UNIT)), Charged)
+    assert isinstance(await reported(any_store, charge("new", Cost(10, 5), unit_id=OTHER_UNIT)), Charged)
 
 
 @pytest.mark.parametrize("ends", ["settled", "released", "forfeited", "lapsed"])
@@ -91,12 +91,12 @@ async def test_a_reservation_of_the_last_currency_does_nothing_to_the_new_window
     clock.step(seconds=20)
     if ends == "settled":
         settles = charge("s", Cost(2, 1), settles="r", release_id="rel")
-        assert await told(any_store, settles) == Refused(Reason.UNIT_MISMATCH)
+        assert await reported(any_store, settles) == Refused(Reason.UNIT_MISMATCH)
     if ends == "released":
-        assert await told(any_store, release("s", ends="r")) == Cancelled(Cost(4, 1), UNIT)
-    assert isinstance(await told(any_store, charge("all", Cost(10, 5), unit_id=OTHER_UNIT)), Charged)
+        assert await reported(any_store, release("s", ends="r")) == Cancelled(Cost(4, 1), UNIT)
+    assert isinstance(await reported(any_store, charge("all", Cost(10, 5), unit_id=OTHER_UNIT)), Charged)
     clock.step(seconds=60)
-    assert isinstance(await told(any_store, charge("more", Cost(1, 0), unit_id=OTHER_UNIT)), Exhausted)
+    assert isinstance(await reported(any_store, charge("more", Cost(1, 0), unit_id=OTHER_UNIT)), Exhausted)
     status = (await any_store.read(ANALYST, MONTH)).levels[-1]
     assert (status.spent, status.reserved) == (Cost(10, 5), NOTHING)
     kinds = [entry.kind for _, entry in await any_store.journal("acme", "", "", 9)]
@@ -111,20 +111,22 @@ async def test_days_of_the_last_currency_close_a_sliding_window_until_the_last_h
     on = WEEK_OF_DAYS
     await any_store.apply(*charge("first", Cost(1, 0), on=on))
     begins_at = NOON // 86_400_000_000 * 86_400_000_000 + 86_400_000_000
-    assert await told(any_store, change("c", on=on)) == CurrencyChanged(OTHER_UNIT, begins_at)
+    assert await reported(any_store, change("c", on=on)) == CurrencyChanged(OTHER_UNIT, begins_at)
     clock.step(seconds=3600)
     await any_store.apply(*charge("second", Cost(1, 0), on=on))
     clock.step(days=6)
-    refused = await told(any_store, charge("new", Cost(1, 0), on=on, unit_id=OTHER_UNIT))
+    refused = await reported(any_store, charge("new", Cost(1, 0), on=on, unit_id=OTHER_UNIT))
     assert isinstance(refused, Exhausted)
     (missing,) = refused.shortfalls
     assert (missing.remaining, missing.refreshes_at) == (0, begins_at + 6 * 86_400_000_000)
     theirs = levels(COLLEAGUE, own=on[-1].limit)
     colleague = charge("theirs", Cost(10, 5), account=COLLEAGUE, on=theirs, unit_id=OTHER_UNIT)
-    assert isinstance(await told(any_store, colleague), Charged)
+    assert isinstance(await reported(any_store, colleague), Charged)
     assert missing.refreshes_at is not None
     clock.now = missing.refreshes_at
-    assert isinstance(await told(any_store, charge("now", Cost(10, 5), on=on, unit_id=OTHER_UNIT)), Charged)
+    assert isinstance(
+        await reported(any_store, charge("now", Cost(10, 5), on=on, unit_id=OTHER_UNIT)), Charged
+    )
     await assert_verified(any_store)
 
 
@@ -137,9 +139,9 @@ async def test_what_is_held_closes_a_window_too(any_store: Store, clock: Stepped
     await any_store.apply(*reserve("r", Cost(1, 0), on=week))
     clock.now = NOVEMBER
     asked = Cost(10, 5)
-    assert isinstance(await told(any_store, charge("a", asked, on=week, unit_id=OTHER_UNIT)), Exhausted)
+    assert isinstance(await reported(any_store, charge("a", asked, on=week, unit_id=OTHER_UNIT)), Exhausted)
     await any_store.apply(*release("s", ends="r", on=week))
-    assert isinstance(await told(any_store, charge("b", asked, on=week, unit_id=OTHER_UNIT)), Charged)
+    assert isinstance(await reported(any_store, charge("b", asked, on=week, unit_id=OTHER_UNIT)), Charged)
     await assert_verified(any_store)
 
 
@@ -150,14 +152,16 @@ async def test_what_was_paid_for_in_the_last_currency_is_not_free_in_the_new_one
     """Neither its question nor its release; the very same request is answered as it was, and charges nothing."""
     paid = charge("old", Cost(10, 5), on=on, query_id="q", release_id="rel")
     first = await any_store.apply(*paid)
-    planned = await told(any_store, change("c", on=on))
+    planned = await reported(any_store, change("c", on=on))
     assert isinstance(planned, CurrencyChanged)
     clock.now = planned.begins_at
     if on is MONTH:
-        held = await told(any_store, reserve("r", Cost(1, 0), on=on, query_id="q", unit_id=OTHER_UNIT))
+        held = await reported(any_store, reserve("r", Cost(1, 0), on=on, query_id="q", unit_id=OTHER_UNIT))
         assert isinstance(held, Reserved)
         assert not held.already_paid
-        again = await told(any_store, charge("a", Cost(1, 0), on=on, release_id="rel", unit_id=OTHER_UNIT))
+        again = await reported(
+            any_store, charge("a", Cost(1, 0), on=on, release_id="rel", unit_id=OTHER_UNIT)
+        )
         assert isinstance(again, Charged)
         assert (again.charged, again.already_paid) == (Cost(1, 0), False)
     else:
@@ -165,7 +169,7 @@ async def test_what_was_paid_for_in_the_last_currency_is_not_free_in_the_new_one
             reserve("r", Cost(1, 0), on=on, query_id="q", unit_id=OTHER_UNIT),
             charge("a", Cost(1, 0), on=on, release_id="rel", unit_id=OTHER_UNIT),
         ):
-            assert isinstance(await told(any_store, asked), Exhausted)
+            assert isinstance(await reported(any_store, asked), Exhausted)
     assert await any_store.apply(*paid) == Answer(first.outcome, replayed=True)
 
 
@@ -185,18 +189,18 @@ async def test_a_plan_is_made_once_and_can_be_withdrawn_before_its_moment(
 ) -> None:
     """A repeat is the first answer; another plan waits for the withdrawal; what has begun cannot be withdrawn."""
     await any_store.apply(*charge("fixes", Cost(1, 1)))
-    assert await told(any_store, change("w0", "")) == Refused(Reason.NO_CURRENCY_PLANNED)
-    assert await told(any_store, change("same", UNIT)) == Refused(Reason.UNIT_UNCHANGED)
+    assert await reported(any_store, change("w0", "")) == Refused(Reason.NO_CURRENCY_PLANNED)
+    assert await reported(any_store, change("same", UNIT)) == Refused(Reason.UNIT_UNCHANGED)
     planned = await any_store.apply(*change("c"))
     assert await any_store.apply(*change("c")) == Answer(planned.outcome, replayed=True)
-    assert await told(any_store, change("c", "e" * 32)) == Refused(Reason.REQUEST_ID_REUSED)
-    assert await told(any_store, change("d", "e" * 32)) == Refused(Reason.CURRENCY_PLANNED)
-    assert await told(any_store, change("w", "")) == CurrencyChanged("", 0)
+    assert await reported(any_store, change("c", "e" * 32)) == Refused(Reason.REQUEST_ID_REUSED)
+    assert await reported(any_store, change("d", "e" * 32)) == Refused(Reason.CURRENCY_PLANNED)
+    assert await reported(any_store, change("w", "")) == CurrencyChanged("", 0)
     assert (await any_store.read(ANALYST, MONTH)).currency == Currency(UNIT)
-    assert await told(any_store, change("e", "e" * 32)) == CurrencyChanged("e" * 32, NOVEMBER)
+    assert await reported(any_store, change("e", "e" * 32)) == CurrencyChanged("e" * 32, NOVEMBER)
     clock.now = NOVEMBER
-    assert await told(any_store, change("w2", "")) == Refused(Reason.NO_CURRENCY_PLANNED)
-    assert await told(any_store, change("f")) == CurrencyChanged(
+    assert await reported(any_store, change("w2", "")) == Refused(Reason.NO_CURRENCY_PLANNED)
+    assert await reported(any_store, change("f")) == CurrencyChanged(
         OTHER_UNIT, microseconds_of(datetime(2026, 12, 1, tzinfo=UTC))
     )
     entries = [entry for _, entry in await any_store.journal("acme", "", "", 9)]
@@ -212,7 +216,7 @@ async def test_a_plan_is_made_once_and_can_be_withdrawn_before_its_moment(
 async def test_a_root_with_a_budget_that_is_never_refreshed_keeps_its_currency(any_store: Store) -> None:
     """And the refusal has a name."""
     on = levels(own=limit(10, 5, period=Period.NEVER), above=limit(50, 20))
-    assert await told(any_store, change("c", on=on)) == Refused(Reason.WINDOW_NEVER_ENDS)
+    assert await reported(any_store, change("c", on=on)) == Refused(Reason.WINDOW_NEVER_ENDS)
 
 
 async def test_a_plan_made_with_limits_that_have_changed_is_not_taken(any_store: Store) -> None:

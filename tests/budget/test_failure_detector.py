@@ -16,7 +16,7 @@ from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import SteppedClock
 
 # Far more than it takes, for a machine that is busy.
-PATIENCE_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 # Each turn of the loop takes longer than a step may, and all of them longer than a sign may.
 TURN_SECONDS = STEP_SECONDS + 2 * LATE_SECONDS
 HELD_UP_SECONDS = 0.4
@@ -60,7 +60,7 @@ async def followed(store: Hanging) -> AsyncIterator[FailureDetector]:
 
 async def becomes(detector: FailureDetector, *, answers: bool, serving: bool) -> None:
     """Wait until it is as wanted."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while (detector.answers, detector.is_serving) != (answers, serving):
             detector.changed.clear()
             await detector.changed.wait()

@@ -292,10 +292,10 @@ async def test_whoever_waits_when_something_unforeseen_happens_is_told(
     with monkeypatch.context() as patched:
         patched.setattr(GroupCommit, "gather", fails)
         async with asyncio.timeout(10):
-            told = await asyncio.gather(*begun(any_store, 6), return_exceptions=True)
+            reported = await asyncio.gather(*begun(any_store, 6), return_exceptions=True)
     await asyncio.gather(*begun(any_store, 1))
 
-    assert [StoreUnavailableError] * 6 == [type(each) for each in told]
+    assert [StoreUnavailableError] * 6 == [type(each) for each in reported]
     assert [1] == committed
     # asyncio tells of what nobody has looked at when it is collected.
     gc.collect()
@@ -319,11 +319,11 @@ async def test_whoever_has_its_turn_when_something_unforeseen_happens_is_told(
     with monkeypatch.context() as patched:
         patched.setattr(at_work(any_store), serving[type(any_store).__name__], fails)
         async with asyncio.timeout(10):
-            told = await asyncio.gather(*begun(any_store, 3), return_exceptions=True)
-            told += await asyncio.gather(*behind, return_exceptions=True)
+            reported = await asyncio.gather(*begun(any_store, 3), return_exceptions=True)
+            reported += await asyncio.gather(*behind, return_exceptions=True)
     await asyncio.gather(*begun(any_store, 1))
 
-    assert [OutcomeUnknownError] * 3 + [StoreUnavailableError] * 2 == [type(each) for each in told]
+    assert [OutcomeUnknownError] * 3 + [StoreUnavailableError] * 2 == [type(each) for each in reported]
     assert "RuntimeError" in internal_errors(caplog)
     assert "acme" not in everything_logged(caplog)
 

@@ -23,11 +23,11 @@ from budget_service.ledger.values import NOTHING, Account, Cost, Mode, Unit
 from budget_service.ledger.windows import WindowRule
 from tests.budget.histories import HISTORIES, RULES, Player, Step
 from tests.budget.memory_store import MemoryStore
-from tests.budget.model import Model, Told
+from tests.budget.model import Model, Reported
 from tests.support.budget_samples import Asked, SteppedClock
 
 
-def told(answer: Answer) -> Told:
+def reported(answer: Answer) -> Reported:
     """Say an answer in the model's words."""
     match answer.outcome:
         case Reserved() as found:
@@ -41,10 +41,10 @@ def told(answer: Answer) -> Told:
         case Refused() as found:
             return (found.reason.value,)
         case found:
-            return told_of_a_root(found)
+            return reported_of_a_root(found)
 
 
-def told_of_a_root(found: RootOutcome) -> Told:
+def reported_of_a_root(found: RootOutcome) -> Reported:
     """Say an answer to an administrator in the model's words."""
     if isinstance(found, LimitsSet):
         return ("limits", found.version)
@@ -65,7 +65,7 @@ async def test_the_rules_do_what_the_model_does(
     for step in history:
         request = player.play(step)
         if request is not None:
-            assert model.tell(*request, clock.now) == told(await store.apply(*request))
+            assert model.tell(*request, clock.now) == reported(await store.apply(*request))
         await _assert_same_balances(player, store, model.at(clock.now), used)
 
 

@@ -48,7 +48,7 @@ from tests.support.budget_samples import (
 BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
 
 
-async def told(
+async def reported(
     store: Store, on: tuple[LevelLimit, ...] = BOTH, *, tuning: Tuning = DEFAULTS
 ) -> list[list[str]]:
     """Return the statements of each level of the analyst."""
@@ -101,9 +101,9 @@ async def test_what_left_the_window_is_told_no_more(any_store: Store, clock: Ste
         clock.step(seconds=2)
         await any_store.apply(*charge(day, Cost(1, 0), on=on, policy_statement=day))
         clock.step(days=1)
-    assert [["four", "one", "three", "two"], ["four", "three"]] == await told(any_store, on)
+    assert [["four", "one", "three", "two"], ["four", "three"]] == await reported(any_store, on)
     clock.step(days=20)
-    assert [[], []] == await told(any_store, on)
+    assert [[], []] == await reported(any_store, on)
 
 
 async def test_a_long_journal_is_read_page_by_page_and_no_further_than_the_window(
@@ -116,7 +116,7 @@ async def test_a_long_journal_is_read_page_by_page_and_no_further_than_the_windo
     for number in range(5):
         await any_store.apply(*charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
     expected = [[f"s{number}" for number in range(5)]] * 2
-    assert expected == await told(any_store, tuning=Tuning(statements_page=2))
+    assert expected == await reported(any_store, tuning=Tuning(statements_page=2))
 
 
 async def test_a_reservation_that_is_forfeited_late_hides_nothing_behind_it(clock: SteppedClock) -> None:
@@ -128,7 +128,7 @@ async def test_a_reservation_that_is_forfeited_late_hides_nothing_behind_it(cloc
     # So many may lapse at once that the last ones are written with a later request.
     store.entries.reverse()
     assert [EntryKind.DIRECT, EntryKind.FORFEITED] == [each.kind for each in store.entries]
-    assert [["new"], ["new"]] == await told(store)
+    assert [["new"], ["new"]] == await reported(store)
 
 
 async def test_a_settled_charge_counts_in_the_window_that_admitted_it(
@@ -140,7 +140,7 @@ async def test_a_settled_charge_counts_in_the_window_that_admitted_it(
     clock.step(seconds=400)
     await any_store.apply(*charge("late", Cost(1, 0), on=BOTH, settles="r", policy_statement="before"))
     await any_store.apply(*charge("new", Cost(1, 0), on=BOTH, policy_statement="new"))
-    assert [["new"], ["new"]] == await told(any_store)
+    assert [["new"], ["new"]] == await reported(any_store)
 
 
 async def test_an_answer_is_whole_or_none(any_store: Store) -> None:
@@ -148,10 +148,10 @@ async def test_an_answer_is_whole_or_none(any_store: Store) -> None:
     two = Tuning(max_statements=2)
     for number in range(2):
         await any_store.apply(*charge(f"n{number}", Cost(1, 0), on=BOTH, policy_statement=f"s{number}"))
-    assert [["s0", "s1"]] * 2 == await told(any_store, tuning=two)
+    assert [["s0", "s1"]] * 2 == await reported(any_store, tuning=two)
     await any_store.apply(*charge("n2", Cost(1, 0), on=BOTH, policy_statement="s2"))
     with pytest.raises(TooManyStatementsError):
-        await told(any_store, tuning=two)
+        await reported(any_store, tuning=two)
     async with stub_on(any_store, two) as stub:
         asked = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
         error = await failure(stub.GetBudget(asked))
@@ -168,10 +168,10 @@ async def test_archived_charges_that_count_are_not_passed_over(
     await any_store.apply(*charge("a", Cost(1, 0), on=BOTH, policy_statement="sealed"))
     await checkpoints.make_checkpoint(any_store, ANALYST.root)
     await any_store.apply(*charge("b", Cost(1, 0), on=BOTH, policy_statement="later"))
-    assert [["later", "sealed"]] * 2 == await told(any_store)
+    assert [["later", "sealed"]] * 2 == await reported(any_store)
     assert await checkpoints.archive(any_store, ANALYST.root, tmp_path) is not None
     with pytest.raises(ArchivedStatementsError):
-        await told(any_store)
+        await reported(any_store)
     # Of a colleague nothing was archived, but of the company above.
     found = await any_store.read(COLLEAGUE, levels(COLLEAGUE))
     assert {2: LevelStatements((), True)} == await policy_statements_of(any_store, COLLEAGUE, found.levels)
@@ -181,7 +181,7 @@ async def test_archived_charges_that_count_are_not_passed_over(
         assert "STATEMENTS_ARCHIVED" == error.info.reason
     clock.step(days=31)
     await any_store.apply(*charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
-    assert [["new"]] * 2 == await told(any_store)
+    assert [["new"]] * 2 == await reported(any_store)
 
 
 async def test_a_statement_is_sealed_and_verified(clock: SteppedClock, tmp_path: Path) -> None:
@@ -235,10 +235,10 @@ async def test_count_noise_cannot_change_in_the_middle_of_a_window(
     await any_store.apply(planned, AppliedLimits(rules=(BOTH[0].limit.window,)))
     still = charge("early", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
     assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*still)).outcome
-    assert [["laplace"]] * 2 == await told(any_store)
+    assert [["laplace"]] * 2 == await reported(any_store)
     clock.step(days=31)
     late = charge("late", Cost(1, 0), on=BOTH, policy_statement="laplace")
     assert Refused(Reason.UNIT_MISMATCH) == (await any_store.apply(*late)).outcome
     begun = charge("begun", Cost(1, 0), on=BOTH, unit_id=OTHER_UNIT, policy_statement="gaussian")
     await any_store.apply(*begun)
-    assert [["gaussian"]] * 2 == await told(any_store)
+    assert [["gaussian"]] * 2 == await reported(any_store)

@@ -71,11 +71,11 @@ async def test_entries_that_say_the_same_are_taken_together(
             stated = charge(f"n{number}", Cost(1, 0), account=who, on=on, policy_statement=said)
             await store.apply(*stated)
         found = await store.read(ANALYST, BOTH)
-        told = await policy_statements_of(store, ANALYST, found.levels)
+        reported = await policy_statements_of(store, ANALYST, found.levels)
         assert len(decoded) < 10
-        assert tuple(statement(number) for number in range(3)) == told[2].statements
-        assert (*told[2].statements, statement(7)) == told[1].statements
-        assert told[1].has_worst_cases
+        assert tuple(statement(number) for number in range(3)) == reported[2].statements
+        assert (*reported[2].statements, statement(7)) == reported[1].statements
+        assert reported[1].has_worst_cases
         # One that tells how it ended is not lost among others like it.
         await store.apply(*reserve("r", Cost(2, 1), on=BOTH))
         await store.apply(*charge("s", Cost(1, 1), on=BOTH, settles="r", policy_statement=statement(1)))

@@ -184,8 +184,10 @@ async def test_answers_that_are_not_one_for_each_are_nobodys(
         with monkeypatch.context() as patched:
             patched.setattr(PostgresStore, "_rows", too_few)
             async with asyncio.timeout(10):
-                told = await asyncio.gather(*(store.apply(*each) for each in asked), return_exceptions=True)
-        assert [OutcomeUnknownError] * 3 == [type(each) for each in told]
+                reported = await asyncio.gather(
+                    *(store.apply(*each) for each in asked), return_exceptions=True
+                )
+        assert [OutcomeUnknownError] * 3 == [type(each) for each in reported]
         assert all([(await store.apply(*each)).replayed for each in asked])
 
 

@@ -235,14 +235,14 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
         else:
             await client.set("gris:schema", schema)
         kept = {key: await client.dump(key) for key in await client.keys("gris:*")}
-        told = ResumeClock(account=COMPANY, request_id="t", true_time=clock.now)
+        reported = ResumeClock(account=COMPANY, request_id="t", true_time=clock.now)
         limits = SetLimits(account=COMPANY, request_id="s", changes=((ANALYST, limit(9, 9)),))
         for request in (
             charge("c"),
             reserve("r"),
             release("x", ends="held"),
             Asked(limits, NO_LIMITS),
-            Asked(told, NO_LIMITS),
+            Asked(reported, NO_LIMITS),
         ):
             with pytest.raises(StoreUnavailableError, match="another schema"):
                 await store.apply(*request)

@@ -29,10 +29,10 @@ async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
     async with closing(await RedisStore.open(shared_redis.address)) as store:
         with monkeypatch.context() as patched:
             patched.setattr("budget_service.stores.redis_pipeline._read", fails)
-            with pytest.raises(OutcomeUnknownError) as told:
+            with pytest.raises(OutcomeUnknownError) as reported:
                 await store.apply(*charge("c", account=account))
-        assert "ValueError" in str(told.value)
-        assert account.text not in str(told.value)
+        assert "ValueError" in str(reported.value)
+        assert account.text not in str(reported.value)
         await store.apply(*charge("c", account=account))
         assert (await store.read(account, levels(account))).levels[-1].spent == Cost(4, 1)
 
@@ -67,9 +67,9 @@ async def test_what_redis_repeats_of_a_command_is_not_told(tmp_path: Path) -> No
     account = Account(("repeated", "ann"))
     with redis_server(tmp_path, (*DURABLE, "--rename-command", "HGET", "")) as server:
         async with closing(await RedisStore.open(server.address)) as store:
-            with pytest.raises(StoreUnavailableError) as told:
+            with pytest.raises(StoreUnavailableError) as reported:
                 await store.question_of(account, "hold")
-    assert str(told.value) == "unknown command 'HGET'"
+    assert str(reported.value) == "unknown command 'HGET'"
 
 
 async def test_a_command_that_cannot_be_written_is_its_own_callers_fault(shared_redis: RedisServer) -> None:

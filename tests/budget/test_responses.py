@@ -14,15 +14,15 @@ from budget_service.server.responses import ChargedForms, timestamp
 
 amounts = st.sampled_from((0, 1, 7, MAX_AMOUNT)) | st.integers(0, MAX_AMOUNT)
 costs = st.builds(Cost, amounts, amounts)
-moments = st.sampled_from((0, 1, 1_760_000_000_123_456))
-windows = st.builds(Window, moments, st.none() | moments)
+timestamps = st.sampled_from((0, 1, 1_760_000_000_123_456))
+windows = st.builds(Window, timestamps, st.none() | timestamps)
 # Few enough that one answer often differs from the last in one thing only.
 maxima = st.sampled_from((Cost(0, 0), Cost(7, 7), Cost(MAX_AMOUNT, MAX_AMOUNT)))
 units = st.sampled_from(("", "0" * 32, "f" * 32))
 
 
 @st.composite
-def told(draw: st.DrawFn) -> tuple[Charged, Account, str, bool]:
+def reported(draw: st.DrawFn) -> tuple[Charged, Account, str, bool]:
     """Draw what a charge may be told."""
     account = Account(tuple(draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=4))))
     depths = draw(st.sets(st.integers(1, account.depth)))
@@ -62,7 +62,7 @@ def written_out(
     )
 
 
-@given(st.lists(told(), min_size=1, max_size=8))
+@given(st.lists(reported(), min_size=1, max_size=8))
 def test_a_form_that_is_used_again_tells_only_the_last_answer(
     answers: list[tuple[Charged, Account, str, bool]],
 ) -> None:

@@ -120,14 +120,14 @@ async def test_an_exhausted_budget_is_told_in_full(stub: Stub) -> None:
     """Level, unit, amounts and refresh time; no retry within the hour, for there is none."""
     error = await failure(stub.UpdateBudget(charging(cost(11, 6))))
     assert (error.code, error.info.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "BUDGET_EXHAUSTED")
-    told = {
+    reported = {
         "level": "acme/ann",
         "unit": "information",
         "requested": "11",
         "remaining": "10",
         "refreshes_at": "2026-11-01T00:00:00Z",
     }
-    assert told == dict(error.info.metadata)
+    assert reported == dict(error.info.metadata)
     assert error.quota is not None
     assert [each.subject for each in error.quota.violations] == ["acme/ann:information", "acme/ann:calls"]
     assert error.retry is None

@@ -139,9 +139,9 @@ def test_a_balance_is_kept_for_the_longer_of_two_sliding_windows() -> None:
         assert balance.at(NOON + 30 * DAY, second.around(NOON + 30 * DAY)).spent == NOTHING
 
 
-def day_of(moment: Microseconds, zone_offset: Microseconds) -> int:
+def day_of(timestamp: Microseconds, zone_offset: Microseconds) -> int:
     """Return the number of the local day of a moment."""
-    return (moment + zone_offset) // DAY
+    return (timestamp + zone_offset) // DAY
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

@@ -18,8 +18,8 @@ from budget_service.ledger.windows import (
 
 def at(text: str) -> Microseconds:
     """Return the moment of an ISO text, in UTC unless it says otherwise."""
-    moment = datetime.fromisoformat(text)
-    return microseconds_of(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    timestamp = datetime.fromisoformat(text)
+    return microseconds_of(timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_a_shorter_rule_ends_a_window_sooner_and_no_two_windows_share_a_start() 
 
 def test_times_survive_the_way_to_a_datetime_and_back() -> None:
     """Microseconds are exact."""
-    for moment in (0, 1, DAY - 1, at("2026-10-14") + 1):
-        assert moment == microseconds_of(datetime_of(moment))
+    for timestamp in (0, 1, DAY - 1, at("2026-10-14") + 1):
+        assert timestamp == microseconds_of(datetime_of(timestamp))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ async def _charge_all(address: str) -> None:
             )
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+def reported(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
     """Runs a command with --json and returns the object it prints."""
     assert main(["budget", *arguments, "--json"]) == code
     return json.loads(capsys.readouterr().out)
@@ -62,7 +62,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """Limit, spent and left in both units, for people and for programs."""
     arguments = ["show", "--account", "acme/ann", "--budget", ledger.address]
-    *_, information, calls = told(capsys, *arguments)["levels"]
+    *_, information, calls = reported(capsys, *arguments)["levels"]
     assert ("acme/ann", "information", 1_000_000, 12, 0, 999_988) == tuple(
         information[key] for key in ("account", "unit", "limit", "spent", "reserved", "remaining")
     )
@@ -80,9 +80,9 @@ def test_another_currency_is_planned_shown_and_withdrawn(
         asyncio.run(_charge_all(running.address))
         assert running.admin_address is not None
         arguments = ("new-currency", "--root", "acme", "--admin", running.admin_address)
-        planned = told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
+        planned = reported(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
         assert planned["begins_at"][8:] == "01 00:00:00"
-        assert planned == told(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
+        assert planned == reported(capsys, *arguments, "--unit", "e" * 32, "--request-id", "once")
         show = ["budget", "show", "--account", "acme/ann", "--budget", running.address]
         assert main(show) == 0
         assert f"{'e' * 32} from {planned['begins_at']}" in capsys.readouterr().out
@@ -111,7 +111,7 @@ def test_a_refused_configuration_is_told_without_what_stands_in_it(
     with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
         assert running.admin_address is not None
         arguments = ("status", "--admin", running.admin_address)
-        assert told(capsys, *arguments) == {"faults": []}
+        assert reported(capsys, *arguments) == {"faults": []}
         good = (tmp_path / "budget.yaml").read_text()
         (tmp_path / "next.yaml").write_text(good.replace("calls: 1000000", "calls: -471100004711"))
         (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
@@ -140,9 +140,9 @@ def test_history_tells_for_how_many_more_questions_it_lasts(
     """Ann was charged 12 units and 2 calls for two questions: at 6 and 1 each, calls end after information."""
     assert ledger.admin_address is not None
     addresses = ("--budget", ledger.address, "--admin", ledger.admin_address)
-    (row,) = told(capsys, "show", "--account", "acme/ann", "--history", *addresses)["history"]
+    (row,) = reported(capsys, "show", "--account", "acme/ann", "--history", *addresses)["history"]
     assert {"charges": 2, "information": 6.0, "calls": 1.0, "more": 166_664} == row
-    (none,) = told(capsys, "show", "--account", "acme/nobody", "--history", *addresses)["history"]
+    (none,) = reported(capsys, "show", "--account", "acme/nobody", "--history", *addresses)["history"]
     assert {"charges": 0, "information": None, "calls": None, "more": None} == none
 
 
@@ -152,18 +152,18 @@ def test_charges_are_listed_page_by_page_and_by_time(
     """A company's charges are its analysts'; what was cut off is said; a time without charges has none."""
     assert ledger.admin_address is not None
     arguments = ("charges", "--account", "acme", "--admin", ledger.admin_address)
-    found = told(capsys, *arguments)["charges"]
+    found = reported(capsys, *arguments)["charges"]
     assert [(f"acme/{name}", information, calls) for name, information, calls in COSTS] == [
         (each["account"], each["information"], each["calls"]) for each in found
     ]
     assert {"direct"} == {each["kind"] for each in found}
     assert 1 == len(
-        told(capsys, "charges", "--account", "acme/bob", "--admin", ledger.admin_address)["charges"]
+        reported(capsys, "charges", "--account", "acme/bob", "--admin", ledger.admin_address)["charges"]
     )
-    assert found[:2] == told(capsys, *arguments, "--most", "2")["charges"]
+    assert found[:2] == reported(capsys, *arguments, "--most", "2")["charges"]
     assert main(["budget", *arguments, "--most", "2"]) == 0
     assert "there are more" in capsys.readouterr().out
-    assert [] == told(capsys, *arguments, "--to", "2020-01-01")["charges"]
+    assert [] == reported(capsys, *arguments, "--to", "2020-01-01")["charges"]
 
 
 def test_usage_is_told_by_day_and_limit(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,7 +171,7 @@ def test_usage_is_told_by_day_and_limit(ledger: Service, capsys: pytest.CaptureF
     assert ledger.admin_address is not None
     today = datetime.now(UTC)
     since = (today - timedelta(hours=1)).isoformat()
-    rows = told(
+    rows = reported(
         capsys, "usage", "--account", "acme", "--since", since, "--days", "2", "--information", "10",
         "--information", "100", "--calls", "1", "--admin", ledger.admin_address,
     )["usage"]  # fmt: skip
@@ -190,7 +190,7 @@ def test_usage_is_drawn(
     out = tmp_path / "usage.svg"
     since = datetime.now(UTC).date().isoformat()
     arguments = ("--account", "acme", "--since", since, *limits, "--admin", ledger.admin_address)
-    assert told(capsys, "usage", *arguments, "--out", str(out))["usage"]
+    assert reported(capsys, "usage", *arguments, "--out", str(out))["usage"]
     drawn = out.read_text()
     assert len(limits) / 2 == drawn.count("<!-- days since refresh -->")
 
@@ -203,10 +203,10 @@ def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
     change = ("set-limit", "--account", "acme/cid", "--admin", ledger.admin_address)
     limit = ("--information", "10", "--calls", "2", "--window", "sliding:30", "--zone", "Europe/Berlin")
     shown = ("show", "--account", "acme/cid", "--budget", ledger.address)
-    assert told(capsys, *change, *limit)["version"] == 1
-    assert [10, 2] == [level["limit"] for level in told(capsys, *shown)["levels"][-2:]]
-    assert told(capsys, *change, "--remove")["removed"]
-    assert [1_000_000] * 2 == [level["limit"] for level in told(capsys, *shown)["levels"][-2:]]
+    assert reported(capsys, *change, *limit)["version"] == 1
+    assert [10, 2] == [level["limit"] for level in reported(capsys, *shown)["levels"][-2:]]
+    assert reported(capsys, *change, "--remove")["removed"]
+    assert [1_000_000] * 2 == [level["limit"] for level in reported(capsys, *shown)["levels"][-2:]]
 
 
 WRONG: list[tuple[tuple[str, ...], str]] = [
@@ -238,7 +238,7 @@ def test_what_is_wrong_is_said_by_name(
 ) -> None:
     """Whether the command line or the service finds it: exit code 2 and the name of what is wrong."""
     assert ledger.admin_address is not None
-    error = told(capsys, *arguments, "--admin", ledger.admin_address, code=2)["error"]
+    error = reported(capsys, *arguments, "--admin", ledger.admin_address, code=2)["error"]
     assert expected in error["message"]
 
 
@@ -246,7 +246,7 @@ def test_the_services_own_address_is_not_the_administrators(
     ledger: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whoever may spend may not set limits, and is told where that is done."""
-    error = told(capsys, "verify", "--admin", ledger.address, code=2)["error"]
+    error = reported(capsys, "verify", "--admin", ledger.address, code=2)["error"]
     assert "--admin-listen" in error["message"]
 
 
@@ -254,8 +254,8 @@ def test_an_account_that_is_not_there_and_a_service_that_is_not_there_are_told_a
     ledger: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 2 for the caller's mistake, 5 for what may come back."""
-    assert told(capsys, "show", "--account", "nobody", "--budget", ledger.address, code=2)
-    assert told(capsys, "show", "--account", "acme/ann", "--budget", "127.0.0.1:1", code=5)
+    assert reported(capsys, "show", "--account", "nobody", "--budget", ledger.address, code=2)
+    assert reported(capsys, "show", "--account", "acme/ann", "--budget", "127.0.0.1:1", code=5)
 
 
 @pytest.mark.usefixtures("starts_processes")
@@ -267,8 +267,8 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
     with service(tmp_path, store, *admin) as running:
         asyncio.run(_charge_all(running.address))
         assert running.admin_address is not None
-        sealed = told(capsys, "seal", "--root", "acme", "--admin", running.admin_address)
-        assert (3, 64, "") == (sealed["entries"], len(sealed["digest"]), sealed["archive"])
+        checkpointed = reported(capsys, "seal", "--root", "acme", "--admin", running.admin_address)
+        assert (3, 64, "") == (checkpointed["entries"], len(checkpointed["digest"]), checkpointed["archive"])
         assert main(["budget", "seal", "--root", "acme", "--archive", "--admin", running.admin_address]) == 2
         assert "--archive" in "".join(capsys.readouterr())
     with service(tmp_path, store, *admin, "--archive", str(folder)) as running:
@@ -277,8 +277,8 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
         (path,) = folder.iterdir()
         said = capsys.readouterr().out
         assert f"checkpoint of acme: 3 entries, moved to {path.name}" in said
-        assert sealed["digest"] in said
-        assert [] == told(capsys, "verify", "--admin", running.admin_address)["differences"]
+        assert checkpointed["digest"] in said
+        assert [] == reported(capsys, "verify", "--admin", running.admin_address)["differences"]
 
 
 @pytest.mark.usefixtures("starts_processes")
@@ -291,12 +291,12 @@ def test_a_ledger_that_was_tampered_with_is_found_out(
         asyncio.run(_charge_all(running.address))
         assert running.admin_address is not None
         for only in ((), ("--root", "acme")):
-            assert [] == told(capsys, "verify", "--admin", running.admin_address, *only)["differences"]
+            assert [] == reported(capsys, "verify", "--admin", running.admin_address, *only)["differences"]
     with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection, connection:
         _lower_a_balance(connection)
     with service(tmp_path, store, "--admin-listen", "127.0.0.1:0") as running:
         assert running.admin_address is not None
-        found = told(capsys, "verify", "--admin", running.admin_address, code=1)["differences"]
+        found = reported(capsys, "verify", "--admin", running.admin_address, code=1)["differences"]
     assert any((1, 12) == (each["kept"], each["rebuilt"]) for each in found)
 
 
@@ -313,9 +313,9 @@ def test_a_charge_is_given_back_once(ledger: Service, capsys: pytest.CaptureFixt
     assert ledger.admin_address is not None
     asyncio.run(_charge_zoe(ledger.address))
     command = ("refund", "--account", "acme/zoe", "--release", "zoes", "--admin", ledger.admin_address)
-    given = told(capsys, *command, "--reason", "older rows")
+    given = reported(capsys, *command, "--reason", "older rows")
     assert (4, 1) == (given["information"], given["calls"])
-    listed = told(capsys, "charges", "--account", "acme/zoe", "--admin", ledger.admin_address)["charges"]
+    listed = reported(capsys, "charges", "--account", "acme/zoe", "--admin", ledger.admin_address)["charges"]
     assert ["direct", "refunded"] == [each["kind"] for each in listed]
     assert "older rows" == listed[1]["reason"]
     assert main(["budget", *command, "--reason", "again"]) == 2

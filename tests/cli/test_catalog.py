@@ -18,14 +18,14 @@ def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str])
     assert main(["catalog", "--table", "feedback", "--dp", world.dp]) == 0
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 100
-    told = " ".join(printed.split())
+    reported = " ".join(printed.split())
     for words in (
         "feedback; its members are member_id",
         "events, a member changes a count by at most 50",
         "score │ int64 │ KnownGumb │ in, not_in, range │ -1, 0, 1",
         "article_id │ string │ UnkGumb │ in, not_in │ not known",
     ):
-        assert words in told
+        assert words in reported
 
 
 async def test_long_domains_are_cut_and_closed_periods_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,18 +33,18 @@ async def test_long_domains_are_cut_and_closed_periods_told(capsys: pytest.Captu
     async with calls_to(ServedPolicy(content())) as calls:
         catalog = await calls.catalog("")
     print_catalog(catalog, as_json=False)
-    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "v0007, ... 1300 in all" in told
-    assert DOMAIN[8] not in told
-    assert "closed each month, now before 1970-01-01" in told
+    reported = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "v0007, ... 1300 in all" in reported
+    assert DOMAIN[8] not in reported
+    assert "closed each month, now before 1970-01-01" in reported
 
 
 def test_it_is_told_as_json(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """Every table of the policy."""
     assert main(["catalog", "--dp", world.dp, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert {"feedback", "wide", "small", "pinned"} <= {table["name"] for table in told["tables"]}
-    assert told["epsilon_per"] == "8"
+    reported = json.loads(capsys.readouterr().out)
+    assert {"feedback", "wide", "small", "pinned"} <= {table["name"] for table in reported["tables"]}
+    assert reported["epsilon_per"] == "8"
 
 
 def test_an_unknown_table_is_refused_by_policy(world: World, capsys: pytest.CaptureFixture[str]) -> None:

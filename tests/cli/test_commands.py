@@ -44,10 +44,10 @@ def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any
 
 def test_asking_prints_the_whole_result_as_json(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """Rows, price and what is left, for programs."""
-    code, told = _json(capsys, "ask", *QUESTION, *_connection(world))
-    assert (code, told["mechanism"], len(told["rows"])) == (0, "UnkGumb", 5)
-    assert told["cost"] == told["charged"]
-    assert told["remaining"]
+    code, reported = _json(capsys, "ask", *QUESTION, *_connection(world))
+    assert (code, reported["mechanism"], len(reported["rows"])) == (0, "UnkGumb", 5)
+    assert reported["cost"] == reported["charged"]
+    assert reported["remaining"]
 
 
 def test_asking_prints_a_table_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,8 +72,8 @@ def test_flags_and_sql_ask_the_same_question(world: World, capsys: pytest.Captur
 
 def test_explaining_needs_no_account(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """The price and the sentences, before anything is asked."""
-    code, told = _json(capsys, "explain", *QUESTION, "--no-counts", "--dp", world.dp)
-    assert (code, told["worst_case_cost"]["information"]) == (0, 6)
+    code, reported = _json(capsys, "explain", *QUESTION, "--no-counts", "--dp", world.dp)
+    assert (code, reported["worst_case_cost"]["information"]) == (0, 6)
     assert main(["explain", "--sql", ARTICLES, "--dp", world.dp]) == 0
     assert "cost at most" in capsys.readouterr().out
 
@@ -84,12 +84,12 @@ def test_explaining_to_an_account_says_what_part_of_its_budget_a_question_is(
     """Of every level and unit, of the limit and of what is left; the one that ends first decides."""
     connection = _connection(world, new_account())
     _json(capsys, "ask", *QUESTION, *connection)
-    _, told = _json(capsys, "explain", "--sql", ARTICLES, *connection)
-    *_, information, calls = told["shares"]
+    _, reported = _json(capsys, "explain", "--sql", ARTICLES, *connection)
+    *_, information, calls = reported["shares"]
     assert ("information", 11, 3000, 2989, "11/3000") == tuple(
         information[name] for name in ("unit", "cost", "limit", "remaining", "of_limit")
     )
-    assert information == told["narrowest"]
+    assert information == reported["narrowest"]
     assert ("calls", 1, 299) == (calls["unit"], calls["cost"], calls["remaining"])
     assert main(["explain", "--sql", ARTICLES, *connection]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -103,8 +103,8 @@ def test_explaining_to_an_account_without_a_budget_is_an_error(
 ) -> None:
     """A price without the budget that was named would look as if anything could be paid."""
     connection = _connection(world, "nobody/knows")
-    code, told = _json(capsys, "explain", *QUESTION, *connection)
-    assert "account_unknown" == told["error"]["code"]
+    code, reported = _json(capsys, "explain", *QUESTION, *connection)
+    assert "account_unknown" == reported["error"]["code"]
     assert code != 0
 
 
@@ -119,8 +119,8 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
         monkeypatch.setenv("PINOT_CONTROLLER", fake.url)
         monkeypatch.setenv("PINOT_SERVER_ADMIN", "true")
         monkeypatch.setenv("PINOT_SERVER_ADMIN_PORT", str(port))
-        _, told = _json(capsys, "ask", *QUESTION, *_connection(world), "--engine", "pinot")
-    assert "a server of Pinot does not accept our credentials" == told["error"]["message"]
+        _, reported = _json(capsys, "ask", *QUESTION, *_connection(world), "--engine", "pinot")
+    assert "a server of Pinot does not accept our credentials" == reported["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_every_refusal_has_its_exit_code(
 ) -> None:
     """As JSON on standard output, and without --json as one line on standard error."""
     command = ["ask", *_connection(world), *arguments]
-    given, told = _json(capsys, *command)
-    assert (code, name) == (given, told["error"]["code"])
+    given, reported = _json(capsys, *command)
+    assert (code, name) == (given, reported["error"]["code"])
     assert main(command) == code
     printed = capsys.readouterr()
     assert (printed.out, len(printed.err.splitlines())) == ("", 1)
@@ -177,9 +177,9 @@ def test_a_flag_beside_sql_is_named_instead_of_ignored(
 ) -> None:
     """Whoever wrote --no-counts beside SQL would pay for counts."""
     for command in ("ask", "explain"):
-        code, told = _json(capsys, command, "--sql", ARTICLES, *flag, *_connection(world))
-        assert (code, told["error"]["code"]) == (2, "usage")
-        assert flag[0] in told["error"]["message"]
+        code, reported = _json(capsys, command, "--sql", ARTICLES, *flag, *_connection(world))
+        assert (code, reported["error"]["code"]) == (2, "usage")
+        assert flag[0] in reported["error"]["message"]
 
 
 def test_gris_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,24 +188,24 @@ def test_gris_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     alone = capsys.readouterr()
     assert main(["--help"]) == 0
     assert ("", capsys.readouterr().out) == (alone.err, alone.out)
-    told = " ".join(alone.out.split())
-    assert "1 anything unexpected, or refused by an engine or a service" in told
+    reported = " ".join(alone.out.split())
+    assert "1 anything unexpected, or refused by an engine or a service" in reported
 
 
 def test_explaining_says_everything_once(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """The price, the mechanism and the noise each have one place, and one call is not 1 calls."""
     assert main(["explain", "--sql", ARTICLES, "--dp", world.dp]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    reported = " ".join(capsys.readouterr().out.split())
     for words in ("11 information, 1 call", "UnkGumb", "noise of scale", "epsilon_per"):
-        assert 1 == told.count(words)
-    assert "1 calls" not in told
+        assert 1 == reported.count(words)
+    assert "1 calls" not in reported
 
 
 def test_an_exhausted_budget_says_what_is_missing(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """Level, unit, asked, left and when it is refreshed."""
     account = new_account("poor")
-    _, told = _json(capsys, "ask", *QUESTION, *_connection(world, account))
-    (shortfall,) = told["error"]["shortfalls"]
+    _, reported = _json(capsys, "ask", *QUESTION, *_connection(world, account))
+    (shortfall,) = reported["error"]["shortfalls"]
     assert shortfall["level"] == account.split("/")
     assert (shortfall["unit"], shortfall["requested"], shortfall["remaining"]) == ("information", 11, 5)
     assert shortfall["refreshes_at"]
@@ -239,8 +239,8 @@ def test_one_of_anything_is_no_plural(world: World, capsys: pytest.CaptureFixtur
 def test_a_service_that_is_not_there_is_exit_code_5(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody listens at the address of dp_service."""
     connection = [*_connection(world), "--dp", f"127.0.0.1:{free_port()}"]
-    code, told = _json(capsys, "ask", *QUESTION, *connection)
-    assert (code, told["error"]["code"]) == (5, "unavailable")
+    code, reported = _json(capsys, "ask", *QUESTION, *connection)
+    assert (code, reported["error"]["code"]) == (5, "unavailable")
 
 
 def test_control_characters_of_data_do_not_reach_the_terminal(
@@ -253,8 +253,8 @@ def test_control_characters_of_data_do_not_reach_the_terminal(
 
 def test_an_argument_that_is_no_text_is_a_usage_error_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
     """Bytes of another encoding arrive as half a surrogate pair, which no output can hold."""
-    code, told = _json(capsys, "ask", "--no-such\udcff")
-    assert (2, "usage") == (code, told["error"]["code"])
+    code, reported = _json(capsys, "ask", "--no-such\udcff")
+    assert (2, "usage") == (code, reported["error"]["code"])
 
 
 @pytest.mark.usefixtures("starts_processes")

@@ -26,7 +26,7 @@ GRIS = (sys.executable, "-m", "gris_cli")
 
 @pytest.fixture(scope="module")
 @needs("process")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What one run of the demonstration tells as JSON."""
     directory = tmp_path_factory.mktemp("demo")
     done = subprocess.run(
@@ -36,9 +36,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return {**json.loads(done.stdout), "directory": directory}
 
 
-def test_five_questions_use_all_four_mechanisms(told: Any) -> None:
+def test_five_questions_use_all_four_mechanisms(reported: Any) -> None:
     """Each has rows, and each was charged what it cost."""
-    results = [question["result"] for question in told["questions"]]
+    results = [question["result"] for question in reported["questions"]]
     assert [each["mechanism"] for each in results] == [
         "UnkGumb",
         "UnkLap",
@@ -49,9 +49,9 @@ def test_five_questions_use_all_four_mechanisms(told: Any) -> None:
     assert all(each["rows"] and each["charged"] == each["cost"] for each in results)
 
 
-def test_the_guarantee_is_that_of_the_company_whose_costs_show(told: Any) -> None:
+def test_the_guarantee_is_that_of_the_company_whose_costs_show(reported: Any) -> None:
     """Beside the account's own; together the company's analysts have 9000 units and 90 calls."""
-    guarantee = told["guarantee"]
+    guarantee = reported["guarantee"]
     own, shared = guarantee["own"], guarantee["shared"]
     assert ("costs", ["demo", "analyst"], ["demo"]) == (guarantee["sharing"], own["path"], shared["path"])
     assert (33.79, 69.66) == tuple(
@@ -59,28 +59,28 @@ def test_the_guarantee_is_that_of_the_company_whose_costs_show(told: Any) -> Non
     )
 
 
-def test_asking_again_is_identical_and_free(told: Any) -> None:
+def test_asking_again_is_identical_and_free(reported: Any) -> None:
     """The same rows under the same release, charged 0."""
-    repeated = told["repeated"]
+    repeated = reported["repeated"]
     assert repeated["identical"]
-    assert told["questions"][0]["result"]["rows"] == repeated["result"]["rows"]
+    assert reported["questions"][0]["result"]["rows"] == repeated["result"]["rows"]
     assert (repeated["result"]["charged"]["information"], repeated["result"]["charged"]["calls"]) == (0, 0)
 
 
-def test_the_small_account_is_refused_in_the_end(told: Any) -> None:
+def test_the_small_account_is_refused_in_the_end(reported: Any) -> None:
     """It got answers first, and the refusal says what is missing until when."""
-    small = told["small_account"]
+    small = reported["small_account"]
     assert small["answered"] >= 1
     (shortfall, *_) = small["refusal"]["error"]["shortfalls"]
     assert shortfall["requested"] > shortfall["remaining"]
     assert shortfall["refreshes_at"]
 
 
-def test_the_directory_keeps_a_key_for_its_owner_only(told: Any) -> None:
+def test_the_directory_keeps_a_key_for_its_owner_only(reported: Any) -> None:
     """With it, another engine gives the same answers."""
-    path = Path(told["noise_key"]["path"])
-    assert told["noise_key"]["made"]
-    assert (told["directory"], 0o600) == (path.parent, stat.S_IMODE(path.stat().st_mode))
+    path = Path(reported["noise_key"]["path"])
+    assert reported["noise_key"]["made"]
+    assert (reported["directory"], 0o600) == (path.parent, stat.S_IMODE(path.stat().st_mode))
 
 
 @pytest.mark.usefixtures("starts_processes")

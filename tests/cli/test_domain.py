@@ -94,8 +94,8 @@ def test_a_publication_is_recorded_and_names_what_many_have(
 ) -> None:
     """ceil(8 rho / epsilon_per^2) information and ceil(delta / delta per call) calls, then a file."""
     code = publish(folder, "--account", "domains/pages", "--budget", ledger.address, "--json")
-    told = json.loads(capsys.readouterr().out)
-    assert (0, {"information": 36, "calls": 10}) == (code, told["price"])
+    reported = json.loads(capsys.readouterr().out)
+    assert (0, {"information": 36, "calls": 10}) == (code, reported["price"])
     domain = read_published((folder / "page.json").read_bytes())
     assert ("/home",) == domain.elements
     assert 0o644 == (folder / "page.json").stat().st_mode & 0o777
@@ -194,8 +194,8 @@ def test_a_file_is_inspected_and_a_broken_one_is_not(
     assert 0 == main(
         ["domain", "inspect", str(file), "--policy", str(folder / "policy.yaml"), "--elements", "--json"]
     )
-    told = json.loads(capsys.readouterr().out)
-    assert ("gaussian", ["/home"], "1/10") == (told["method"], told["elements"], told["rho"])
+    reported = json.loads(capsys.readouterr().out)
+    assert ("gaussian", ["/home"], "1/10") == (reported["method"], reported["elements"], reported["rho"])
     assert 0 == main(["domain", "inspect", str(file)])
     assert "visits.page: 1 elements (string)" in capsys.readouterr().out
     file.write_bytes(file.read_bytes().replace(b"/home", b"/away"))
@@ -239,8 +239,8 @@ def test_days_are_published_as_days(folder: Path, capsys: pytest.CaptureFixture[
     """The type in the file is the column's."""
     assert 0 == publish(folder, "--unrecorded", column="day")
     assert 0 == main(["domain", "inspect", str(folder / "page.json"), "--elements", "--json"])
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert ("date", ["2019-04-14"]) == (told["type"], told["elements"])
+    reported = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert ("date", ["2019-04-14"]) == (reported["type"], reported["elements"])
 
 
 def test_methods_are_compared_in_a_table_and_a_picture(
@@ -263,10 +263,10 @@ def test_methods_are_compared_in_a_table_and_a_picture(
     picture = folder / "compared.png"
     rounds = ["--iterations", "1", "--iterations", "2", "--out", str(picture), "--json"]
     assert 0 == main(["domain", "compare", *arguments, *rounds])
-    told = json.loads(capsys.readouterr().out)
-    assert 6 == len(told["methods"])
-    assert all(1 <= row["rho_0.1"] < 5 for row in told["methods"])
-    assert [3, 1, 2] == [row["iterations"] for row in told["iterations"]]
+    reported = json.loads(capsys.readouterr().out)
+    assert 6 == len(reported["methods"])
+    assert all(1 <= row["rho_0.1"] < 5 for row in reported["methods"])
+    assert [3, 1, 2] == [row["iterations"] for row in reported["iterations"]]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -27,62 +27,64 @@ FINE = BudgetGuarantee(
 DP = "-differentially private for every member, by zero-concentrated composition"
 
 
-def told_of(sharing: Sharing, shared: BudgetGuarantee | None, own: BudgetGuarantee = OWN) -> AccountGuarantee:
+def reported_of(
+    sharing: Sharing, shared: BudgetGuarantee | None, own: BudgetGuarantee = OWN
+) -> AccountGuarantee:
     """Return a guarantee of ana's."""
     return AccountGuarantee(("acme", "ana"), own, shared, sharing)
 
 
 @pytest.mark.parametrize(
-    ("told", "words", "own"),
+    ("reported", "words", "own"),
     [
         (
-            told_of(Sharing.NONE, None),
+            reported_of(Sharing.NONE, None),
             f"all that acme/ana is shown is (33.79, 7e-09){DP}, for 3000 information and 30 calls",
             "",
         ),
         (
-            told_of(Sharing.WORST_CASES, SHARED),
+            reported_of(Sharing.WORST_CASES, SHARED),
             f"all that acme/ana is shown is (69.66, 2e-08){DP}, with 2 published domains: it sees what others take "
             "from acme, of which 9000 information and 90 calls are counted; levels above count worst cases: a charge "
             "there does not show how a release ended, but how many questions others asked still shows",
             f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
         ),
         (
-            told_of(Sharing.COSTS, SHARED),
+            reported_of(Sharing.COSTS, SHARED),
             f"all that acme/ana is shown is (69.66, 2e-08){DP}, with 2 published domains: it sees what others' results "
             "cost acme, of which 9000 information and 90 calls are counted",
             f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
         ),
         (
-            told_of(Sharing.COSTS, UNBOUNDED),
+            reported_of(Sharing.COSTS, UNBOUNDED),
             "nothing bounds what acme/ana is shown: acme is refreshed too often while its own budget lasts",
             f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
         ),
         (
-            told_of(Sharing.NONE, None, FINE),
+            reported_of(Sharing.NONE, None, FINE),
             f"all that acme/ana is shown is (1.00, 1.23457e-08){DP}, for 1 information and 1 call",
             "",
         ),
         (
-            told_of(Sharing.COSTS, RECORDED),
+            reported_of(Sharing.COSTS, RECORDED),
             "nothing bounds what acme/ana is shown: the limit of acme is recorded but not enforced",
             f"3000 information and 30 calls; its own results alone are (33.79, 7e-09){DP}",
         ),
         (
-            told_of(Sharing.NONE, None, BudgetGuarantee(("acme", "ana"), None, None)),
+            reported_of(Sharing.NONE, None, BudgetGuarantee(("acme", "ana"), None, None)),
             "nothing bounds what acme/ana is shown: the limit of acme/ana is recorded but not enforced",
             "",
         ),
         (
-            told_of(Sharing.COSTS, RECORDED, BudgetGuarantee(("acme", "ana"), None, None)),
+            reported_of(Sharing.COSTS, RECORDED, BudgetGuarantee(("acme", "ana"), None, None)),
             "nothing bounds what acme/ana is shown: the limit of acme is recorded but not enforced",
             "recorded but not enforced",
         ),
     ],
 )
-def test_each_guarantee_is_labelled(told: AccountGuarantee, words: str, own: str) -> None:
+def test_each_guarantee_is_labelled(reported: AccountGuarantee, words: str, own: str) -> None:
     """Which budget's it is, rounded up, and what the account's own pays for beside a shared one."""
-    assert (words, own) == (format_guarantee(told), format_own_guarantee(told))
+    assert (words, own) == (format_guarantee(reported), format_own_guarantee(reported))
 
 
 def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,10 +106,10 @@ def test_it_is_told_for_people(world: World, capsys: pytest.CaptureFixture[str])
         "--json",
     ]
     assert main(["guarantee", *flags]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (["t", "told"], ["t", "told"]) == (told["account"], told["own"]["path"])
-    assert 1 == told["own"]["guarantee"]["domain_count"]
-    assert {"zcdp": told["own"]["guarantee"]["epsilon"]} == told["own"]["guarantee"]["composed"]
+    reported = json.loads(capsys.readouterr().out)
+    assert (["t", "told"], ["t", "told"]) == (reported["account"], reported["own"]["path"])
+    assert 1 == reported["own"]["guarantee"]["domain_count"]
+    assert {"zcdp": reported["own"]["guarantee"]["epsilon"]} == reported["own"]["guarantee"]["composed"]
 
 
 @pytest.mark.parametrize(

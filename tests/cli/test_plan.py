@@ -26,7 +26,7 @@ ARTICLES = ("--data", str(FEEDBACK), "--by", "article_id", "--member", "member_i
 COHORTS = ("--data", str(FEEDBACK), "--by", "cohort", "--member", "member_id", "--delta-l0", "1")
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     """Runs a command with --json and returns the object it prints, which must be all that it prints."""
     assert main(["plan", *arguments, "--json"]) == 0
     printed = capsys.readouterr()
@@ -36,7 +36,7 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 def test_the_guarantee_of_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
     """Each bound's epsilon at delta 7e-9, and which is the best."""
-    rows = told(capsys, "guarantee")["guarantees"]
+    rows = reported(capsys, "guarantee")["guarantees"]
     assert {"basic": 450, "dong_durfee_rogers": 34.88, "durfee_rogers": 60.13, "zcdp": 33.78} == {
         row["bound"]: round(row["epsilon"], 2) for row in rows
     }
@@ -48,12 +48,12 @@ def test_a_policy_counts_what_it_has_published(tmp_path: Path, capsys: pytest.Ca
     """With its currency and its count noise; what flags name is added, and what is solved for leaves room for it."""
     header = "count_noise: gaussian\nepsilon_per: 0.1\ndelta: 1e-11\n"
     policy = str(policy_of(tmp_path, domain_file("one", "5", "1e-9"), header=header))
-    (row,) = told(capsys, "guarantee", "--policy", policy, "--domain", "0.5:1e-9")["guarantees"]
+    (row,) = reported(capsys, "guarantee", "--policy", policy, "--domain", "0.5:1e-9")["guarantees"]
     flags = ("--epsilon-per", "0.1", "--delta", "1e-11", "--domain", "5:1e-9", "--domain", "0.5:1e-9")
-    assert [row] == told(capsys, "guarantee", *flags)["guarantees"]
+    assert [row] == reported(capsys, "guarantee", *flags)["guarantees"]
     wanted = ("--epsilon", "34.9", "--delta", "7e-9", "--epsilon-per", "0.1")
-    (solved,) = told(capsys, "solve", *wanted, "--policy", policy)["solutions"]
-    assert [solved] == told(capsys, "solve", *wanted, "--domain", "5:1e-9", "--gaussian")["solutions"]
+    (solved,) = reported(capsys, "solve", *wanted, "--policy", policy)["solutions"]
+    assert [solved] == reported(capsys, "solve", *wanted, "--domain", "5:1e-9", "--gaussian")["solutions"]
 
 
 def test_a_guarantee_for_people_is_rounded_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_a_guarantee_for_people_is_rounded_up(capsys: pytest.CaptureFixture[str]
 
 def test_delta_may_be_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
     """On request: 30 calls of 1e-10 and the slack of 1e-9 are 4e-9."""
-    rows = told(capsys, "guarantee", "--delta-once")["guarantees"]
+    rows = reported(capsys, "guarantee", "--delta-once")["guarantees"]
     assert {4e-9} == {round(row["delta"], 20) for row in rows}
 
 
@@ -75,21 +75,21 @@ def test_gaussian_noise_and_domains_leave_one_bound(
     capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]
 ) -> None:
     """And domains cost."""
-    (row,) = told(capsys, "guarantee", *flags)["guarantees"]
+    (row,) = reported(capsys, "guarantee", *flags)["guarantees"]
     assert "zcdp" == row["bound"]
     assert (row["epsilon"] > 33.8) == ("--domain" in flags)
 
 
 def test_epsilon_per_is_solved_for(capsys: pytest.CaptureFixture[str]) -> None:
     """By the paper's split of delta and by the one with the lowest threshold."""
-    paper, best = told(capsys, "solve", "--epsilon", "34.9", "--delta", "7e-9")["solutions"]
+    paper, best = reported(capsys, "solve", "--epsilon", "34.9", "--delta", "7e-9")["solutions"]
     assert 0.156911 == paper["epsilon_per"]
     assert best["height"] < paper["height"] < 1.01 * best["height"]
 
 
 def test_units_are_solved_for(capsys: pytest.CaptureFixture[str]) -> None:
     """The paper's parameters leave room for its own budget, and a little more information."""
-    (row,) = told(
+    (row,) = reported(
         capsys,
         *("solve", "--epsilon", "34.9", "--delta", "7e-9", "--epsilon-per", "0.15"),
         *("--call-delta", "1e-10", "--slack", "1e-9"),
@@ -100,7 +100,7 @@ def test_units_are_solved_for(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_attacks_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """The numbers of section 8.3, and those that hold for what is built."""
-    found = told(capsys, "attacks")
+    found = reported(capsys, "attacks")
     assert [11.55, 11.69, 11.31, 12.08] == [round(100 * row["probability"], 2) for row in found["averaging"]]
     assert [738, 711] == [row["elements"] for row in found["differencing"]]
     assert [387, 333, 333] == [round(row["one_in"] / 1e6) for row in found["unique_member"]][:3]
@@ -108,7 +108,7 @@ def test_attacks_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_deployments_end_with_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     """Seven published ones and the budget of the flags."""
-    rows = told(capsys, "deployments", "--information", "100")["deployments"]
+    rows = reported(capsys, "deployments", "--information", "100")["deployments"]
     assert 8 == len(rows)
     assert "this budget" == rows[-1]["name"]
     assert "(34.9, 7e-09)" == rows[-2]["monthly"] != rows[-1]["monthly"]
@@ -116,7 +116,7 @@ def test_deployments_end_with_ones_own(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_composition_bounds_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     """The known values at e = 0.1 and delta 1e-6."""
-    hundred, thousand = told(capsys, "compose")["composition"]
+    hundred, thousand = reported(capsys, "compose")["composition"]
     assert (10.0, 3.13, 2.75, 2.42, 2.25) == tuple(
         round(hundred[name], 2)
         for name in ("basic", "durfee_rogers", "dong_durfee_rogers", "zcdp", "fixed_batch")
@@ -139,18 +139,20 @@ def test_a_curve_rises_and_can_be_repeated(capsys: pytest.CaptureFixture[str]) -
         "--trials",
         "20",
     )
-    first = told(capsys, "curve", *ARTICLES, *flags, "--seed", "1")["points"]
+    first = reported(capsys, "curve", *ARTICLES, *flags, "--seed", "1")["points"]
     means = [row["mean"] for row in first]
     assert means[0] < means[1] < means[3]
     assert means[2] < means[3]
     assert all(row["lower"] <= row["mean"] + 1 and row["mean"] <= row["upper"] + 1 for row in first)
-    assert first == told(capsys, "curve", *ARTICLES, *flags, "--seed", "1")["points"]
-    assert first != told(capsys, "curve", *ARTICLES, *flags, "--seed", "2")["points"]
+    assert first == reported(capsys, "curve", *ARTICLES, *flags, "--seed", "1")["points"]
+    assert first != reported(capsys, "curve", *ARTICLES, *flags, "--seed", "2")["points"]
 
 
 def test_elements_are_found_as_often_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
     """UnkLap's closed form, for every cohort: five standard deviations of 500 runs with a fixed seed."""
-    rows = told(capsys, "found", *COHORTS, "--epsilon-per", "0.1", "--trials", "500", "--seed", "7")["found"]
+    rows = reported(capsys, "found", *COHORTS, "--epsilon-per", "0.1", "--trials", "500", "--seed", "7")[
+        "found"
+    ]
     assert 26 == len(rows)
     assert {1.0} == {row["share"] for row in rows[:8]}
     for row in rows:
@@ -166,7 +168,7 @@ def test_what_lies_beyond_d_bar_raises_the_threshold(
     counts = tmp_path / "counts.txt"
     counts.write_text("\n".join(["1000", "900", "800", "600", "590"]))
     flags = ("--delta-l0", "1", "--d-bar", "3", "--epsilon-per", "0.15", "--trials", "400", "--seed", "3")
-    rows = told(capsys, "found", "--counts", str(counts), *flags)["found"]
+    rows = reported(capsys, "found", "--counts", str(counts), *flags)["found"]
     assert [1000, 900, 800] == [row["count"] for row in rows]
     assert rows[0]["expected"] > 0.9
     assert rows[1]["expected"] < 0.2
@@ -192,7 +194,7 @@ def test_a_curves_band_holds_the_middle_half_of_the_runs() -> None:
 
 def test_without_data_only_the_closed_forms_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Which counts are found, and how exact they are."""
-    found = told(capsys, "found", "--epsilon-per", "0.15")
+    found = reported(capsys, "found", "--epsilon-per", "0.15")
     (row,) = found["needed"]
     assert ("UnkGumb", 201, 221, 40, 26) == (
         row["mechanism"],
@@ -208,7 +210,9 @@ def test_counts_come_from_a_file_too(capsys: pytest.CaptureFixture[str], tmp_pat
     """One on each line; elements are called by their lines."""
     counts = tmp_path / "counts.txt"
     counts.write_text("3\n\n5000\n40\n")
-    rows = told(capsys, "found", "--counts", str(counts), "--k", "3", "--trials", "5", "--seed", "1")["found"]
+    rows = reported(capsys, "found", "--counts", str(counts), "--k", "3", "--trials", "5", "--seed", "1")[
+        "found"
+    ]
     assert [("line 2", 5000, 1.0), ("line 3", 40, 0.0), ("line 1", 3, 0.0)] == [
         (row["element"], row["count"], row["share"]) for row in rows
     ]
@@ -232,7 +236,7 @@ def test_usage_tells_who_would_have_used_up_a_budget(
     charges = tmp_path / "charges.csv"
     charges.write_text(CHARGES)
     flags = ("--information", "41", "--information", "42", "--information", "99", "--information", "100")
-    rows = told(capsys, "usage", str(charges), *flags, "--calls", "0", "--calls", "1")["usage"]
+    rows = reported(capsys, "usage", str(charges), *flags, "--calls", "0", "--calls", "1")["usage"]
     thirds = {
         (row["unit"], row["limit"]): [round(3 * row[key]) for key in ("first_day", "first_week", "window")]
         for row in rows
@@ -275,7 +279,7 @@ def test_the_simulated_month_can_be_repeated(capsys: pytest.CaptureFixture[str],
         simulated_month.main(["--analysts", "3", "--seed", seed, str(path)])
     first, again, other = (path.read_bytes() for path in files)
     assert first == again != other
-    assert told(capsys, "usage", str(files[0]))["usage"][0]["window"] <= 1
+    assert reported(capsys, "usage", str(files[0]))["usage"][0]["window"] <= 1
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
@@ -293,7 +297,7 @@ def test_pictures_are_drawn_and_can_be_repeated(
     """The same numbers give the same file, byte for byte; an SVG has the axes' words in it."""
     first, again = tmp_path / f"first{suffix}", tmp_path / f"again{suffix}"
     for path in (first, again):
-        told(capsys, *arguments, "--out", str(path))
+        reported(capsys, *arguments, "--out", str(path))
     assert first.read_bytes() == again.read_bytes()
     assert first.read_bytes().startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
     assert len(first.read_bytes()) > 10_000

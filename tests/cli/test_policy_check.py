@@ -40,7 +40,7 @@ def test_a_sound_policy_is_told_for_people(written: Path, capsys: pytest.Capture
     """Measures, time, and for each column the mechanism it leads to and the filters; exit code 0."""
     assert main(["policy", "check", str(written)]) == 0
     printed = capsys.readouterr()
-    told = " ".join(printed.out.split())
+    reported = " ".join(printed.out.split())
     assert printed.err == ""
     assert max(map(len, printed.out.splitlines())) <= 100
     for words in (
@@ -53,19 +53,19 @@ def test_a_sound_policy_is_told_for_people(written: Path, capsys: pytest.Capture
         "day │ date │ - │ range",
         "default tables.visits.columns.page: domain unknown, delta any number",
     ):
-        assert words in told
+        assert words in reported
 
 
 def test_a_sound_policy_is_told_as_json(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One object, in which programs find the same."""
     assert main(["policy", "check", str(written), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["currency"] == {
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["currency"] == {
         "epsilon_per": "3/20",
         "delta": "1/10000000000",
         "unit_id": "61c38258a2d5d2f817f4797eeb22bee5",
     }
-    (table,) = told["tables"]
+    (table,) = reported["tables"]
     assert table["time"] == {
         "column": "day",
         "zone": "Europe/Berlin",
@@ -78,7 +78,7 @@ def test_a_sound_policy_is_told_as_json(written: Path, capsys: pytest.CaptureFix
         "day": None,
         "page": "UnkGumb",
     }
-    assert told["warnings"] == []
+    assert reported["warnings"] == []
 
 
 def test_warnings_do_not_change_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,7 +174,7 @@ def test_the_owner_is_told_which_rows_of_the_data_are_left_out(
     written: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By column and reason; a text that is not UTF-8 keeps its row out of every question, whatever the policy lists."""
-    told = _check_data(written, ODD, capsys)
+    reported = _check_data(written, ODD, capsys)
     reasons = [
         ("m", "a text that is not UTF-8", 1, "every question"),
         ("page", "a text that is not UTF-8", 1, "every question"),
@@ -184,7 +184,7 @@ def test_the_owner_is_told_which_rows_of_the_data_are_left_out(
         ("page", "a text of more than 1,024 characters", 1, "answers that show it"),
     ]
     left_out = [dict(zip(("column", "reason", "rows", "of"), each, strict=True)) for each in reasons]
-    assert told == [{"table": "visits", "rows": 5, "rows_in_no_question": 2, "left_out": left_out}]
+    assert reported == [{"table": "visits", "rows": 5, "rows_in_no_question": 2, "left_out": left_out}]
 
 
 def test_of_sound_data_nothing_is_left_out(written: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -268,7 +268,7 @@ def test_the_budgets_of_a_guarantee_follow_from_the_levels(
     assert (bounded, sharing) == (found.bounding is not None, found.sharing)
 
 
-async def told(world: World, *levels: budget_pb2.Level, budget: Cost | None = None) -> AccountGuarantee:
+async def reported(world: World, *levels: budget_pb2.Level, budget: Cost | None = None) -> AccountGuarantee:
     """Return what is told where the ledger has these levels."""
     async with relayed(world) as relay:
         relay.replies["GetBudget"] = budget_pb2.GetBudgetResponse(levels=levels).SerializeToString()
@@ -284,7 +284,7 @@ async def test_a_shared_level_counts_as_often_as_its_windows_can_meet_the_accoun
     """A day's limit above a month's own bounds no month; what holds is never below what the account itself pays for."""
     shared = level_message(["alone"], information=200, calls=5, window=("2026-11-21", "2026-11-22"))
     own = level_message(["alone", "ana"], window=("2026-11-01", "2026-12-01"))
-    found = await told(published.world, shared, own)
+    found = await reported(published.world, shared, own)
     assert found.own.guarantee is not None
     assert found.epsilon >= found.own.guarantee.epsilon
     assert found.delta >= found.own.guarantee.delta
@@ -296,9 +296,9 @@ async def test_what_holds_is_never_below_the_accounts_own(published: Published) 
     """Also of a budget that is only imagined; where neither is the larger, one pair covers both."""
     shared = level_message(["alone"], information=9000, calls=90)
     own = level_message(["alone", "ana"])
-    huge = await told(published.world, shared, own, budget=Cost(20_000, 300, ""))
+    huge = await reported(published.world, shared, own, budget=Cost(20_000, 300, ""))
     assert worth(20_000, 300, "5", "1/2") == (huge.epsilon, huge.delta)
-    crossed = await told(published.world, shared, own, budget=Cost(20_000, 2, ""))
+    crossed = await reported(published.world, shared, own, budget=Cost(20_000, 2, ""))
     expected = (worth(20_000, 2, "5", "1/2")[0], worth(9000, 90, "5", "1/2")[1])
     assert expected == (crossed.epsilon, crossed.delta)
 
@@ -307,24 +307,24 @@ async def test_what_was_spent_above_a_lowered_limit_counts(published: Published)
     """At every level; 4.73 was told where 8000 units had been spent. What is held may still be spent."""
     spent, reserved = (8000, 80), (10, 1)
     lowered = level_message(["alone", "ana"], information=100, calls=2, spent=spent, reserved=reserved)
-    alone = await told(published.world, lowered)
+    alone = await reported(published.world, lowered)
     assert worth(8010, 81, "5", "1/2") == (alone.epsilon, alone.delta)
-    imagined = await told(published.world, lowered, budget=Cost(1, 1, ""))
+    imagined = await reported(published.world, lowered, budget=Cost(1, 1, ""))
     assert alone.epsilon == imagined.epsilon
     shared = level_message(["alone"], information=9000, calls=2, spent=spent, reserved=reserved)
-    both = await told(published.world, shared, lowered)
+    both = await reported(published.world, shared, lowered)
     assert worth(9000, 81, "5", "1/2") == (both.epsilon, both.delta)
 
 
 async def test_a_window_that_never_ends_meets_others_without_bound(published: Published) -> None:
     """Whatever the limit of each of them; the other way round one counts."""
     day, never = ("2026-11-21", "2026-11-22"), ("1970-01-01", "")
-    found = await told(
+    found = await reported(
         published.world, level_message(["alone"], window=day), level_message(["alone", "ana"], window=never)
     )
     assert (float("inf"), 1.0, None) == (found.epsilon, found.delta, found.holds.guarantee)
     assert found.own.guarantee is not None
-    once = await told(
+    once = await reported(
         published.world, level_message(["alone"], window=never), level_message(["alone", "ana"], window=day)
     )
     assert worth(3000, 30, "5", "1/2") == (once.epsilon, once.delta)
@@ -333,7 +333,7 @@ async def test_a_window_that_never_ends_meets_others_without_bound(published: Pu
 async def test_a_sum_that_no_budget_can_hold_is_no_bound(published: Published) -> None:
     """More units than can be described are as good as none, and no error."""
     shared = level_message(["alone"], information=2**52, calls=5, window=("2026-11-21", "2026-11-22"))
-    found = await told(
+    found = await reported(
         published.world, shared, level_message(["alone", "ana"], window=("2026-11-01", "2026-12-01"))
     )
     assert (float("inf"), None) == (found.epsilon, found.holds.guarantee)
@@ -385,7 +385,7 @@ def level_message(
         worst_case=worst_case,
         policy_statements=statements,
     )
-    for moment, day in ((message.window_start, window[0]), (message.window_end, window[1])):
+    for timestamp, day in ((message.window_start, window[0]), (message.window_end, window[1])):
         if day:
-            moment.FromDatetime(datetime.datetime.fromisoformat(day))
+            timestamp.FromDatetime(datetime.datetime.fromisoformat(day))
     return message

@@ -31,9 +31,9 @@ def level(start: Microseconds, end: Microseconds | None) -> Level:
 
 def windows(rule: WindowRule, start: Microseconds, end: Microseconds) -> int:
     """Return how many windows of a calendar rule meet a span."""
-    found, moment = 0, start
-    while moment < end:
-        found, moment = found + 1, rule.around(moment).window.end or end
+    found, timestamp = 0, start
+    while timestamp < end:
+        found, timestamp = found + 1, rule.around(timestamp).window.end or end
     return found
 
 
@@ -44,9 +44,9 @@ def test_no_window_that_meets_the_accounts_is_left_out(shared: WindowRule, own: 
         now = START + day * DAY
         theirs, mine = shared.around(now).window, own.around(now).window
         assert mine.end is not None
-        told = overlapping_windows(level(*theirs), level(*mine))
-        assert told is not None
-        assert told >= windows(shared, mine.start, mine.end)
+        reported = overlapping_windows(level(*theirs), level(*mine))
+        assert reported is not None
+        assert reported >= windows(shared, mine.start, mine.end)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_sliding_window_is_not_taken_for_a_longer_one(shared: WindowRule, days
             balance = balance.charged(balance.window.start, Units(1, 1))
         mine = month.around(now).window
         assert mine.end is not None
-        told = overlapping_windows(level(*balance.counted_window()), level(*mine))
-        assert told is not None
-        assert told * days * DAY >= mine.end - mine.start
+        reported = overlapping_windows(level(*balance.counted_window()), level(*mine))
+        assert reported is not None
+        assert reported * days * DAY >= mine.end - mine.start
 
 
 def test_the_same_window_counts_once() -> None:

@@ -18,8 +18,8 @@ from tests.support.relay import relayed
 from tests.support.world import World, new_account
 
 
-@pytest.mark.parametrize("moment", ["translated", "reserved", "asked"])
-async def test_cancelling_gives_the_reservation_back(world: World, moment: str) -> None:
+@pytest.mark.parametrize("timestamp", ["translated", "reserved", "asked"])
+async def test_cancelling_gives_the_reservation_back(world: World, timestamp: str) -> None:
     """A caller who leaves, early or late, holds nothing afterwards."""
     reached, over = threading.Event(), threading.Event()
 
@@ -31,11 +31,11 @@ async def test_cancelling_gives_the_reservation_back(world: World, moment: str) 
     engine = Corrupting(world, wait)
     async with asking_client(world, engine) as client:
         asking = asyncio.ensure_future(client.top_k("feedback", "article_id", 5))
-        if moment == "asked":
+        if timestamp == "asked":
             await asyncio.to_thread(reached.wait, 10)
         else:
             # Somewhere inside the first remote calls; wherever that is, nothing may stay held.
-            await asyncio.sleep(0.004 if moment == "translated" else 0.008)
+            await asyncio.sleep(0.004 if timestamp == "translated" else 0.008)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

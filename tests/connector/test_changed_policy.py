@@ -97,11 +97,13 @@ async def test_the_worst_of_a_window_is_told_when_its_policy_changed(tmp_path: P
             assert 4 == (await ana.top_k("t", "one", 2)).charged.information
             policy.write_text(NOTHING_PUBLISHED)
             await served(ana, second)
-            told, bobs = await ana.guarantee(), await bob.guarantee()
+            reported, bobs = await ana.guarantee(), await bob.guarantee()
     assert worth(3000, 30, "5", "1/2", "1/4") == _numbers(refreshed.own.guarantee)
-    assert worth(3000, 30, "5", "1/2", "1/4") == _numbers(told.own.guarantee)
-    assert worth(9000, 90, "5", "1/2", "1/4") == (told.epsilon, told.delta) == (bobs.epsilon, bobs.delta)
-    assert (Sharing.COSTS, [Bound.ZCDP]) == (told.sharing, list(told.composed))
+    assert worth(3000, 30, "5", "1/2", "1/4") == _numbers(reported.own.guarantee)
+    assert (
+        worth(9000, 90, "5", "1/2", "1/4") == (reported.epsilon, reported.delta) == (bobs.epsilon, bobs.delta)
+    )
+    assert (Sharing.COSTS, [Bound.ZCDP]) == (reported.sharing, list(reported.composed))
     assert worth(3000, 30) == _numbers(bobs.own.guarantee)
 
 
@@ -120,10 +122,10 @@ async def test_where_shared_levels_count_worst_cases_the_shared_guarantee_holds_
     ) as services:
         async with asking(services, tmp_path, "acme/ana") as ana:
             await ana.top_k("t", "one", 1)
-            told = await ana.guarantee()
-    assert (Sharing.WORST_CASES, ("acme",)) == (told.sharing, told.holds.path)
-    assert worth(3000, 30, "5", "1/2") == _numbers(told.own.guarantee)
-    assert worth(9000, 90, "5", "1/2") == (told.epsilon, told.delta)
+            reported = await ana.guarantee()
+    assert (Sharing.WORST_CASES, ("acme",)) == (reported.sharing, reported.holds.path)
+    assert worth(3000, 30, "5", "1/2") == _numbers(reported.own.guarantee)
+    assert worth(9000, 90, "5", "1/2") == (reported.epsilon, reported.delta)
 
 
 def _numbers(found: object) -> tuple[float, float]:

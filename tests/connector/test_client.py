@@ -80,7 +80,7 @@ async def test_a_closed_asynchronous_client_says_so(
 def test_whoever_waits_for_a_client_that_is_closed_is_told(world: World) -> None:
     """Another thread's question ends with the client instead of waiting for ever."""
     reached, over = threading.Event(), threading.Event()
-    told: list[str] = []
+    reported: list[str] = []
 
     def wait(answer: EngineAnswer) -> EngineAnswer:
         reached.set()
@@ -90,7 +90,7 @@ def test_whoever_waits_for_a_client_that_is_closed_is_told(world: World) -> None
     def ask() -> None:
         with pytest.raises(RuntimeError) as raised:
             client.top_k("feedback", "article_id", 5)
-        told.append(str(raised.value))
+        reported.append(str(raised.value))
 
     engine = Corrupting(world, wait)
     client = PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine)
@@ -100,5 +100,5 @@ def test_whoever_waits_for_a_client_that_is_closed_is_told(world: World) -> None
     client.close()
     asking.join(10)
     over.set()
-    assert ["the client was closed before there was an answer"] == told
+    assert ["the client was closed before there was an answer"] == reported
     engine.close()

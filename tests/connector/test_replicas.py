@@ -21,7 +21,7 @@ from tests.support.rings import needs
 from tests.support.world import POLICY
 
 IN_A_ROW = 10
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 @contextmanager
@@ -61,7 +61,7 @@ async def calls(replicas: tuple[list[subprocess.Popen[str]], str]) -> AsyncItera
 
 async def answered_in_a_row(calls: DpServiceClient) -> None:
     """Return as soon as so many calls were answered, one after another."""
-    end, row = time.monotonic() + PATIENCE_SECONDS, 0
+    end, row = time.monotonic() + TIMEOUT_SECONDS, 0
     while row < IN_A_ROW:
         assert time.monotonic() < end, "calls go on being lost"
         try:

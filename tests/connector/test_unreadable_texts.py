@@ -204,9 +204,9 @@ def test_a_member_of_a_type_that_one_row_can_break_is_refused_whatever_the_rows(
     tmp_path: Path, far: Sequence[int]
 ) -> None:
     """A moment too far away makes DuckDB fail; that a member is a moment is refused, not the row."""
-    moments = pa.array([0, 1, *far], pa.int64()).cast(pa.timestamp("ms"))
+    timestamps = pa.array([0, 1, *far], pa.int64()).cast(pa.timestamp("ms"))
     path = tmp_path / "visits.parquet"
-    pq.write_table(pa.table({"m": moments, "page": as_texts([b"a"] * len(moments))}), path)
+    pq.write_table(pa.table({"m": timestamps, "page": as_texts([b"a"] * len(timestamps))}), path)
     sql = "SELECT page, COUNT(DISTINCT m) AS gris_count FROM visits GROUP BY page"
     page = ExpectedColumn("page", ColumnType.STRING)
     query = EngineQuery("visits", sql, (page,), row_limit=9, reads=(ReadColumn("M", None, None),))

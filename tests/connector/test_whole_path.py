@@ -86,8 +86,8 @@ async def test_days_come_back_as_days(client: AsyncPrivateClient) -> None:
         "feedback", "day", 3, time_range=(datetime.date(2019, 3, 1), datetime.date(2019, 4, 1))
     )
     assert all(isinstance(row.element[0], datetime.date) for row in result.rows)
-    told = json.loads(json.dumps(result.to_dict()))
-    assert str(result.rows[0].element[0]) == told["rows"][0]["element"][0]
+    reported = json.loads(json.dumps(result.to_dict()))
+    assert str(result.rows[0].element[0]) == reported["rows"][0]["element"][0]
 
 
 async def test_explaining_costs_nothing_and_tells_the_worst_case(client: AsyncPrivateClient) -> None:

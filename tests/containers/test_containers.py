@@ -87,10 +87,10 @@ def test_an_image_holds_what_it_runs_and_no_tools(target: str, rooms: list[str])
     """No shell, no package manager, no compiler; a user without a name, who can write nowhere."""
     image = build_service(target)
     run = docker.from_env().containers.run
-    told = run(
+    reported = run(
         image, ["-c", _LOOK, *NOT_IN_AN_IMAGE], entrypoint="python", remove=True, network_disabled=True
     )
-    assert {"user": 10001, "writable": [], "found": [], "modules": rooms} == json.loads(told)
+    assert {"user": 10001, "writable": [], "found": [], "modules": rooms} == json.loads(reported)
 
 
 def test_a_container_can_ask_itself_whether_it_serves(services: Services) -> None:

@@ -104,12 +104,12 @@ async def test_a_paid_answer_is_fetched_when_the_gateway_is_back(gateway: Reache
     """Asked again under its id until it is answered, a question is paid for once: its result was kept."""
     question, name = structured_question(TABLE, "article_id", k=7 if killed else 6), uuid.uuid4().hex
     async with gateway.asking(gateway.gina) as gina:
-        told, before = await gina.ask(question, request_id=name), await gina.remaining()
+        reported, before = await gina.ask(question, request_id=name), await gina.remaining()
     await take_away(gateway.placed, killed=killed)
     again = await _answered(gateway, lambda gina: gina.ask(question, request_id=name))
     # The result was kept here; for the budget the gateway has to have found the services again.
     after = await _answered(gateway, lambda gina: gina.remaining())
-    assert again.rows == told.rows
+    assert again.rows == reported.rows
     assert [level.spent for level in after] == [level.spent for level in before]
 
 

@@ -45,11 +45,11 @@ def test_the_module_says_what_pep_249_asks() -> None:
 
 def test_the_constructors_of_pep_249_make_pythons_own_values() -> None:
     """Of their parts, and of the seconds since 1970 in local time."""
-    moment = datetime.datetime(2019, 1, 31, 12, 30)  # the PEP means local time
-    ticks = moment.timestamp()
-    assert moment == dbapi.Timestamp(2019, 1, 31, 12, 30) == dbapi.TimestampFromTicks(ticks)
-    assert moment.date() == dbapi.Date(2019, 1, 31) == dbapi.DateFromTicks(ticks)
-    assert moment.time() == dbapi.Time(12, 30) == dbapi.TimeFromTicks(ticks)
+    at_time = datetime.datetime(2019, 1, 31, 12, 30)  # the PEP means local time
+    ticks = at_time.timestamp()
+    assert at_time == dbapi.Timestamp(2019, 1, 31, 12, 30) == dbapi.TimestampFromTicks(ticks)
+    assert at_time.date() == dbapi.Date(2019, 1, 31) == dbapi.DateFromTicks(ticks)
+    assert at_time.time() == dbapi.Time(12, 30) == dbapi.TimeFromTicks(ticks)
     assert b"bytes" == dbapi.Binary(b"bytes")
 
 

@@ -19,7 +19,7 @@ def run(commands: str, folder: Path, environment: Mapping[str, str] | None = Non
     """Run commands in a folder, up to the first that fails, and return what they print."""
     places = [str(Path(sys.executable).parent), os.environ["PATH"], *_POSTGRESQL]
     printed, errors = folder / "printed", folder / "errors"
-    with printed.open("w") as output, errors.open("w") as told:
+    with printed.open("w") as output, errors.open("w") as reported:
         # In a group of its own: what the commands leave running ends with them.
         shell = subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", commands],
@@ -27,7 +27,7 @@ def run(commands: str, folder: Path, environment: Mapping[str, str] | None = Non
             env={**os.environ, "PATH": ":".join(places), **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=told,
+            stderr=reported,
             start_new_session=True,
         )
         try:

@@ -111,9 +111,9 @@ async def test_a_backup_is_restored_as_the_page_says(stored: Stored, tmp_path: P
     stored.stopped()
     run(restoring, tmp_path, stored.environment)
     stored.started()
-    code, told = refused(tmp_path, stored.restored, *stored.mark)
+    code, reported = refused(tmp_path, stored.restored, *stored.mark)
     assert code == 2
-    assert "--confirm-restored" in told
+    assert "--confirm-restored" in reported
     run(confirming, tmp_path, stored.environment)
     with service(tmp_path, stored.restored, *stored.mark) as running:
         async with connected(running.address) as stub:

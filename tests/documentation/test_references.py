@@ -45,10 +45,10 @@ class Reference:
 
 def keys(schema: type[BaseModel], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
     """Give every key of a schema with its path; T stands for the name of a table, [] for an entry of a list."""
-    for name, told in schema.model_fields.items():
-        path = above + (told.alias or name)
-        yield path, told
-        for below, inner in schemas(told.annotation, path.rpartition(".")[2][:1].upper()):
+    for name, reported in schema.model_fields.items():
+        path = above + (reported.alias or name)
+        yield path, reported
+        for below, inner in schemas(reported.annotation, path.rpartition(".")[2][:1].upper()):
             yield from keys(inner, f"{path}{below}.")
 
 
@@ -84,21 +84,21 @@ def test_a_reference_lists_the_keys_that_there_are(reference: Reference) -> None
 def test_a_reference_tells_the_defaults_that_there_are(reference: Reference) -> None:
     """Which keys are required, which have no default, and what stands for the others."""
     documented = reference.documented()
-    for path, told in reference.existing().items():
+    for path, reported in reference.existing().items():
         if documented[path]:
-            assert documented[path] == default_of(told, documented[path]), path
+            assert documented[path] == default_of(reported, documented[path]), path
 
 
-def default_of(told: FieldInfo, as_told: str) -> str:
+def default_of(reported: FieldInfo, as_documented: str) -> str:
     """Return how a table tells a key's default; a default that is a mapping is told by its own keys."""
-    if told.is_required():
+    if reported.is_required():
         return "required"
-    default = told.get_default(call_default_factory=True)
+    default = reported.get_default(call_default_factory=True)
     match default:
         case BaseModel():
-            return as_told
+            return as_documented
         case None:
-            return as_told if as_told.isdecimal() else "none"
+            return as_documented if as_documented.isdecimal() else "none"
         case bool():
             return f"`{str(default).lower()}`"
         case Enum():
@@ -121,8 +121,8 @@ def test_the_options_that_a_program_takes_are_listed(
     main, text = OPTIONS[program]
     with pytest.raises(SystemExit):
         main(["--help"])
-    usage, _, told = capsys.readouterr().out.partition("options:")
-    taken = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", told, re.MULTILINE)) - {"--help"}
+    usage, _, reported = capsys.readouterr().out.partition("options:")
+    taken = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", reported, re.MULTILINE)) - {"--help"}
     listed = {each.split()[0]: cells[1] for cells in rows(text, "option") for each in quoted(cells[0])}
     assert taken == listed.keys()
     optional = " ".join(re.findall(r"\[([^]]*)\]", " ".join(usage.split())))

@@ -70,9 +70,9 @@ def test_a_plan_is_good_for_ten_minutes(now: int, fault: bool) -> None:
 
 def test_a_plan_that_was_touched_is_refused() -> None:
     """Flipping any byte, or cutting or lengthening a plan, makes it a forgery."""
-    sealed = sign_plan(PLAN, KEY)
-    forged = [sealed[:i] + bytes([sealed[i] ^ 1]) + sealed[i + 1 :] for i in range(len(sealed))]
-    for plan in [*forged, b"", sealed[:-1], sealed + b"x", sealed[:40]]:
+    signed = sign_plan(PLAN, KEY)
+    forged = [signed[:i] + bytes([signed[i] ^ 1]) + signed[i + 1 :] for i in range(len(signed))]
+    for plan in [*forged, b"", signed[:-1], signed + b"x", signed[:40]]:
         with pytest.raises(PlanError) as caught:
             verify_plan(plan, KEY, now=1000)
         assert PlanFault.NOT_AUTHENTIC is caught.value.fault
@@ -80,9 +80,9 @@ def test_a_plan_that_was_touched_is_refused() -> None:
 
 def test_a_plan_of_a_replica_before_statements_is_read() -> None:
     """During an upgrade such plans live for ten minutes more; one without a statement is written as it was then."""
-    sealed = sign_plan(PLAN, KEY)
-    assert b"policy_statement" not in zlib.decompress(sealed[41:])
-    assert "" == verify_plan(sealed, KEY, now=1000).policy_statement
+    signed = sign_plan(PLAN, KEY)
+    assert b"policy_statement" not in zlib.decompress(signed[41:])
+    assert "" == verify_plan(signed, KEY, now=1000).policy_statement
 
 
 @pytest.mark.parametrize("key", [OTHER_KEY, NoiseKey(bytes(32))])
@@ -94,8 +94,8 @@ def test_a_plan_of_another_key_is_refused(key: NoiseKey) -> None:
 
 def test_a_plan_in_another_form_is_refused_even_under_the_right_key() -> None:
     """A newer program may have written what this one would overlook."""
-    sealed = sign_plan(PLAN, KEY)
-    head, payload = b"\x03" + sealed[1:9], sealed[41:]
+    signed = sign_plan(PLAN, KEY)
+    head, payload = b"\x03" + signed[1:9], signed[41:]
     assert PLAN_VERSION != head[:1]
     forged = head + KEY.authenticate(KeyUse.PLAN, head, payload) + payload
     with pytest.raises(PlanError) as caught:

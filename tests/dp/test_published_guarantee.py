@@ -107,9 +107,13 @@ async def test_a_shared_budget_is_told_beside_the_accounts_own(tmp_path: Path) -
     own = worth_with(("5", "1e-9"), ("1/2", "1e-9"))
     everyones = worth_with(("5", "1e-9"), ("1/2", "1e-9"), ("3", "1e-9"), information=9000, calls=90)
     assert (own.epsilon, own.delta, 2) == (found.epsilon, found.delta, found.domain_count)
-    told = found.shared
-    assert (everyones.epsilon, everyones.delta, 3) == (told.epsilon, told.delta, told.domain_count)
-    assert [dp_pb2.COMPOSITION_BOUND_ZCDP] == [each.bound for each in told.composed] == [told.bound]
+    reported = found.shared
+    assert (everyones.epsilon, everyones.delta, 3) == (
+        reported.epsilon,
+        reported.delta,
+        reported.domain_count,
+    )
+    assert [dp_pb2.COMPOSITION_BOUND_ZCDP] == [each.bound for each in reported.composed] == [reported.bound]
     assert not (await described(policy_of(tmp_path, *DOMAINS))).HasField("shared")
 
 

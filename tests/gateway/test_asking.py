@@ -317,22 +317,25 @@ async def test_what_is_promised_is_told_with_the_shared_budget(gateway: GatewayW
     own = ("app", "acme", "promised")
     more = [PublishedDomain("0.1", "1e-9")]
     async with asking(gateway, credentials) as client:
-        told = await client.guarantee()
+        reported = await client.guarantee()
         with_more = await client.guarantee(domains=more)
         with pytest.raises(InvalidQuestion, match=r"domains\[0\]\.delta"):
             await client.guarantee(domains=[PublishedDomain("0.1", "2")])
     async with AsyncPrivateClient(
         dp=gateway.dp, budget=gateway.budget, account=own, engine=DuckDBEngine({})
     ) as trusted:
-        assert await trusted.guarantee() == told
+        assert await trusted.guarantee() == reported
         assert await trusted.guarantee(domains=more) == with_more
-    assert (own, Sharing.COSTS) == (told.own.path, told.sharing)
-    assert told.shared is not None
-    assert (("app",), 1_000_000) == (told.shared.path, told.shared.limit and told.shared.limit.information)
-    assert with_more.epsilon > told.epsilon
+    assert (own, Sharing.COSTS) == (reported.own.path, reported.sharing)
+    assert reported.shared is not None
+    assert (("app",), 1_000_000) == (
+        reported.shared.path,
+        reported.shared.limit and reported.shared.limit.information,
+    )
+    assert with_more.epsilon > reported.epsilon
     company = gateway.authority.client(uri("spiffe://example.org/acme"), file="acme-promised")
     async with asking(gateway, company, account="app/acme/promised") as client:
-        assert told == await client.guarantee()
+        assert reported == await client.guarantee()
     async with asking(gateway, credentials, account="app/acme/bob") as client:
         with pytest.raises(ServiceRefused, match="ACCOUNT_OUT_OF_REACH"):
             await client.guarantee()
@@ -343,5 +346,5 @@ async def test_what_is_promised_is_told_with_the_shared_budget(gateway: GatewayW
 def _promised_alone(gateway: GatewayWorld, credentials: Credentials) -> None:
     """Without a level above there is nothing shared, and the blocking client tells the same."""
     with GatewayClient(Endpoint(gateway.address, credentials)) as client:
-        told = client.guarantee()
-    assert (Sharing.NONE, None, ("poor", "one")) == (told.sharing, told.shared, told.holds.path)
+        reported = client.guarantee()
+    assert (Sharing.NONE, None, ("poor", "one")) == (reported.sharing, reported.shared, reported.holds.path)

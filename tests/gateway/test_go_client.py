@@ -24,8 +24,8 @@ def go_version() -> tuple[int, ...]:
     """Return the version of Go that is installed, as two numbers; none where there is no Go."""
     if shutil.which("go") is None:
         return ()
-    told = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout
-    return tuple(int(number) for number in re.findall(r"\d+", told)[:2])
+    reported = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(number) for number in re.findall(r"\d+", reported)[:2])
 
 
 pytestmark = pytest.mark.skipif(

@@ -33,7 +33,7 @@ REQUEST_ID = "4711-of-the-application"
 SERVICE = "gris.app.v1.PrivateQueryService"
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 QUESTION = structured_question("feedback", "article_id", k=3)
 
 
@@ -89,10 +89,10 @@ def watched(folder: Path, world: GatewayWorld, dp: str, drain_seconds: float = 0
 
 async def health_becomes(endpoint: Endpoint, expected: int, name: str = "") -> None:
     """Wait until the gateway says this of a name."""
-    async with open_channel(endpoint) as channel, asyncio.timeout(PATIENCE_SECONDS):
+    async with open_channel(endpoint) as channel, asyncio.timeout(TIMEOUT_SECONDS):
         stub: Any = health_pb2_grpc.HealthStub(channel)
-        async for told in stub.Watch(health_pb2.HealthCheckRequest(service=name)):
-            if told.status == expected:
+        async for reported in stub.Watch(health_pb2.HealthCheckRequest(service=name)):
+            if reported.status == expected:
                 return
 
 

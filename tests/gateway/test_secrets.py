@@ -51,14 +51,14 @@ async def everything_happens(stage: Stage) -> int:
         for account in (None, f"{ACCOUNT}/below", OTHER, f"{ACCOUNT}/{LITERAL}/../x"):
             async with AsyncGatewayClient(Endpoint(address, stage.caller()), account=account) as client:
                 for question in questions:
-                    results += await told(stage, client, question)
+                    results += await reported(stage, client, question)
         for forged in (stage.caller(exp=1), stage.caller(iss=LITERAL)):
             async with AsyncGatewayClient(Endpoint(address, forged)) as client:
-                await told(stage, client, questions[0])
+                await reported(stage, client, questions[0])
     return results
 
 
-async def told(stage: Stage, client: AsyncGatewayClient, question: Any) -> int:
+async def reported(stage: Stage, client: AsyncGatewayClient, question: Any) -> int:
     """Ask, and note what is told of a failure; 1 for a result."""
     try:
         await client.explain(question)

@@ -302,8 +302,8 @@ async def test_one_connection_is_told_how_many_calls_it_may_have(tmp_path: Path)
     """Each call that cannot be answered on it takes memory, whoever began it."""
     with open_to_tokens(tmp_path) as running:
 
-        def told() -> int:
+        def reported() -> int:
             with raw_line(running.address) as line:
                 return line.http.remote_settings.max_concurrent_streams
 
-        assert DEFAULT_LIMITS.connection_calls == await asyncio.to_thread(told)
+        assert DEFAULT_LIMITS.connection_calls == await asyncio.to_thread(reported)

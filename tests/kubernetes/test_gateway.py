@@ -47,10 +47,10 @@ def ask(gris: Namespace, analyst: str, name: str, k: int) -> dict[str, object]:
     shown = ["--ca-file", "/run/gris/ca.pem"]
     shown += ["--certificate-file", f"/run/gris/{name}.pem", "--key-file", f"/run/gris/{name}.key"]
     question = ["--table", "cofacts_feedback", "--by", "article_id", "--k", str(k)]
-    told: dict[str, object] = json.loads(
+    reported: dict[str, object] = json.loads(
         gris.python(analyst, "-m", "gris_cli", *shown, "ask", "--gateway", GATEWAY, *question, "--json")
     )
-    return told
+    return reported
 
 
 def test_an_analyst_asks_the_gateway_and_is_told_her_history(
@@ -101,7 +101,7 @@ def test_a_gateway_is_replaced_without_a_lost_question(
             gris.wait_for("--for=delete", f"pod/{before}")
         finally:
             gris.python(analyst, "-c", "open('/tmp/stop', 'w')")
-        told = json.loads(asking.result())
-    print(json.dumps(told))
-    assert told["failed"] == {}
-    assert told["answered"] > 10
+        reported = json.loads(asking.result())
+    print(json.dumps(reported))
+    assert reported["failed"] == {}
+    assert reported["answered"] > 10

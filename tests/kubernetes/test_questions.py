@@ -30,13 +30,13 @@ def test_an_application_asks_a_private_question_of_pinot(gris: Namespace, applic
         "demo/ana",
         "--json",
     )
-    told = [
+    reported = [
         json.loads(gris.python(application, "-m", "gris_cli", "ask", *SERVICES, *engine, *question))
         for _ in "12"
     ]
-    assert [len(each["rows"]) for each in told] == [10, 10]
-    assert told[0]["rows"] == told[1]["rows"]
-    assert [each["charged"]["information"] for each in told] == [21, 0]
+    assert [len(each["rows"]) for each in reported] == [10, 10]
+    assert reported[0]["rows"] == reported[1]["rows"]
+    assert [each["charged"]["information"] for each in reported] == [21, 0]
 
 
 def test_a_changed_policy_reaches_every_pod(
@@ -64,6 +64,6 @@ def test_a_changed_policy_reaches_every_pod(
 def columns(gris: Namespace, application: str, pod: dict[str, dict[str, str]]) -> set[str]:
     """Return the columns that one replica of dp_service shows of the example table."""
     address = f"{pod['status']['podIP']}:50051"
-    told = gris.python(application, "-m", "gris_cli", "catalog", "--dp", address, "--json")
-    (table,) = [table for table in json.loads(told)["tables"] if table["name"] == "cofacts_feedback"]
+    reported = gris.python(application, "-m", "gris_cli", "catalog", "--dp", address, "--json")
+    (table,) = [table for table in json.loads(reported)["tables"] if table["name"] == "cofacts_feedback"]
     return {column["name"] for column in table["columns"]}

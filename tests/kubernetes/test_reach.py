@@ -40,8 +40,8 @@ def reached(gris: Namespace, asking: Namespace, pod: str) -> set[tuple[str, int]
     """Return what a pod can connect to, by the addresses of pods: names are another thing that can be refused."""
     wanted = [(name, port) for name, ports in PORTS.items() for port in ports]
     addresses = {name: gris.pods(name)[0]["status"]["podIP"] for name in PORTS}
-    told = asking.python(pod, "-c", _CONNECT, *(f"{addresses[name]}:{port}" for name, port in wanted))
-    return {each for each, connects in zip(wanted, json.loads(told), strict=True) if connects}
+    reported = asking.python(pod, "-c", _CONNECT, *(f"{addresses[name]}:{port}" for name, port in wanted))
+    return {each for each, connects in zip(wanted, json.loads(reported), strict=True) if connects}
 
 
 def test_an_application_reaches_services_and_data_but_no_store(gris: Namespace, application: str) -> None:
@@ -79,8 +79,8 @@ def test_a_service_reaches_only_its_store(gris: Namespace, name: str) -> None:
 def test_a_service_has_no_rights(gris: Namespace, name: str) -> None:
     """No user, no token for the API server, no file system to write to, nobody's addresses in its environment."""
     pod = gris.pods(name)[0]["metadata"]["name"]
-    told = json.loads(gris.python(pod, "-c", _RIGHTS))
-    assert told == {"user": 10001, "token": False, "writable": [], "environment": []}
+    reported = json.loads(gris.python(pod, "-c", _RIGHTS))
+    assert reported == {"user": 10001, "token": False, "writable": [], "environment": []}
     account = f"system:serviceaccount:{gris.name}:{name}"
     with pytest.raises(KubectlError):
         gris.kubectl("auth", "can-i", "get", "secrets", f"--as={account}")

@@ -18,7 +18,7 @@ DATA = "/opt/gris/lib/examples/cofacts/feedback.parquet"
 STOP = "import os, signal; os.kill(1, signal.SIGTERM)"
 SERVICES = ("dp-service", "budget-service")
 ANSWERS = 100
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 
 
 @dataclass
@@ -26,11 +26,11 @@ class Asking:
     """A pod that asks all along; `told` is what it says in the end."""
 
     gris: Namespace
-    told: dict[str, Any] = field(default_factory=dict)
+    reported: dict[str, Any] = field(default_factory=dict)
 
     def more_answers(self) -> None:
         """Wait until some more questions have been answered."""
-        wanted, end = self._answered() + ANSWERS, time.monotonic() + PATIENCE_SECONDS
+        wanted, end = self._answered() + ANSWERS, time.monotonic() + TIMEOUT_SECONDS
         while self._answered() < wanted:
             assert time.monotonic() < end, "no answers any more"
             time.sleep(1)
@@ -75,8 +75,8 @@ def asking(gris: Namespace) -> Iterator[Asking]:
         running.more_answers()
         gris.python("asking", "-c", STOP)
         gris.wait_for("--for=jsonpath={.status.phase}=Succeeded", "pod/asking")
-        running.told.update(running.last_line())
-        print(json.dumps(running.told))
+        running.reported.update(running.last_line())
+        print(json.dumps(running.reported))
     finally:
         gris.kubectl("delete", "pod/asking")
 
@@ -89,7 +89,7 @@ def test_a_killed_pod_loses_no_budget(gris: Namespace, name: str) -> None:
         gris.kubectl("delete", "pod", victim, "--grace-period=0", "--force")
         running.more_answers()
         gris.rolled_out(name)
-    assert running.told["charged_calls"] - running.told["unknown"] <= running.told["answered"]
+    assert running.reported["charged_calls"] - running.reported["unknown"] <= running.reported["answered"]
 
 
 def test_a_rolling_restart_loses_no_question(gris: Namespace) -> None:
@@ -101,5 +101,5 @@ def test_a_rolling_restart_loses_no_question(gris: Namespace) -> None:
         gris.rolled_out(*SERVICES)
         for name in SERVICES:
             gris.wait_for("--for=delete", *(f"pod/{each}" for each in before if each.startswith(name)))
-    assert running.told["failed"] == {}
-    assert running.told["answered"] == running.told["charged_calls"]
+    assert running.reported["failed"] == {}
+    assert running.reported["answered"] == running.reported["charged_calls"]

@@ -84,8 +84,8 @@ def test_a_query_asks_only_for_what_exists(query: str, existing: dict[str, set[s
 def scraped() -> set[str]:
     """Return the jobs that scrape.yml makes: of the label that it keeps, under a prefix."""
     (found,) = yaml.safe_load(SCRAPING.read_text())["scrape_configs"]
-    told = [each for each in found["relabel_configs"] if "app_kubernetes_io_name" in str(each)]
-    kept, named = ({key: each[key] for key in each if key != "source_labels"} for each in told)
+    reported = [each for each in found["relabel_configs"] if "app_kubernetes_io_name" in str(each)]
+    kept, named = ({key: each[key] for key in each if key != "source_labels"} for each in reported)
     assert kept.pop("action") == "keep"
     assert named == {"target_label": "job", "replacement": "gris-$1"}
     return {f"gris-{name}" for name in kept["regex"].strip("()").split("|")}
@@ -93,10 +93,10 @@ def scraped() -> set[str]:
 
 def test_alerts_miss_every_job_that_is_scraped() -> None:
     """Both services and the gateway: each by its name, all its replicas or one of them, whether known or not."""
-    told = {rule["alert"]: rule["expr"] for rule in rules()}
-    gone = told["GrisServiceGone"] + " or " + told["GrisGatewayGone"]
+    reported = {rule["alert"]: rule["expr"] for rule in rules()}
+    gone = reported["GrisServiceGone"] + " or " + reported["GrisGatewayGone"]
     assert set(re.findall(r'absent\(up\{job="([\w-]+)"\}\)', gone)) == scraped()
-    for expression in (gone, told["GrisReplicaGone"]):
+    for expression in (gone, reported["GrisReplicaGone"]):
         zero = re.findall(r'up\{job=~?"([\w|-]+)"\}\)? == 0', expression)
         assert {name for each in zero for name in each.split("|")} == scraped()
 

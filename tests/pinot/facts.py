@@ -26,7 +26,7 @@ class Facts:
     group_limit_can_be_raised: bool
     """`numGroupsLimit` of a query is obeyed; before, a segment stops at 100,000 groups whatever a query says."""
 
-    losses_are_told: bool
+    losses_are_reported: bool
     """Half a minute after a server's death its segments are named as missing; before, nothing tells of them."""
 
     missing_tables_are_not_found: bool
@@ -52,7 +52,7 @@ def facts_of(version: tuple[int, int]) -> Facts:
         empty_answers_have_types=version >= (1, 4),
         empty_answers_have_a_table=version >= (1, 4),
         group_limit_can_be_raised=version >= (1, 0),
-        losses_are_told=version >= (1, 0),
+        losses_are_reported=version >= (1, 0),
         missing_tables_are_not_found=version >= (1, 4),
         brokers_have_names=version >= (1, 0),
         override_is_on=version >= (1, 4),

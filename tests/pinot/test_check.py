@@ -71,9 +71,9 @@ def test_a_cluster_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str])
     """No row is tried, and there is no traceback."""
     nobody = "http://127.0.0.1:1"
     assert 2 == check.main(("--controller", nobody, "--broker", nobody))
-    told = capsys.readouterr()
-    assert told.err.startswith(f"the controller {nobody} cannot be asked: ")
-    assert not told.out
+    reported = capsys.readouterr()
+    assert reported.err.startswith(f"the controller {nobody} cannot be asked: ")
+    assert not reported.out
 
 
 def _tables(cluster: PinotCluster) -> object:

@@ -343,7 +343,7 @@ def test_a_killed_server_never_shows_in_an_answer(
         answer = plain_count(loaded_pinot, "cofacts_feedback")
         assert is_refused()
         codes = {each["errorCode"] for each in answer["exceptions"]}
-        is_settled = codes == ({NOT_ALL_SEGMENTS} if facts.losses_are_told else set())
+        is_settled = codes == ({NOT_ALL_SEGMENTS} if facts.losses_are_reported else set())
         return is_settled and answer["resultTable"]["rows"] == [[37_006]]
 
     loaded_pinot.kill_server(0)

@@ -12,7 +12,7 @@ from pinot_connector.engines.base import EngineQuery
 from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
 from tests.pinot.queries import confirmed
-from tests.support.fake_pinot import QUERY, FakePinot, loaded, told
+from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_slow_broker_is_unavailable(pinot: FakePinot, engine: PinotEngine) -> 
 
 def test_a_table_that_changes_during_the_query_is_noticed(pinot: FakePinot, engine: PinotEngine) -> None:
     """The version is read again after the answer has come."""
-    pinot.before_answer = lambda: pinot.replies.update(told({"s": "2"}))
+    pinot.before_answer = lambda: pinot.replies.update(reported({"s": "2"}))
     with pytest.raises(DataChanged):
         ask(engine)
 
@@ -114,7 +114,7 @@ def test_the_controller_is_read_once_for_a_question_that_finds_the_data_as_they_
     read_before = pinot.paths.count("/segments/t_OFFLINE/zkmetadata")
     ask(engine)
     assert 1 == pinot.paths.count("/segments/t_OFFLINE/zkmetadata") - read_before
-    pinot.replies |= told({"s": "2"}) | loaded({"s": "2"})
+    pinot.replies |= reported({"s": "2"}) | loaded({"s": "2"})
     with pytest.raises(DataChanged):
         ask(engine)
     assert ask(engine) == [5]
@@ -138,7 +138,7 @@ def test_all_is_read_after_every_answer_while_replaced_segments_are_kept(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
     """Which of two sets of segments is served may change while every checksum stays."""
-    pinot.replies |= told({"s": "1", "new": "2"}) | {"/segments/t": [{"OFFLINE": ["s"]}]}
+    pinot.replies |= reported({"s": "1", "new": "2"}) | {"/segments/t": [{"OFFLINE": ["s"]}]}
     assert ask(engine) == [5]
     pinot.before_answer = lambda: pinot.replies.update({"/segments/t": [{"OFFLINE": ["new"]}]})
     with pytest.raises(DataChanged):
@@ -149,7 +149,7 @@ def test_a_segment_that_is_switched_off_during_the_query_is_noticed(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
     """Its checksum stays, and the answer covers one segment less: all is read again, and the version is another."""
-    pinot.replies |= told({"s": "1", "x": "2"}) | loaded({"s": "1", "x": "2"})
+    pinot.replies |= reported({"s": "1", "x": "2"}) | loaded({"s": "1", "x": "2"})
     with pytest.raises(IncompleteAnswer):
         ask(engine)
     off = {"/tables/t/idealstate": {"OFFLINE": {"s": {"server": "ONLINE"}, "x": {"server": "OFFLINE"}}}}
@@ -161,7 +161,7 @@ def test_a_segment_that_is_switched_off_during_the_query_is_noticed(
 
 def test_a_young_version_is_given_only_when_queries_see_it_too(pinot: FakePinot, engine: PinotEngine) -> None:
     """The controller runs ahead: a segment replaced just now would answer with its old rows under the new version."""
-    pinot.replies |= told({"s": "1"}, segment_refresh_time=str(int(time.time() * 1000)))
+    pinot.replies |= reported({"s": "1"}, segment_refresh_time=str(int(time.time() * 1000)))
     started = time.monotonic()
     engine.data_version("t")
     assert time.monotonic() - started > 1
@@ -191,7 +191,7 @@ def test_a_segment_without_a_checksum_is_still_being_loaded(
 def test_a_table_that_was_made_again_under_old_checksums_is_noticed(pinot: FakePinot) -> None:
     """The controller goes on giving the checksums of segments that are gone: about each one it is asked in turn."""
     pinot.replies["/version"] = {"pinot-controller": "0.11.0"}
-    pinot.replies |= told({"s": "1", "r": "1"}) | loaded({"s": "1", "r": "1"})
+    pinot.replies |= reported({"s": "1", "r": "1"}) | loaded({"s": "1", "r": "1"})
     sound = pinot.replies["/segments/t_OFFLINE/s/metadata"]
     timings = PinotTimings(recent_seconds=0.0)
     with closing(PinotEngine(controller=pinot.url, broker=pinot.url, timings=timings)) as engine:
@@ -206,7 +206,7 @@ def test_a_table_that_was_made_again_under_old_checksums_is_noticed(pinot: FakeP
 
 def test_a_segment_that_should_not_be_online_is_not_waited_for(pinot: FakePinot, engine: PinotEngine) -> None:
     """A segment that is meant to be offline belongs to no whole answer."""
-    pinot.replies |= told({"s": "1", "x": "2"})
+    pinot.replies |= reported({"s": "1", "x": "2"})
     pinot.replies["/tables/t/idealstate"] = {
         "OFFLINE": {"s": {"server": "ONLINE"}, "x": {"server": "OFFLINE"}}
     }

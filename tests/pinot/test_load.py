@@ -108,7 +108,7 @@ def test_loading_that_was_interrupted_goes_on(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (["--parquet", "t.parquet"], "needs one --table"),
         (["--table", "nothing"], "there is no example nothing"),
@@ -116,14 +116,14 @@ def test_loading_that_was_interrupted_goes_on(
     ],
 )
 def test_options_that_cannot_be_followed_are_said_in_one_line(
-    options: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No stack of frames for a wrong word on the command line."""
     with pytest.raises(SystemExit) as ended:
         load_module.main(options)
     assert 1 == ended.value.code
     (line,) = capsys.readouterr().err.splitlines()
-    assert told in line
+    assert reported in line
 
 
 def test_a_table_that_does_not_become_whole_is_reset(

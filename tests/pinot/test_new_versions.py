@@ -12,14 +12,14 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineUnavailable
 from tests.pinot.queries import confirmed
 from tests.pinot.versions import METADATA, ago
-from tests.support.fake_pinot import QUERY, FakePinot, loaded, told
+from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
 
 def test_a_connector_that_starts_asks_what_is_loaded_even_of_an_old_version(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
     """How long ago a segment was pushed does not tell whether it is loaded: it may take longer than any time."""
-    pinot.replies |= told({"s": "2"}, segment_refresh_time=ago(10**6)) | loaded({"s": "1"})
+    pinot.replies |= reported({"s": "2"}, segment_refresh_time=ago(10**6)) | loaded({"s": "1"})
     with pytest.raises(DataChanged, match="still loading"):
         opened().data_version("t")
 
@@ -33,15 +33,15 @@ def test_a_segment_that_no_server_tells_of_is_not_loaded(
         opened().data_version("t")
 
 
-def on_two_servers(checksums: dict[str, str], *told_of: dict[str, str]) -> dict[str, Any]:
+def on_two_servers(checksums: dict[str, str], *reported_of: dict[str, str]) -> dict[str, Any]:
     """Return what is told of a table whose segments `s` and `r` are on two servers: of one server at a time, in turn.
 
     So does Pinot 1.5.
     """
-    answers = itertools.cycle([loaded(server)[METADATA] for server in told_of])
+    answers = itertools.cycle([loaded(server)[METADATA] for server in reported_of])
     on_servers = {"OFFLINE": {"s": {"server": "ONLINE"}, "r": {"other": "ONLINE"}}, "REALTIME": None}
     views = {f"/tables/t/{view}": on_servers for view in ("idealstate", "externalview")}
-    return told(checksums) | views | {METADATA: lambda: next(answers)}
+    return reported(checksums) | views | {METADATA: lambda: next(answers)}
 
 
 def test_what_a_controller_tells_of_one_server_at_a_time_is_added_up(
@@ -53,17 +53,17 @@ def test_what_a_controller_tells_of_one_server_at_a_time_is_added_up(
 
 
 @pytest.mark.parametrize(
-    ("told_of", "problem"),
+    ("reported_of", "problem"),
     [
         ([{"s": "1"}, {"r": "0"}], "still loading"),
         ([{"s": "1"}], "not reported yet"),
     ],
 )
 def test_what_one_server_has_says_nothing_of_another(
-    pinot: FakePinot, opened: Callable[..., PinotEngine], told_of: list[dict[str, str]], problem: str
+    pinot: FakePinot, opened: Callable[..., PinotEngine], reported_of: list[dict[str, str]], problem: str
 ) -> None:
     """A segment is loaded once that was told of it."""
-    pinot.replies |= on_two_servers({"s": "1", "r": "1"}, *told_of)
+    pinot.replies |= on_two_servers({"s": "1", "r": "1"}, *reported_of)
     with pytest.raises(DataChanged, match=problem):
         opened().data_version("t")
 
@@ -112,11 +112,11 @@ def test_a_version_that_came_back_is_asked_for_again(
     pinot.replies["/version"] = {"pinot-controller": version}
     engine = opened()
     confirmed(engine, QUERY)
-    pinot.replies |= told({"s": "2"}) | loaded({"s": "2"})
+    pinot.replies |= reported({"s": "2"}) | loaded({"s": "2"})
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
     confirmed(engine, QUERY)
-    pinot.replies |= told({"s": "1"})
+    pinot.replies |= reported({"s": "1"})
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
     with pytest.raises(DataChanged, match="still loading"):
@@ -129,7 +129,7 @@ def test_a_version_that_came_back_unseen_is_asked_for_again(
     """Pinot 1.x tells with the checksums when a segment was replaced, so that what was between leaves a trace."""
     engine = opened()
     confirmed(engine, QUERY)
-    pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(0)) | loaded({"s": "2"})
+    pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(0)) | loaded({"s": "2"})
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
     with pytest.raises(DataChanged, match="still loading"):

@@ -30,7 +30,7 @@ from pinot_connector.errors import (
 from tests.pinot.loading import create_table, plain_answer, upload, wait_for_rows
 from tests.pinot.queries import confirmed, count_members
 from tests.pinot.waiting import wait_until
-from tests.support.fake_pinot import ANSWER, QUERY, FakePinot, loaded, told
+from tests.support.fake_pinot import ANSWER, QUERY, FakePinot, loaded, reported
 
 SHOWN = (
     'SELECT "$segmentName" AS "segment", COUNT(*) AS "gris_count" FROM "t" GROUP BY "$segmentName" LIMIT 2'
@@ -52,7 +52,7 @@ def fake_engine(pinot: FakePinot) -> Iterator[PinotEngine]:
 
 def exchange(pinot: FakePinot, name: str) -> None:
     """Have the controller list one other segment with as many rows, which is loaded."""
-    pinot.replies |= told({name: "2"}) | loaded({name: "2"})
+    pinot.replies |= reported({name: "2"}) | loaded({name: "2"})
 
 
 def eventually(engine: PinotEngine) -> EngineAnswer:
@@ -84,7 +84,7 @@ def test_a_version_that_comes_back_is_shown_again(pinot: FakePinot, fake_engine:
     exchange(pinot, "new")
     eventually(fake_engine)
     pinot.routes_of[""] = {"new": 7}
-    pinot.replies |= told({"s": "1"}) | loaded({"s": "1"})
+    pinot.replies |= reported({"s": "1"}) | loaded({"s": "1"})
     for _ in range(2):
         with pytest.raises(DataChanged):
             confirmed(fake_engine, QUERY)
@@ -134,7 +134,7 @@ def test_what_a_broker_shows_has_to_be_whole(
 
 def test_segments_without_rows_are_not_shown(pinot: FakePinot, fake_engine: PinotEngine) -> None:
     """They are in no group."""
-    pinot.replies |= told({"s": "1", "empty": "2"}) | loaded({"s": "1", "empty": "2"})
+    pinot.replies |= reported({"s": "1", "empty": "2"}) | loaded({"s": "1", "empty": "2"})
     pinot.replies["/segments/t_OFFLINE/empty/metadata"]["segment.total.docs"] = "0"
     pinot.replies["/query/sql"] = {**ANSWER, "numSegmentsQueried": 2}
     assert [5] == confirmed(fake_engine, QUERY).counts
@@ -179,7 +179,7 @@ def test_an_answer_is_not_confirmed_after_its_version_went_and_came_back(
     answer = fake_engine.run(QUERY, fake_engine.data_version("t"))
     exchange(pinot, "new")
     eventually(fake_engine)
-    pinot.replies |= told({"s": "1"}) | loaded({"s": "1"})
+    pinot.replies |= reported({"s": "1"}) | loaded({"s": "1"})
     with pytest.raises(DataChanged):
         confirmed(fake_engine, QUERY)
     assert answer.data_version == fake_engine.data_version("t")

@@ -15,14 +15,14 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
 from tests.pinot.queries import confirmed
 from tests.pinot.versions import METADATA, TWICE, ago, wait_for_version
-from tests.support.fake_pinot import QUERY, FakePinot, refusing_server, told
+from tests.support.fake_pinot import QUERY, FakePinot, refusing_server, reported
 
 
 def test_the_servers_are_asked_by_their_admin_ports(
     pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine]
 ) -> None:
     """Each that may answer has to have the new segment; with all of them there is no stated time to wait for."""
-    pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(1))
+    pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(1))
     pinot.replies |= {"/tables/t/idealstate": TWICE, "/tables/t/externalview": TWICE}
     servers["other"].replies["/tables/t_OFFLINE/segments/crc"] = {"s": "7"}
     engine = opened(server_admin=True)
@@ -62,7 +62,7 @@ def test_a_server_that_is_gone_is_waited_for_no_longer_than_stated(
     pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine]
 ) -> None:
     """The other replicas are proved; what one that comes back has loaded is looked at then."""
-    pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(1)) | {"/tables/t/idealstate": TWICE}
+    pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(1)) | {"/tables/t/idealstate": TWICE}
     engine = opened(server_admin=True, settle_seconds=2)
     with pytest.raises(DataChanged, match="settle_seconds"):
         engine.data_version("t")
@@ -90,7 +90,7 @@ def test_a_gateway_asks_the_servers_where_its_configuration_says_so(pinot: FakeP
             pytest.raises(EngineRefused, match="a server of Pinot does not accept our credentials"),
         ):
             engine.data_version("t")
-    pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(0)) | {"/tables/t/idealstate": TWICE}
+    pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(0)) | {"/tables/t/idealstate": TWICE}
     stated = Pinot(broker=pinot.url, controller=pinot.url, settle_seconds=0)
     with closing(engine_of(EngineChoice(pinot=stated))) as engine:
         assert engine.data_version("t")

@@ -11,7 +11,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged
 from tests.pinot.queries import confirmed
 from tests.pinot.versions import TWICE, ago, listed_twice, wait_for_version
-from tests.support.fake_pinot import QUERY, FakePinot, loaded, told
+from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
 
 @pytest.mark.parametrize("replicas", ["/tables/t/idealstate", "/tables/t/externalview"])
@@ -19,7 +19,7 @@ def test_one_of_several_replicas_proves_nothing_before_the_stated_time(
     pinot: FakePinot, opened: Callable[..., PinotEngine], replicas: str
 ) -> None:
     """The controller tells one replica of each segment; another may be loading for as long as it is said to take."""
-    pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(1)) | {replicas: TWICE}
+    pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(1)) | {replicas: TWICE}
     engine = opened(settle_seconds=2)
     started = time.monotonic()
     with pytest.raises(DataChanged, match="settle_seconds"):
@@ -33,7 +33,7 @@ def test_a_connector_that_starts_does_not_wait_for_what_was_replaced_long_ago(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
     """The stated time is over for every replica, by a margin for clocks that differ."""
-    pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(200)) | {"/tables/t/idealstate": TWICE}
+    pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(200)) | {"/tables/t/idealstate": TWICE}
     assert opened(settle_seconds=60).data_version("t")
 
 
@@ -43,10 +43,10 @@ def test_a_segment_with_a_new_name_needs_no_stated_time(
     """No replica can hold another content under a name that is new."""
     two = {"s": "1", "new": "2"}
     twice = {name: {"server": "ONLINE", "other": "ONLINE"} for name in two}
-    pinot.replies |= told({"s": "1"}, segment_push_time=(long_ago := ago(10**4)))
+    pinot.replies |= reported({"s": "1"}, segment_push_time=(long_ago := ago(10**4)))
     engine = opened()
     engine.data_version("t")
-    pinot.replies |= told(two, segment_push_time=long_ago) | loaded(two)
+    pinot.replies |= reported(two, segment_push_time=long_ago) | loaded(two)
     pinot.replies |= {
         "/tables/t/idealstate": {"OFFLINE": twice},
         "/tables/t/externalview": {"OFFLINE": twice},
@@ -62,7 +62,7 @@ def test_a_table_that_was_made_again_is_waited_for(
     """Its segments were never replaced, says Pinot, and yet have names under which others were served before."""
     engine = opened()
     confirmed(engine, QUERY)
-    pinot.replies |= told({"s": "2"}, segment_push_time=ago(0)) | loaded({"s": "2"})
+    pinot.replies |= reported({"s": "2"}, segment_push_time=ago(0)) | loaded({"s": "2"})
     pinot.replies["/tables/t/externalview"] = TWICE
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
@@ -90,7 +90,7 @@ def test_a_replica_that_joins_while_a_version_is_waited_for_is_given_the_stated_
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
     """It comes with what it began to load before the push."""
-    pinot.replies |= told({"s": "1"}, segment_refresh_time=ago(1)) | {"/tables/t/idealstate": TWICE}
+    pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(1)) | {"/tables/t/idealstate": TWICE}
     engine = opened(settle_seconds=2)
     with pytest.raises(DataChanged, match="settle_seconds"):
         engine.data_version("t")
@@ -176,7 +176,7 @@ def test_a_broker_that_prunes_is_given_the_stated_time_after_a_replacement(
     pinot.replies["/tables/t"] = PRUNED
     engine = opened(settle_seconds=2)
     confirmed(engine, QUERY)
-    pinot.replies |= told({"s": "2"}) | loaded({"s": "2"})
+    pinot.replies |= reported({"s": "2"}) | loaded({"s": "2"})
     started = time.monotonic()
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
@@ -193,7 +193,7 @@ def test_a_broker_that_prunes_knows_nothing_else_of_a_new_name(
     pinot.replies["/tables/t"] = PRUNED
     engine = opened()
     engine.data_version("t")
-    pinot.replies |= told({"new": "2"}, segment_push_time=ago(0)) | loaded({"new": "2"})
+    pinot.replies |= reported({"new": "2"}, segment_push_time=ago(0)) | loaded({"new": "2"})
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
     confirmed(engine, QUERY)
@@ -204,7 +204,7 @@ def test_a_connector_that_starts_goes_by_the_time_of_a_replacement_where_brokers
     pinot: FakePinot, opened: Callable[..., PinotEngine], age: float, is_used: bool
 ) -> None:
     """Whatever the servers say, which load sooner than a broker hears of it."""
-    pinot.replies |= {"/tables/t": PRUNED} | told({"s": "1"}, segment_refresh_time=ago(age))
+    pinot.replies |= {"/tables/t": PRUNED} | reported({"s": "1"}, segment_refresh_time=ago(age))
     if is_used:
         assert opened(settle_seconds=60).data_version("t")
         return

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from tests.pinot.queries import confirmed
 from tests.pinot.versions import METADATA, seconds_until_refused, wait_for_version
-from tests.support.fake_pinot import QUERY, FakePinot, loaded, told
+from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
 
 def test_questions_wait_for_a_moment_and_are_then_refused_at_once(
@@ -76,8 +76,8 @@ def test_a_table_that_changes_again_is_not_waited_for_in_its_old_state(
 ) -> None:
     """What is loaded by now may be newer than what was read last."""
     engine = opened()
-    pinot.replies |= told({"s": "2"})
+    pinot.replies |= reported({"s": "2"})
     seconds_until_refused(engine)
-    pinot.replies |= told({"s": "3"}) | loaded({"s": "3"})
+    pinot.replies |= reported({"s": "3"}) | loaded({"s": "3"})
     time.sleep(0.5)
     assert [5] == confirmed(engine, QUERY).counts

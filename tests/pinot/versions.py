@@ -10,7 +10,7 @@ import pytest
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import DataChanged
 from tests.pinot.waiting import wait_until
-from tests.support.fake_pinot import ANSWER, loaded, told
+from tests.support.fake_pinot import ANSWER, loaded, reported
 
 TWICE = {"OFFLINE": {"s": {"server": "ONLINE", "other": "ONLINE"}}, "REALTIME": None}
 METADATA = "/segments/t_OFFLINE/metadata"
@@ -26,7 +26,7 @@ def listed_twice(segments: dict[str, str], **times: str) -> dict[str, Any]:
     twice = {"OFFLINE": {name: {"server": "ONLINE", "other": "ONLINE"} for name in segments}}
     views = {f"/tables/t/{view}": twice for view in ("idealstate", "externalview")}
     covered = {"numSegmentsQueried": len(segments), "totalDocs": 7 * len(segments)}
-    return told(segments, **times) | loaded(segments) | views | {"/query/sql": ANSWER | covered}
+    return reported(segments, **times) | loaded(segments) | views | {"/query/sql": ANSWER | covered}
 
 
 def wait_for_version(engine: Engine) -> None:

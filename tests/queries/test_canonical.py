@@ -85,8 +85,8 @@ def test_conditions_that_no_row_can_meet_are_an_error(condition: str) -> None:
 )
 def test_a_time_range_in_which_nothing_can_be_is_told_as_one(start: str, end: str) -> None:
     """Whoever has set no filter need not guess which condition is meant."""
-    moments = TimeRange(datetime.datetime.fromisoformat(start), datetime.datetime.fromisoformat(end))
-    query = HistogramQuery("engagement", ("article_id",), Measure.EVENTS, time_range=moments, k=3)
+    timestamps = TimeRange(datetime.datetime.fromisoformat(start), datetime.datetime.fromisoformat(end))
+    query = HistogramQuery("engagement", ("article_id",), Measure.EVENTS, time_range=timestamps, k=3)
     with pytest.raises(QuestionError, match=r"including a time range\) contradict"):
         fingerprint(query)
 

@@ -119,8 +119,8 @@ def test_periods_begin_with_the_zones_own_midnight(zone: str, now: str, day: str
 @example(zone="America/Toronto", now=seconds("1919-03-31T04:40Z"), later=0, refresh=Refresh.DAY)
 def test_no_zone_and_no_moment_opens_the_present(zone: str, now: int, later: int, refresh: Refresh) -> None:
     """The boundary never lies in the future, never goes back, and stays where it is while the period lasts."""
-    moments = column(TimeUnit.SECONDS, zone, refresh)
-    before, after = moments.closed_before(now), moments.closed_before(now + later)
+    timestamps = column(TimeUnit.SECONDS, zone, refresh)
+    before, after = timestamps.closed_before(now), timestamps.closed_before(now + later)
     assert before is not None
     assert after is not None
     assert before <= now
@@ -258,7 +258,7 @@ def test_a_declared_version_and_the_boundary_both_enter_the_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "moment", "expected"),
+    ("zone", "at_time", "expected"),
     [
         ("Europe/Berlin", "2026-06-30T22:00Z", "2026-07-01"),
         ("Europe/Berlin", "2026-06-30T22:01Z", "2026-07-02"),
@@ -268,10 +268,10 @@ def test_a_declared_version_and_the_boundary_both_enter_the_version() -> None:
         ("UTC", "2026-07-01T00:00Z", "2026-07-01"),
     ],
 )
-def test_a_time_range_falls_on_days_of_the_columns_zone(zone: str, moment: str, expected: str) -> None:
+def test_a_time_range_falls_on_days_of_the_columns_zone(zone: str, at_time: str, expected: str) -> None:
     """The first day inside is the first that begins inside, by the zone's own midnight."""
     time = TimeColumn("day", TimeUnit.DAYS, zone)
-    assert days(expected) == time.first_value_from(datetime.datetime.fromisoformat(moment))
+    assert days(expected) == time.first_value_from(datetime.datetime.fromisoformat(at_time))
 
 
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])

@@ -34,9 +34,9 @@ def test_by_default_nothing_is_counted_or_drained() -> None:
 
 def test_a_worker_is_told_the_same_but_for_the_address() -> None:
     """Only one process can listen on it."""
-    told = parsed("--metrics-listen=h:1", "--log-format=json", "--log-level=debug", "--drain-seconds=2.5")
-    assert told == OperatingOptions("h:1", LogFormat.JSON, LogLevel.DEBUG, 2.5)
-    assert parsed(*told.arguments()) == OperatingOptions(None, LogFormat.JSON, LogLevel.DEBUG, 2.5)
+    reported = parsed("--metrics-listen=h:1", "--log-format=json", "--log-level=debug", "--drain-seconds=2.5")
+    assert reported == OperatingOptions("h:1", LogFormat.JSON, LogLevel.DEBUG, 2.5)
+    assert parsed(*reported.arguments()) == OperatingOptions(None, LogFormat.JSON, LogLevel.DEBUG, 2.5)
 
 
 @pytest.mark.parametrize(

@@ -396,6 +396,6 @@ async def test_bytes_that_are_no_message_are_no_fault_of_a_service(caplog: pytes
     await server.stop(None)
     for method in ("TranslateQuery", "AddNoise"):
         labels = {"grpc_service": "gris.dp.v1.DpService", "grpc_method": method}
-        told = {"code": "INVALID_ARGUMENT", "reason": "UNDECODABLE"}
-        assert registry.get_sample_value("gris_rpc_failures_total", labels | told) == 1
+        reported = {"code": "INVALID_ARGUMENT", "reason": "UNDECODABLE"}
+        assert registry.get_sample_value("gris_rpc_failures_total", labels | reported) == 1
     assert not [each for each in caplog.records if each.levelname in ("WARNING", "ERROR")]

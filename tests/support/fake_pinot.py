@@ -27,7 +27,7 @@ ANSWER = {
 }
 
 
-def told(segments: Mapping[str, str], **fields: str) -> dict[str, Any]:
+def reported(segments: Mapping[str, str], **fields: str) -> dict[str, Any]:
     """Return what a controller tells of the table `t` whose segments have these checksums, and seven rows each.
 
     That they are loaded is for `loaded` to say.
@@ -111,7 +111,7 @@ class FakePinot:
             "/cluster/configs": {},
             "/tables/t": {"OFFLINE": {"tableName": "t_OFFLINE"}},
             "/tables/t/schema": {"dimensionFieldSpecs": [{"name": "d", "dataType": "STRING"}]},
-            **told({"s": "1"}),
+            **reported({"s": "1"}),
             **loaded({"s": "1"}),
         }
         handler = type("Handler", (_Handler,), {"pinot": self})

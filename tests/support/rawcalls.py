@@ -16,7 +16,7 @@ from h2.settings import SettingCodes
 
 Headers = Sequence[tuple[str, str]]
 DEFAULT_WINDOW = 2**16 - 1
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 @dataclass
@@ -34,7 +34,7 @@ class RawLine:
     def greet(self) -> None:
         """Tell the server how this side reads, and hear how it does; before that it takes more than it says."""
         self._flush()
-        assert self.listen(PATIENCE_SECONDS), "nobody speaks HTTP/2 here"
+        assert self.listen(TIMEOUT_SECONDS), "nobody speaks HTTP/2 here"
 
     def begin(self, method: str, metadata: Headers = ()) -> int:
         """Begin a call of a method ("/package.Service/Method") and return its number."""
@@ -100,7 +100,7 @@ class RawLine:
 
     def is_closed(self) -> bool:
         """Hear no more of what the server says, and wait until it closes the connection; False if it never does."""
-        self.socket.settimeout(PATIENCE_SECONDS)
+        self.socket.settimeout(TIMEOUT_SECONDS)
         try:
             while self.socket.recv(2**16):
                 pass
@@ -110,7 +110,7 @@ class RawLine:
 
     def _listen_until(self, happened: Callable[[], bool], otherwise: str) -> None:
         # A server that asks from time to time whether this side lives is never quiet for long.
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while not happened():
             assert (left := deadline - time.monotonic()) > 0, otherwise
             assert self.listen(left), otherwise
@@ -125,7 +125,7 @@ class RawLine:
         return min(room, len(content))
 
     def _flush(self) -> None:
-        self.socket.settimeout(PATIENCE_SECONDS)
+        self.socket.settimeout(TIMEOUT_SECONDS)
         self.socket.sendall(self.http.data_to_send())
 
 
@@ -136,7 +136,7 @@ def raw_line(address: str, window: int = DEFAULT_WINDOW, buffered: int | None = 
     `buffered` is how many bytes the system takes that nobody has asked for.
     """
     host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port)), PATIENCE_SECONDS) as opened:
+    with socket.create_connection((host, int(port)), TIMEOUT_SECONDS) as opened:
         # What is sent goes at once: a call is several small pieces.
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if buffered is not None:

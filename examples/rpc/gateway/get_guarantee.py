@@ -13,8 +13,8 @@ line = grpc.ssl_channel_credentials(ca, key, certificate)
 service = app_pb2_grpc.PrivateQueryServiceStub(
     grpc.secure_channel(os.environ["GRIS_GATEWAY"].removeprefix("gris://"), line)
 )
-told = service.GetGuarantee(app_pb2.GetGuaranteeRequest())
-holds = told.own if told.sharing == app_pb2.SHARING_NONE else told.shared
+reported = service.GetGuarantee(app_pb2.GetGuaranteeRequest())
+holds = reported.own if reported.sharing == app_pb2.SHARING_NONE else reported.shared
 if holds.HasField("worth"):
     print(f"({holds.worth.epsilon:.2f}, {holds.worth.delta:.2g})-differentially private")
 else:

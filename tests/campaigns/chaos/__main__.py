@@ -64,7 +64,7 @@ def _rows(result: Result) -> dict[str, str]:
         "times a proxy lost replies": result.losses,
         "packets of replies lost": result.replies_lost,
         "limits lowered below what is spent": result.lowered,
-        "journals sealed": result.sealed,
+        "journals sealed": result.checkpointed,
         "seconds": round(result.seconds),
     }
     return {row: str(figure) for row, figure in figures.items()}

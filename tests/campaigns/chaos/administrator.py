@@ -15,7 +15,7 @@ from tests.campaigns.chaos.accounts import LOWERED, ROOTS
 from tests.campaigns.chaos.history import Path
 from tests.campaigns.chaos.stage import Stage
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 CALL_SECONDS = 20.0
 LONGEST_LOWERED_SECONDS = 1.0
 
@@ -29,7 +29,7 @@ class Administrator:
     stage: Stage
     dice: random.Random
     lowered: int = 0
-    sealed: int = 0
+    checkpointed: int = 0
     differences: int = 0
     _ids: int = 0
 
@@ -57,7 +57,7 @@ class Administrator:
             if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
                 raise
             self.differences += 1
-        self.sealed += 1
+        self.checkpointed += 1
 
     async def verify(self) -> None:
         """Verify every root from its checkpoint."""
@@ -72,7 +72,7 @@ class Administrator:
         await self._until_answered(lambda stub: stub.SetLimits(request, timeout=CALL_SECONDS))
 
     async def _until_answered(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while True:
                 address = self.dice.choice(self.stage.services).admin_address
                 try:

@@ -51,7 +51,7 @@ class Result:
     losses: int
     replies_lost: int
     lowered: int
-    sealed: int
+    checkpointed: int
     seconds: float
 
 
@@ -84,7 +84,7 @@ async def run(plan: Plan, folder: Path) -> Result:
             cuts=saboteur.cuts,
             losses=saboteur.losses,
             lowered=administrator.lowered,
-            sealed=administrator.sealed,
+            checkpointed=administrator.checkpointed,
             replies_lost=sum(proxy.lost_replies for proxy in stage.proxies),
             seconds=asyncio.get_running_loop().time() - began,
         )

@@ -71,7 +71,7 @@ def check(history: History, truth: Truth) -> Report:
     charges = [reported for reported in history.reported if reported.most != NOTHING]
     fates = Counter(reported.fate for reported in charges)
     free = sum(reported.fate is Fate.ACKNOWLEDGED and reported.spent == NOTHING for reported in charges)
-    told_spent = sum(reported.spent.information for reported in charges)
+    reported_spent = sum(reported.spent.information for reported in charges)
     return Report(
         acknowledged=fates[Fate.ACKNOWLEDGED] - free,
         free=free,
@@ -79,7 +79,7 @@ def check(history: History, truth: Truth) -> Report:
         refused=fates[Fate.REFUSED],
         untouched=fates[Fate.UNTOUCHED],
         replays=len(history.replays),
-        acknowledged_information=told_spent,
+        acknowledged_information=reported_spent,
         spent_information=sum(entry.cost.information for entry in truth.journal),
         forfeited=sum(entry.is_forfeited for entry in truth.journal),
         journal_lines=len(truth.journal),

@@ -24,8 +24,8 @@ from tests.campaigns.chaos.history import NOTHING, Amount, Fate, History, Level,
 
 UNIT = "0123456789abcdef" * 2
 ATTEMPT_SECONDS = 1.0
-PATIENCE_SECONDS = 20.0
-PATIENT_SHARE = 0.9
+TIMEOUT_SECONDS = 20.0
+INSISTENT_SHARE = 0.9
 RELEASE_SHARE = 0.5
 PAUSE_SECONDS = 0.05
 # Shorter than some pauses of the service, so that some reservations lapse before they are settled.
@@ -99,7 +99,9 @@ class Client:
     async def charge(self) -> None:
         """Deduct directly; now and then without waiting for the answer to be found out."""
         account, most = self.load.accounts.choose()
-        await self._ask(_charge(self.load, account, most), patient=self.load.dice.random() < PATIENT_SHARE)
+        await self._ask(
+            _charge(self.load, account, most), insistent=self.load.dice.random() < INSISTENT_SHARE
+        )
 
     async def settle(self) -> None:
         """Reserve, think, and charge no more than was held."""
@@ -108,7 +110,7 @@ class Client:
             await asyncio.sleep(self.load.dice.random() * 0.05)
             cost = Amount(self.load.dice.randint(1, most.information), most.calls)
             request = _charge(self.load, account, cost, reservation_id)
-            await self._ask(request, patient=self.load.dice.random() < PATIENT_SHARE)
+            await self._ask(request, insistent=self.load.dice.random() < INSISTENT_SHARE)
 
     async def give_back(self) -> None:
         """Reserve, and release or forget."""
@@ -129,7 +131,7 @@ class Client:
 
     async def replay(self, request: Asked, first: Reported) -> bool:
         """Repeat one request until it is answered again, and tell whether it was."""
-        again = await self._until_known(request, PATIENCE_SECONDS)
+        again = await self._until_known(request, TIMEOUT_SECONDS)
         if again.answer:
             self.load.history.replays.append(Replay(request.request_id, first.answer, again.answer))
         return bool(again.answer)
@@ -161,8 +163,8 @@ class Client:
             return ""
         return pb.ReserveBudgetResponse.FromString(reported.answer).reservation_id
 
-    async def _ask(self, request: Asked, *, patient: bool = True) -> Reported:
-        reported = await self._until_known(request, PATIENCE_SECONDS if patient else 0)
+    async def _ask(self, request: Asked, *, insistent: bool = True) -> Reported:
+        reported = await self._until_known(request, TIMEOUT_SECONDS if insistent else 0)
         self.load.record(reported)
         if reported.answer:
             self.load.answered.append((request, reported))
@@ -178,10 +180,10 @@ class Client:
                 return _answered(request, await call(request, timeout=ATTEMPT_SECONDS))
             except grpc.aio.AioRpcError as error:
                 if error.code() in DECIDED and _reason(error):
-                    return _told(request, Fate.REFUSED, answer=_refusal(error))
+                    return _reported(request, Fate.REFUSED, answer=_refusal(error))
                 untouched = untouched and _reason(error) == "STORE_UNAVAILABLE"
             if clock() >= end:
-                return _told(request, Fate.UNTOUCHED if untouched else Fate.UNKNOWN)
+                return _reported(request, Fate.UNTOUCHED if untouched else Fate.UNKNOWN)
             await asyncio.sleep(PAUSE_SECONDS * (0.5 + self.load.dice.random()))
 
     def _stub(self) -> budget_pb2_grpc.BudgetServiceAsyncStub:
@@ -226,13 +228,13 @@ def _charge(load: Load, account: Path, cost: Amount, reservation_id: str = "") -
 def _answered(request: Asked, response: Any) -> Reported:
     response.replayed = False
     spent = _amount(response.charged) if isinstance(response, pb.UpdateBudgetResponse) else NOTHING
-    reported = _told(request, Fate.ACKNOWLEDGED, spent, response.SerializeToString(deterministic=True))
+    reported = _reported(request, Fate.ACKNOWLEDGED, spent, response.SerializeToString(deterministic=True))
     if isinstance(response, pb.ReserveBudgetResponse):
         return replace(reported, held=_amount(response.held), reservation_id=response.reservation_id)
     return reported
 
 
-def _told(request: Asked, fate: Fate, spent: Amount = NOTHING, answer: bytes = b"") -> Reported:
+def _reported(request: Asked, fate: Fate, spent: Amount = NOTHING, answer: bytes = b"") -> Reported:
     return Reported(
         request.request_id,
         tuple(request.account.path),

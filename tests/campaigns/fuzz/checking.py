@@ -50,10 +50,10 @@ def checked(text: str) -> str | None:
 
 
 def _check_refusal(error: QuestionError | RefusedByPolicyError) -> None:
-    told = f"{error} {getattr(error, 'field', '')} {error.args!r}"
+    reported = f"{error} {getattr(error, 'field', '')} {error.args!r}"
     assert str(error), "a refusal without a reason"
     for canary in (CANARY_TEXT, CANARY_NUMBER):
-        assert canary.lower() not in told.lower(), "a refusal repeats a literal"
+        assert canary.lower() not in reported.lower(), "a refusal repeats a literal"
     foreign = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     assert foreign is None, "a refusal carries a foreign error, whose text can hold anything"
 

@@ -12,12 +12,12 @@ from tests.campaigns.pinot_check.connector import filled, require_equal
 from tests.campaigns.pinot_check.rows import row
 from tests.pinot.facts import facts_of
 
-_TOLD_SECONDS = 30.0
+_REPORT_SECONDS = 30.0
 _ON_RECORD = "this version is not on record to do so (tests/pinot/facts.py)"
 
 
 def _checksums(cluster: CheckedCluster, path: str, key: str) -> dict[str, str]:
-    return {name: str(told[key]) for name, told in cluster.get(path).items()}
+    return {name: str(reported[key]) for name, reported in cluster.get(path).items()}
 
 
 def _kept_checksums(cluster: CheckedCluster, table: str) -> dict[str, str]:
@@ -32,14 +32,14 @@ def loaded_checksums(cluster: CheckedCluster) -> str:
     table = filled(cluster, "loaded", {"a": 3})
     path, kept = f"/segments/{table}_OFFLINE/metadata?type=OFFLINE", _kept_checksums(cluster, table)
     # Rows are served a moment before every server tells of them.
-    started, requests, told = time.monotonic(), 1, _checksums(cluster, path, "crc")
-    while kept != told:
-        if time.monotonic() - started > _TOLD_SECONDS:
+    started, requests, reported = time.monotonic(), 1, _checksums(cluster, path, "crc")
+    while kept != reported:
+        if time.monotonic() - started > _REPORT_SECONDS:
             raise AssertionError(
-                f"{len(told)} segments told of {len(kept)}, or others: set PINOT_SERVER_ADMIN"
+                f"{len(reported)} segments told of {len(kept)}, or others: set PINOT_SERVER_ADMIN"
             )
         time.sleep(0.2)
-        told, requests = told | _checksums(cluster, path, "crc"), requests + 1
+        reported, requests = reported | _checksums(cluster, path, "crc"), requests + 1
     return f"by {requests} requests, after {time.monotonic() - started:.1f} s"
 
 
@@ -68,7 +68,9 @@ def admin_ports(cluster: CheckedCluster) -> str:
         instance = cluster.get(f"/instances/{server}")
         host, port = str(instance["hostName"]).removeprefix("Server_"), int(instance.get("adminPort") or 0)
         try:
-            found |= _told_by_server(cluster, f"{scheme}://{host}:{port}/tables/{table}_OFFLINE/segments/crc")
+            found |= _reported_by_server(
+                cluster, f"{scheme}://{host}:{port}/tables/{table}_OFFLINE/segments/crc"
+            )
         except (httpx.TransportError, httpx.InvalidURL):
             raise CannotTryError(
                 "an admin port cannot be reached from here: leave server_admin off"
@@ -77,7 +79,7 @@ def admin_ports(cluster: CheckedCluster) -> str:
     return f"{len(cluster.servers)} servers"
 
 
-def _told_by_server(cluster: CheckedCluster, url: str) -> dict[str, str]:
+def _reported_by_server(cluster: CheckedCluster, url: str) -> dict[str, str]:
     try:
         return {name: str(crc) for name, crc in cluster.get_elsewhere(url).items()}
     except httpx.HTTPStatusError as error:

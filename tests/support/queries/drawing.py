@@ -142,7 +142,7 @@ def conditions(draw: st.DrawFn) -> Filter:
 
 def questions() -> st.SearchStrategy[HistogramQuery]:
     """Return questions about the small table."""
-    moments = st.none() | st.datetimes(
+    timestamps = st.none() | st.datetimes(
         datetime.datetime(2018, 12, 31), datetime.datetime(2019, 1, 4), timezones=st.just(datetime.UTC)
     )
     return st.builds(
@@ -151,6 +151,7 @@ def questions() -> st.SearchStrategy[HistogramQuery]:
         st.lists(st.sampled_from(sorted(TYPES)), min_size=1, max_size=3, unique=True).map(tuple),
         st.sampled_from(Measure),
         st.lists(conditions(), max_size=3).map(tuple),
-        st.none() | st.builds(TimeRange, moments, moments).filter(lambda each: each != TimeRange(None, None)),
+        st.none()
+        | st.builds(TimeRange, timestamps, timestamps).filter(lambda each: each != TimeRange(None, None)),
         st.just(1),
     )

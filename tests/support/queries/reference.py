@@ -96,6 +96,6 @@ def _value(row: Row, column: Column) -> Any:
 
 
 def _within(time_range: TimeRange, day: datetime.date) -> bool:
-    moment = datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
-    after = time_range.start is None or moment >= time_range.start
-    return after and (time_range.end is None or moment < time_range.end)
+    timestamp = datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
+    after = time_range.start is None or timestamp >= time_range.start
+    return after and (time_range.end is None or timestamp < time_range.end)

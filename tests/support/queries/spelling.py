@@ -108,7 +108,7 @@ class _Writer:
 
     def _time_conditions(self, time_range: TimeRange) -> list[str]:
         assert self._table.time is not None
-        first, last = (_first_day_from(moment) for moment in (time_range.start, time_range.end))
+        first, last = (_first_day_from(timestamp) for timestamp in (time_range.start, time_range.end))
         return self._conditions(
             Range(
                 self._table.time.name,
@@ -147,9 +147,9 @@ class _Writer:
         return self._random.choice(choices)
 
 
-def _first_day_from(moment: datetime.datetime | None) -> datetime.date | None:
+def _first_day_from(timestamp: datetime.datetime | None) -> datetime.date | None:
     """Return the first day that begins no earlier than a moment."""
-    if moment is None:
+    if timestamp is None:
         return None
-    begun = moment.time() > datetime.time.min
-    return moment.date() + datetime.timedelta(days=begun)
+    begun = timestamp.time() > datetime.time.min
+    return timestamp.date() + datetime.timedelta(days=begun)
