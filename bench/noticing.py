@@ -3,7 +3,7 @@
     python -m bench.noticing --samples 20
 
 The store is killed (SIGKILL), frozen (SIGSTOP) or cut off (whatever is sent to it or comes from it is lost) at a random
-moment while one caller asks for its budget again and again. What is told is the time from then to the first refusal
+moment while one caller asks for its budget again and again. It reports the time from then to the first refusal
 that the caller gets, and to the first NOT_SERVING; the documented bound is 200 ms.
 """
 

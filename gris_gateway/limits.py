@@ -21,7 +21,7 @@ class GatewayLimits:
             characters at most, its numbers are 32,000 at most.
         unread_bytes: What a caller may send before something waits for it.
         pending_calls: How many calls may wait to be taken up. By default gRPC cancels calls at random from 1000 on,
-            whoever sent them.
+            from any caller.
         connection_calls: How many calls one connection may have. A refusal that is not read is kept, some 24 kB with
             its call, and strangers can have as many as calls.
         slowest_call_seconds: How long an unfinished call may outlive its connection.

@@ -1,6 +1,6 @@
 """The log of a process: lines of text or JSON on standard error, with the request id of the call that they belong to.
 
-A log call names its event, `noun.verb`, and passes what varies as fields:
+A log call names its event, noun.verb, and passes what varies as fields:
 
     log.info("The store's health changed.", extra={"event": "store.health_changed", "fields": {"answers": True}})
 

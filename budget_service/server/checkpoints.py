@@ -1,4 +1,4 @@
-"""Sealing a journal: verified, added up in a checkpoint and, if wanted, moved out of the store into a file."""
+"""Checkpoints of a journal: verified, added up and, if wanted, moved out of the store into a file."""
 
 from __future__ import annotations
 

@@ -404,7 +404,7 @@ def _start(chosen: argparse.Namespace) -> PinotCluster:
 
 
 def _run(chosen: argparse.Namespace) -> None:
-    """Keep a cluster up until we are told to stop or a role ends by itself: a container's main process."""
+    """Keep a cluster up until a signal asks it to stop or a role ends by itself: a container's main process."""
     cluster = _start(chosen)
     try:
         while all(cluster.status().values()):

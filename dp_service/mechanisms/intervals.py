@@ -119,7 +119,7 @@ def thresholded_interval(
     `thresholds` holds t for each element (`selection_thresholds`). Covers the true count with probability
     at least 1 - alpha given that the element is shown, whatever the count. For h <= t the law of V - t is
     geometric and does not depend on h at all (the discrete Laplace law has no memory): such counts cannot
-    be told apart, so an interval that holds one of them goes down to `minimum`, and where v is so close to
+    be distinguished, so an interval that holds one of them goes down to `minimum`, and where v is so close to
     t that nothing fits, up to t.
 
     Raises:

@@ -92,7 +92,7 @@ def test_every_event_is_in_the_table_with_its_fields() -> None:
 
 @pytest.mark.parametrize(("location", "call"), [(location, call) for location, _, call in log_calls()])
 def test_a_message_is_a_constant_sentence(location: str, call: ast.Call) -> None:
-    """What varies is a field: a message has no arguments, and the event's name is `noun.verb`."""
+    """What varies is a field: a message has no arguments, and the event's name is noun.verb."""
     event, _ = event_of(call)
     assert EVENT_NAME.fullmatch(event), location
     message = call.args[1 if isinstance(call.func, ast.Attribute) and call.func.attr == "log" else 0]

@@ -186,7 +186,9 @@ def test_a_domain_is_published_by_a_spark_of_its_own(spark: SparkSession, folder
     assert spark.range(1).count() == 1
 
 
-@pytest.mark.parametrize(("url", "message"), [("local[1]", "Java 17"), ("sc://localhost", "told the seed")])
+@pytest.mark.parametrize(
+    ("url", "message"), [("local[1]", "Java 17"), ("sc://localhost", "would see the seed")]
+)
 def test_where_spark_cannot_run_there_is_no_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str, message: str
 ) -> None:

@@ -1,0 +1,108 @@
+"""Words that were retired stay retired: in names, in comments and docstrings, in texts for people and on pages.
+
+What is stored or sent keeps its name: `SealJournal`, `gris budget seal`, `--mark`.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from tests.documentation.test_names import PACKAGES, python_files, tracked
+from tests.support.pages import DOCS, ROOT
+
+GLOSSARY = DOCS / "glossary.md"
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"`[^`\n]*`")
+
+# Parts of names, as `told` is one of `told_of` and `as_told`.
+RETIRED_IN_NAMES = frozenset(
+    (
+        "gathering",
+        "keeper",
+        "moment",
+        "patience",
+        "patient",
+        "pulse",
+        "reception",
+        "seal",
+        "sealed",
+        "sealing",
+        "sight",
+        "told",
+        "tour",
+        "touring",
+        "unforeseen",
+        "unseal",
+        "wording",
+    )
+)
+SENT = re.compile(r"SealJournal\w*|seal")
+
+RETIRED_IN_PROSE = re.compile(
+    r"\b(?:(?:un)?seal(?:s|ed|ing)?|signs? of life|pulse|sight|patient(?:ly)?|patience|unforeseen|at hand|told|"
+    r"whoever|comes? away|touring|reception)\b",
+    re.IGNORECASE,
+)
+
+
+def parts(name: str) -> set[str]:
+    """Return the words that a name is made of."""
+    return set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_"))
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the names in a file of Python; a test's own name is a sentence, and is left out."""
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+    return {
+        each.string for each in tokens if each.type == tokenize.NAME and not each.string.startswith("test_")
+    }
+
+
+def test_no_name_is_made_of_a_retired_word() -> None:
+    """Modules, classes, functions, arguments and variables."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in python_files()
+        for name in (*names_in(path), *path.relative_to(ROOT).with_suffix("").parts)
+        if parts(name) & RETIRED_IN_NAMES and not SENT.fullmatch(name) and not name.startswith("test_")
+    }
+    # The client's example of the RPC is called as the RPC is.
+    assert sorted(found - {"examples/rpc/seal_journal.py: seal_journal"}) == []
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "bench", "deploy", "examples", "protos"])
+def test_nothing_that_people_read_uses_a_retired_word(package: str) -> None:
+    """Comments, docstrings, help texts, logs and errors, wherever they are written in the code; code in it is not."""
+    kinds = (tokenize.COMMENT, tokenize.STRING)
+    found = {
+        f"{path.relative_to(ROOT)}: {match[0]}: {token.string.strip()[:60]}"
+        for path in python_files()
+        if path.relative_to(ROOT).parts[0] == package
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+        if token.type in kinds and " " in token.string
+        for match in RETIRED_IN_PROSE.finditer(CODE.sub("", token.string))
+    }
+    assert sorted(found) == []
+
+
+@pytest.mark.parametrize(
+    "page", [path for path in tracked() if path.suffix == ".md"], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_no_page_uses_a_retired_word(page: Path) -> None:
+    """Outside of code, and but for the list of those words itself."""
+    text = page.read_text()
+    if page == GLOSSARY:
+        text = text[: text.index("## Retired words")]
+    found = [match[0] for match in RETIRED_IN_PROSE.finditer(CODE.sub("", FENCED.sub("", text)))]
+    assert found == []
+
+
+def test_the_glossary_lists_what_is_refused_here() -> None:
+    """So that somebody whose name is refused finds the word to use."""
+    listed = GLOSSARY.read_text().partition("## Retired words")[2].lower()
+    assert sorted(word for word in RETIRED_IN_NAMES if not re.search(rf"\b{word}\b", listed)) == []
