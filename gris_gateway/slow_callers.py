@@ -41,7 +41,8 @@ class UnreadError(Exception):
 class SlowCallerLimit:
     """Holds at most so many callers at a time: when it is full, a new one replaces the one that came first.
 
-    These callers are not identified, so long calls cannot be distinguished from short ones, and the oldest has to give way.
+    These callers are not identified, so long calls cannot be distinguished from short ones:
+    the oldest has to give way.
     """
 
     def __init__(self, most: int) -> None:

@@ -19,7 +19,7 @@ GLOSSARY = DOCS / "glossary.md"
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]*`")
 
-# Parts of names, as `told` is one of `told_of` and `as_told`.
+# Parts of names, as told is part of as_told and told_of.
 RETIRED_IN_NAMES = frozenset(
     (
         "gathering",
