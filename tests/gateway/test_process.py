@@ -38,6 +38,7 @@ def configuration(tmp_path: Path, authority: Authority) -> Path:
     return write_configuration(tmp_path, authority, Issuer(tmp_path), nowhere, nowhere)
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_the_former_module_names_the_new_one() -> None:
     """In one line, with the exit code of a wrong configuration."""
     command = [sys.executable, "-m", "pinot_connector.gateway", "--config", "gateway.yaml"]
