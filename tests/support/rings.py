@@ -17,6 +17,7 @@ import pytest
 
 PROCESS = "process"
 RINGS = (PROCESS, "redis", "postgres", "pinot", "spark", "containers", "kubernetes")
+STORES = ("redis", "postgres")
 # One at a time: each of them takes the whole machine.
 SERIAL = ("pinot", "spark", "containers", "kubernetes")
 
@@ -46,7 +47,7 @@ def rings_of(item: pytest.Item) -> frozenset[str]:
     found = {ring for function in used for ring in getattr(function, "rings", ())}
     # Where a test is run over every store, the name of the store is a parameter.
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    found |= {each for each in parameters if isinstance(each, str) and each in RINGS}
+    found |= {each for each in parameters if isinstance(each, str) and each in STORES}
     return frozenset(found | {PROCESS}) if found else frozenset()
 
 
