@@ -78,7 +78,7 @@ demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on w
 # Workers of pytest; each takes whole files, and what needs the whole machine runs in one of them, first.
 WORKERS ?= auto
 test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "not process and not slow"

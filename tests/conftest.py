@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,16 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their fixtures."""
     rings.mark(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Spread whole files over workers, but one at a time what takes the machine."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.support.scheduling import OneAtATime  # noqa: PLC0415 - tests can be run without xdist
+
+    return OneAtATime(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -28,6 +28,7 @@ def found_in(mechanism: UnkGumb | UnkLap, count: int, rest: int) -> float:
     return sum(0 in mechanism.run(histogram, noise).indices for noise in runs) / RUNS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [1, 3])
 @pytest.mark.parametrize("probability", [HALF, MOSTLY])
 def test_an_element_of_the_needed_count_is_found_as_often_by_unk_gumb(

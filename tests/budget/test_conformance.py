@@ -29,6 +29,7 @@ def fresh_account() -> Account:
     return Account((f"}}{{{next(roots)}:*", "ann"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
 @settings(max_examples=100, **ON_ONE_STORE)
 @given(HISTORIES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,6 +54,7 @@ def reported_of_a_root(found: RootOutcome) -> Reported:
     return ("currency", found.unit_id, found.begins_at)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(HISTORIES, st.tuples(st.sampled_from(RULES), st.sampled_from(RULES)))
 async def test_the_rules_do_what_the_model_does(

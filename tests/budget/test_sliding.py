@@ -144,6 +144,7 @@ def day_of(timestamp: Microseconds, zone_offset: Microseconds) -> int:
     return (timestamp + zone_offset) // DAY
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(HISTORIES, st.integers(2, 4))
 async def test_the_limit_holds_over_any_days_that_follow_each_other(history: list[Step], days: int) -> None:

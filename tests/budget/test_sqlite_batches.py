@@ -23,6 +23,7 @@ from tests.support.budget_samples import Asked, SteppedClock, charge, levels, li
 roots = itertools.count()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["sqlite"], indirect=True)
 @settings(max_examples=150, **ON_ONE_STORE)
 @given(HISTORIES)

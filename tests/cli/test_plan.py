@@ -282,6 +282,7 @@ def test_the_simulated_month_can_be_repeated(capsys: pytest.CaptureFixture[str],
     assert reported(capsys, "usage", str(files[0]))["usage"][0]["window"] <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 @pytest.mark.parametrize(
     "arguments",
@@ -395,6 +396,7 @@ def commands_of_the_guide() -> list[list[str]]:
     return [shlex.split(line) for block in blocks for line in block.split("```")[0].splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", commands_of_the_guide(), ids=" ".join)
 def test_the_guides_commands_run(
     command: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,23 +16,9 @@ from dp_service.releases.identity import (
     release_seed,
     release_specification,
 )
-from dp_service.releases.keys import NoiseKey
 from dp_service.terms import Consistency, CountNoise, MechanismName
+from tests.dp.identities import GUMBEL, KEY, OTHER_KEY
 
-KEY, OTHER_KEY = NoiseKey(b"k" * 32), NoiseKey(b"o" * 32)
-GUMBEL = ReleaseParameters(
-    mechanism=MechanismName.UNK_GUMB,
-    epsilon_per=Fraction("0.15"),
-    delta=Fraction("1e-10"),
-    tau=1,
-    delta_l0=None,
-    d_bar=1000,
-    k=10,
-    with_counts=True,
-    count_noise=CountNoise.LAPLACE,
-    consistency=Consistency.KEYED,
-    domain=None,
-)
 LAPLACE = dataclasses.replace(GUMBEL, mechanism=MechanismName.UNK_LAP, delta_l0=1)
 
 

@@ -8,7 +8,6 @@ import zlib
 import pytest
 
 from dp_service.releases.keys import KeyUse, NoiseKey
-from dp_service.releases.mechanism import versions
 from dp_service.releases.plan import (
     PLAN_TTL_SECONDS,
     PLAN_VERSION,
@@ -18,24 +17,10 @@ from dp_service.releases.plan import (
     sign_plan,
     verify_plan,
 )
-from dp_service.terms import ColumnType, MechanismName
-from tests.dp.test_identity import GUMBEL, KEY, OTHER_KEY
+from dp_service.terms import MechanismName
+from tests.dp.identities import KEY, OTHER_KEY
+from tests.dp.plans import PARAMETERS, PLAN
 
-PARAMETERS = dataclasses.replace(GUMBEL, tau=3)
-PLAN = Plan(
-    table="articles",
-    columns=(("article", ColumnType.STRING), ("day", ColumnType.DATE)),
-    parameters=PARAMETERS,
-    row_limit=1001,
-    unit_id="0" * 32,
-    specification=b"specification",
-    data_version="declared",
-    engine_data_version="engine",
-    query_id="1" * 64,
-    issued_at=1000,
-    drawn_by=versions(PARAMETERS),
-    fresh=b"",
-)
 KNOWN = dataclasses.replace(
     PLAN,
     parameters=dataclasses.replace(

@@ -40,8 +40,8 @@ from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import IntervalKind, Released, release
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, CountNoise, MechanismName
-from tests.dp.test_identity import GUMBEL, KEY
-from tests.dp.test_plan import PLAN
+from tests.dp.identities import GUMBEL, KEY
+from tests.dp.plans import PLAN
 from tests.support.dp_questions import POLICY
 
 NAMES = [f"{letter}" for letter in "abcdefgh"]

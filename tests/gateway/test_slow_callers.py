@@ -152,6 +152,7 @@ async def test_an_answer_that_nobody_reads_holds_up_its_own_caller_alone(tmp_pat
         await server.lets_in("ana")
 
 
+@pytest.mark.slow
 async def test_whoever_reads_nothing_at_all_is_disconnected(tmp_path: Path) -> None:
     """Where the line itself is full not even a refusal can be sent; others get in once the line is given up."""
     async with impatient(

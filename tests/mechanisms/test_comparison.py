@@ -126,6 +126,7 @@ def test_permute_and_flip_is_no_bounded_range_mechanism() -> None:
     assert max(ratios) - min(ratios) == pytest.approx(1 + math.log(2 - math.exp(-1)), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_permute_and_flip_never_does_worse_than_the_exponential_mechanism() -> None:
     """McKenna and Sheldon, theorem 2: the expected count of what is chosen is at least as large."""
     for counts in all_histograms(2, 3):

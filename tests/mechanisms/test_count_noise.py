@@ -16,6 +16,7 @@ from .promises import DELTA
 from .zcdp import KNOWN, SLACKS, SMALL, UNKNOWN, GaussianPromise, far_above, known_gumb
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", KNOWN, ids=str)
 def test_gaussian_counts_cost_their_units_of_zcdp(promise: GaussianPromise) -> None:
     """Elements with their counts cost e^2 / 8 for each unit charged, around zero and far above, in both directions."""

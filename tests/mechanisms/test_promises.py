@@ -128,6 +128,7 @@ def test_unk_gumb_selection_is_k_plus_one_epsilon_dp_up_to_delta(k: int, d_bar: 
     assert worst_delta(laws, pairs, k + 1.0) <= DELTA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "radius"),
     [

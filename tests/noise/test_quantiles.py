@@ -54,6 +54,7 @@ def test_boundary_words_are_the_floors_of_the_closed_form(law: InvertibleLaw, wo
         assert (words[0], words[-1]) == (0, 2**word_bits - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "together"), [(HEAD, 256), (HEAD_OF_TWO_BITS, 1024), (DIGIT, 1024)])
 def test_the_law_is_exact_by_enumeration_of_the_bit_tree(law: InvertibleLaw, together: int) -> None:
     """The middles of all 2^10 stretches that two 5-bit words can spell are drawn by the real code.

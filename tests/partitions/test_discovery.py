@@ -79,6 +79,7 @@ def test_no_element_is_released_twice(method: Method) -> None:
     assert all(len(names) for names in found.released)
 
 
+@pytest.mark.slow
 def test_released_sets_have_the_exact_law() -> None:
     """Keyed noise over 1,000 seeds against the enumerated law of SIPS, within six standard deviations."""
     grids = Grids(Grid(8), Grid(128, adaptive_pairs=24))

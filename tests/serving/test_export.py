@@ -20,6 +20,7 @@ async def test_spans_reach_the_collector_under_the_service_s_name(monkeypatch: p
     assert [f"{SERVICE}/One"] == [span.name for span in collector.spans("some_service")]
 
 
+@pytest.mark.slow
 async def test_a_dead_collector_changes_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service answers, and ends."""
     monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")

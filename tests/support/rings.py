@@ -17,6 +17,7 @@ import pytest
 
 PROCESS = "process"
 RINGS = (PROCESS, "redis", "postgres", "pinot", "spark", "containers", "kubernetes")
+STORES = ("redis", "postgres")
 # One at a time: each of them takes the whole machine.
 SERIAL = ("pinot", "spark", "containers", "kubernetes")
 
@@ -46,17 +47,20 @@ def rings_of(item: pytest.Item) -> frozenset[str]:
     found = {ring for function in used for ring in getattr(function, "rings", ())}
     # Where a test is run over every store, the name of the store is a parameter.
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    found |= {each for each in parameters if isinstance(each, str) and each in RINGS}
+    found |= {each for each in parameters if isinstance(each, str) and each in STORES}
     return frozenset(found | {PROCESS}) if found else frozenset()
 
 
 def mark(items: list[pytest.Item]) -> None:
-    """Mark every test by what it needs, put the longest first, and keep what takes the machine in one worker."""
+    """Mark every test by what it needs, and put those first that take the longest."""
     for item in items:
         rings = rings_of(item)
         for ring in rings:
             item.add_marker(ring)
-        item.add_marker(pytest.mark.xdist_group("serial" if rings & {*SERIAL} else str(item.path)))
+        # Workers get whole files, and those who hand them out see no more of a test than its path.
+        assert not rings & {*SERIAL} or {*item.path.parts} & {*SERIAL}, (
+            f"{item.nodeid} belongs below {SERIAL}"
+        )
     items.sort(key=lambda item: not any(item.get_closest_marker(ring) for ring in SERIAL))
 
 
