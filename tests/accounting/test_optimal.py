@@ -61,6 +61,7 @@ def test_no_batch_of_responses_is_worse_than_the_bound(count: int, share: float)
     assert math.isclose(equal, bound, rel_tol=1e-4)
 
 
+@pytest.mark.slow
 def test_googles_distributions_agree_on_a_fixed_batch() -> None:
     """100 equal responses, composed by convolution: at the optimal epsilon the worst loss has delta 1e-6."""
     e, count, epsilon = 0.1, 100, fixed_batch_epsilon(Portion(TENTH, 100), Fraction("1e-6"))

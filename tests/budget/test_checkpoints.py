@@ -113,6 +113,7 @@ def files_in(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
+@pytest.mark.slow
 async def test_a_long_journal_is_archived_page_by_page(clock: SteppedClock, tmp_path: Path) -> None:
     """However long it is, the memory holds a few thousand entries; and nothing but the archive is left behind."""
     many = 30_000

@@ -312,6 +312,7 @@ async def test_of_many_clients_who_want_the_last_unit_one_wins(stub: Stub) -> No
     assert {grpc.StatusCode.RESOURCE_EXHAUSTED} == {each.code() for each in refused}
 
 
+@pytest.mark.slow
 async def test_thousands_of_calls_at_once_are_all_answered(stub: Stub) -> None:
     """gRPC itself would cancel some of them without a reason."""
     asked = [charging(cost(0, 0), path=("acme", str(index % 50))) for index in range(4000)]

@@ -243,6 +243,7 @@ def test_days_are_published_as_days(folder: Path, capsys: pytest.CaptureFixture[
     assert ("date", ["2019-04-14"]) == (reported["type"], reported["elements"])
 
 
+@pytest.mark.slow
 def test_methods_are_compared_in_a_table_and_a_picture(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

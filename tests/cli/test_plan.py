@@ -114,6 +114,7 @@ def test_deployments_end_with_ones_own(capsys: pytest.CaptureFixture[str]) -> No
     assert "(34.9, 7e-09)" == rows[-2]["monthly"] != rows[-1]["monthly"]
 
 
+@pytest.mark.slow
 def test_composition_bounds_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     """The known values at e = 0.1 and delta 1e-6."""
     hundred, thousand = reported(capsys, "compose")["composition"]
@@ -125,6 +126,7 @@ def test_composition_bounds_stand_side_by_side(capsys: pytest.CaptureFixture[str
     assert 19.4 == thousand["general_dp"]
 
 
+@pytest.mark.slow
 def test_a_curve_rises_and_can_be_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     """More privacy loss finds more articles, and so do more fetched rows; the seed fixes every run."""
     flags = (
@@ -272,6 +274,7 @@ def test_broken_charges_are_named(
     assert named in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_simulated_month_can_be_repeated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The same seed gives the same file, whose charges `usage` reads; another seed another."""
     files = [tmp_path / name for name in ("first.csv", "again.csv", "other.csv")]

@@ -36,6 +36,7 @@ def written(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_sound_policy_is_told_for_people(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Measures, time, and for each column the mechanism it leads to and the filters; exit code 0."""
     assert main(["policy", "check", str(written)]) == 0

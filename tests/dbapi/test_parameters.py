@@ -273,6 +273,7 @@ def shape(query: HistogramQuery | None, text: str) -> object:
 _Fragments = st.lists(st.sampled_from(FRAGMENTS), max_size=3).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=3000, deadline=None)
 @given(_Fragments, _Fragments, _Texts, st.sampled_from(TEXTS))
 def test_no_text_changes_the_structure_of_any_question(

@@ -38,6 +38,7 @@ def pod_specs() -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield manifest.title, manifest.content["spec"]["template"]["spec"]
 
 
+@pytest.mark.slow
 def test_every_manifest_is_valid() -> None:
     """As written; `make check` renders the overlays too."""
     manifests = list(written(FOLDER))
@@ -79,6 +80,7 @@ def test_every_overlay_can_be_rendered() -> None:
         }
 
 
+@pytest.mark.slow
 def test_without_a_renderer_nothing_is_rendered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """And the command says so."""
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -160,6 +160,7 @@ async def test_pages_of_every_size_show_the_same() -> None:
             assert shown <= 7 + 8 if size == 1 else shown <= 7 + len(found)
 
 
+@pytest.mark.slow
 async def test_the_largest_domain_comes_in_pages_below_the_limit_of_every_client() -> None:
     """A hundred thousand values, and the longest texts there can be: no page is near 4 MiB."""
     values = [f"{i:06}" for i in range(99_000)] + ["\U0001f600" * 1018 + f"{i:06}" for i in range(1000)]

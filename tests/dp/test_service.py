@@ -262,6 +262,7 @@ async def test_a_closed_period_has_one_version_whatever_the_engine_says(clock: C
     assert releases[0].data_version != releases[1].data_version
 
 
+@pytest.mark.slow
 async def test_a_hundred_thousand_elements_pass_both_ways(dp: Any) -> None:
     """Large histograms travel in chunks far below gRPC's limits."""
     size = 100_000

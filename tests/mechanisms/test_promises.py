@@ -146,6 +146,7 @@ def test_unk_gumb_with_counts_keeps_its_worst_case_promise(mechanism: UnkGumb, r
     assert worst_delta(laws, pairs, float(epsilon)) <= DELTA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "with_counts", "radius"), [(1, False, 0), (2, False, 0), (3, False, 0), (1, True, 25)]
 )

@@ -218,6 +218,7 @@ def test_what_would_end_alike_is_not_asked_again(
     assert 1 == len(pinot.queries)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_lost_late_leaves_no_time_for_a_second_try(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:

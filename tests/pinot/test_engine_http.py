@@ -90,6 +90,7 @@ def test_a_path_before_pinot_is_kept(pinot: FakePinot) -> None:
     engine.close()
 
 
+@pytest.mark.slow
 def test_a_slow_broker_is_unavailable(pinot: FakePinot, engine: PinotEngine) -> None:
     """No question hangs."""
     pinot.delay_seconds = 6
@@ -106,6 +107,7 @@ def test_a_table_that_changes_during_the_query_is_noticed(pinot: FakePinot, engi
         ask(engine)
 
 
+@pytest.mark.slow
 def test_the_controller_is_read_once_for_a_question_that_finds_the_data_as_they_were(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
@@ -134,6 +136,7 @@ def test_an_answer_is_confirmed_by_the_list_of_segments_alone_where_none_is_left
     assert pinot.paths == ["/query/sql", f"/segments/t_OFFLINE/{path}"]
 
 
+@pytest.mark.slow
 def test_all_is_read_after_every_answer_while_replaced_segments_are_kept(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
@@ -145,6 +148,7 @@ def test_all_is_read_after_every_answer_while_replaced_segments_are_kept(
         ask(engine)
 
 
+@pytest.mark.slow
 def test_a_segment_that_is_switched_off_during_the_query_is_noticed(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
@@ -159,6 +163,7 @@ def test_a_segment_that_is_switched_off_during_the_query_is_noticed(
     assert ask(engine) == [5]
 
 
+@pytest.mark.slow
 def test_a_young_version_is_given_only_when_queries_see_it_too(pinot: FakePinot, engine: PinotEngine) -> None:
     """The controller runs ahead: a segment replaced just now would answer with its old rows under the new version."""
     pinot.replies |= reported({"s": "1"}, segment_refresh_time=str(int(time.time() * 1000)))
@@ -204,6 +209,7 @@ def test_a_table_that_was_made_again_under_old_checksums_is_noticed(pinot: FakeP
     assert found == [version]
 
 
+@pytest.mark.slow
 def test_a_segment_that_should_not_be_online_is_not_waited_for(pinot: FakePinot, engine: PinotEngine) -> None:
     """A segment that is meant to be offline belongs to no whole answer."""
     pinot.replies |= reported({"s": "1", "x": "2"})

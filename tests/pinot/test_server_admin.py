@@ -58,6 +58,7 @@ def test_a_server_that_is_silent_is_told_of(
     wait_for_version(engine)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_is_waited_for_no_longer_than_stated(
     pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine]
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_server_whose_port_is_not_told_needs_an_option(
     assert opened(server_admin=True, server_admin_port=port).data_version("t")
 
 
+@pytest.mark.slow
 def test_a_gateway_asks_the_servers_where_its_configuration_says_so(pinot: FakePinot) -> None:
     """Its options are those of the engine."""
     with refusing_server(pinot) as port:

@@ -14,6 +14,7 @@ from tests.pinot.versions import TWICE, ago, listed_twice, wait_for_version
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", ["/tables/t/idealstate", "/tables/t/externalview"])
 def test_one_of_several_replicas_proves_nothing_before_the_stated_time(
     pinot: FakePinot, opened: Callable[..., PinotEngine], replicas: str
@@ -70,6 +71,7 @@ def test_a_table_that_was_made_again_is_waited_for(
         confirmed(engine, QUERY)
 
 
+@pytest.mark.slow
 def test_a_replica_that_comes_back_unasked_is_given_the_stated_time(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
@@ -86,6 +88,7 @@ def test_a_replica_that_comes_back_unasked_is_given_the_stated_time(
     confirmed(engine, QUERY)
 
 
+@pytest.mark.slow
 def test_a_replica_that_joins_while_a_version_is_waited_for_is_given_the_stated_time_too(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
@@ -104,6 +107,7 @@ def test_a_replica_that_joins_while_a_version_is_waited_for_is_given_the_stated_
     assert engine.data_version("t")
 
 
+@pytest.mark.slow
 def test_a_segment_that_was_deleted_and_pushed_again_is_waited_for(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
@@ -125,6 +129,7 @@ def test_a_segment_that_was_deleted_and_pushed_again_is_waited_for(
     confirmed(engine, QUERY)
 
 
+@pytest.mark.slow
 def test_what_was_waited_for_is_not_waited_for_again(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
@@ -169,6 +174,7 @@ PRUNED = {"OFFLINE": {
 }}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_broker_that_prunes_is_given_the_stated_time_after_a_replacement(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:

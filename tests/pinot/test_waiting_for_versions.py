@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from tests.pinot.queries import confirmed
 from tests.pinot.versions import METADATA, seconds_until_refused, wait_for_version
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
 
+@pytest.mark.slow
 def test_questions_wait_for_a_moment_and_are_then_refused_at_once(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
@@ -24,6 +27,7 @@ def test_questions_wait_for_a_moment_and_are_then_refused_at_once(
     assert second < 0.5
 
 
+@pytest.mark.slow
 def test_a_version_that_is_loaded_while_a_question_waits_is_answered(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:
@@ -35,6 +39,7 @@ def test_a_version_that_is_loaded_while_a_question_waits_is_answered(
     timer.join()
 
 
+@pytest.mark.slow
 def test_brokers_are_given_a_moment_after_the_last_segment_was_loaded(
     pinot: FakePinot, opened: Callable[..., PinotEngine]
 ) -> None:

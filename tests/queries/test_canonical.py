@@ -206,6 +206,7 @@ def fingerprint_of_filters(filters: list[Filter]) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(st.lists(small_filters(), max_size=2), st.lists(small_filters(), max_size=2))
 def test_filters_share_a_fingerprint_exactly_if_the_same_rows_meet_them(

@@ -130,6 +130,7 @@ def test_no_zone_and_no_moment_opens_the_present(zone: str, now: int, later: int
         assert before == after
 
 
+@pytest.mark.slow
 @given(now=st.integers(0, 4 * 10**9), delay=st.integers(0, 10_080))
 def test_a_delay_moves_every_boundary_by_itself(now: int, delay: int) -> None:
     """With a delay the boundary is what it was that long ago."""

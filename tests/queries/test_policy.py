@@ -195,6 +195,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "expected"), FAULTS.values(), ids=FAULTS.keys())
 def test_a_fault_is_told_with_its_place(text: str, expected: str) -> None:
     """Every fault is refused with line, key path and what was expected."""

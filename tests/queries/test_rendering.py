@@ -85,6 +85,7 @@ def test_a_rendered_query_is_one_statement_with_the_questions_literals(
         assert re.search(r" LIMIT \d+\Z", render(resolution, dialect))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40))
 @example("x' OR 'a'='a")

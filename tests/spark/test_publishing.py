@@ -186,6 +186,7 @@ def test_a_domain_is_published_by_a_spark_of_its_own(spark: SparkSession, folder
     assert spark.range(1).count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "message"), [("local[1]", "Java 17"), ("sc://localhost", "would see the seed")]
 )

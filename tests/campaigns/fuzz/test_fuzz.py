@@ -14,6 +14,7 @@ from tests.campaigns.fuzz.checking import checked, work_allowed, work_of
 from tests.campaigns.fuzz.mutating import CANARY_TEXT, UNSOUND
 
 
+@pytest.mark.slow
 def test_of_two_thousand_mutated_texts_none_slips_through() -> None:
     """Accepted as one structured form or refused with a reason; the seed is fixed, so this is one set of texts."""
     reasons = fuzz(2000, seed=7)
@@ -59,6 +60,7 @@ def test_the_longest_texts_are_work_in_proportion_to_their_length(text: str) -> 
     checked(text)
 
 
+@pytest.mark.slow
 def test_a_condition_that_changes_its_meaning_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks can fail: here every `<` is read as `<=`."""
     read_as_written = sql_conditions._comparison
