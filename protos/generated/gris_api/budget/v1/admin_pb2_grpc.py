@@ -30,8 +30,9 @@ class BudgetAdminServiceStub(object):
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
+    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     def __init__(self, channel):
@@ -97,15 +98,17 @@ class BudgetAdminServiceServicer(object):
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
+    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     def SetLimits(self, request, context):
         """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-        enforced limit above them.
+        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits. The
+        journal has no entry of it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -251,8 +254,9 @@ class BudgetAdminService(object):
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
+    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     @staticmethod

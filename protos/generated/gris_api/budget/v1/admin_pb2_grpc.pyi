@@ -22,8 +22,9 @@ class BudgetAdminServiceStub:
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
+    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -34,7 +35,8 @@ class BudgetAdminServiceStub:
     """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-    enforced limit above them.
+    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits. The
+    journal has no entry of it.
     """
 
     ListCharges: grpc.UnaryUnaryMultiCallable[
@@ -112,8 +114,9 @@ class BudgetAdminServiceAsyncStub:
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
+    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     SetLimits: grpc.aio.UnaryUnaryMultiCallable[
@@ -123,7 +126,8 @@ class BudgetAdminServiceAsyncStub:
     """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-    enforced limit above them.
+    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits. The
+    journal has no entry of it.
     """
 
     ListCharges: grpc.aio.UnaryUnaryMultiCallable[
@@ -201,8 +205,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
 
     Errors are those of BudgetService, with domain "gris.budget". INVALID_ARGUMENT names the offending field
-    (google.rpc.BadRequest). NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason
-    STORE_UNAVAILABLE had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
+    (google.rpc.BadRequest), with reason INVALID_FIELD, or REQUEST_ID_REUSED if the id was used with other content.
+    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a limit. UNAVAILABLE with reason STORE_UNAVAILABLE or
+    OVERLOADED had no effect; with reason OUTCOME_UNKNOWN it may have had one: look before you retry.
     """
 
     @abc.abstractmethod
@@ -214,7 +219,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-        enforced limit above them.
+        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits. The
+        journal has no entry of it.
         """
 
     @abc.abstractmethod

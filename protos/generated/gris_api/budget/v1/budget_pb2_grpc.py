@@ -28,17 +28,24 @@ if _version_not_supported:
 class BudgetServiceStub(object):
     """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
-    Errors carry google.rpc.ErrorInfo with domain "gris.budget". An exhausted budget is always RESOURCE_EXHAUSTED with
-    reason BUDGET_EXHAUSTED and google.rpc.QuotaFailure. UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED had no
-    effect; with reason OUTCOME_UNKNOWN it may have had one: retry with the same request_id. Every change carries a
-    request_id that the client chooses: a retry with the same content returns the first answer with replayed = true and
-    has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with reason ACCOUNT_UNKNOWN is an
-    account without a budget. INVALID_ARGUMENT names the offending field (google.rpc.BadRequest). FAILED_PRECONDITION has
-    reason RESERVATION_OVER (the reservation was settled, cancelled or lapsed before, or the payment that made it free
-    was refunded), UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with
-    another release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that
-    count were archived, together with their statements). PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge
-    whose ticket dp_service did not make.
+    Errors carry google.rpc.ErrorInfo with domain "gris.budget" and a reason.
+
+    RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED is a budget that does not hold the cost. ErrorInfo's metadata
+    describes the first shortfall, that of the widest level: level (its path, joined by "/"), unit, requested, remaining,
+    and refreshes_at (RFC 3339) unless it is never refreshed. google.rpc.QuotaFailure lists every shortfall, with the
+    subject level:unit. google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A
+    refusal is remembered for an hour: after a limit was raised, use a new request_id.
+
+    UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED (with RetryInfo) had no effect; with reason OUTCOME_UNKNOWN
+    it may have had one: retry with the same request_id. Every change carries a request_id that the client chooses: a
+    retry with the same content returns the first answer with replayed = true and has no second effect. INTERNAL with
+    reason INTERNAL is a fault of the service.
+
+    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a budget. INVALID_ARGUMENT with reason INVALID_FIELD
+    names the offending field (google.rpc.BadRequest); with reason REQUEST_ID_REUSED the id was used with other content;
+    with reason UNDECODABLE the request is no message of the method's type. FAILED_PRECONDITION with reason UNIT_MISMATCH
+    is a cost in another currency than the ledger's or the reservation's. UNAUTHENTICATED has reason CALLER_UNKNOWN or
+    TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
     """
 
     def __init__(self, channel):
@@ -77,17 +84,24 @@ class BudgetServiceStub(object):
 class BudgetServiceServicer(object):
     """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
-    Errors carry google.rpc.ErrorInfo with domain "gris.budget". An exhausted budget is always RESOURCE_EXHAUSTED with
-    reason BUDGET_EXHAUSTED and google.rpc.QuotaFailure. UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED had no
-    effect; with reason OUTCOME_UNKNOWN it may have had one: retry with the same request_id. Every change carries a
-    request_id that the client chooses: a retry with the same content returns the first answer with replayed = true and
-    has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with reason ACCOUNT_UNKNOWN is an
-    account without a budget. INVALID_ARGUMENT names the offending field (google.rpc.BadRequest). FAILED_PRECONDITION has
-    reason RESERVATION_OVER (the reservation was settled, cancelled or lapsed before, or the payment that made it free
-    was refunded), UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with
-    another release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that
-    count were archived, together with their statements). PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge
-    whose ticket dp_service did not make.
+    Errors carry google.rpc.ErrorInfo with domain "gris.budget" and a reason.
+
+    RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED is a budget that does not hold the cost. ErrorInfo's metadata
+    describes the first shortfall, that of the widest level: level (its path, joined by "/"), unit, requested, remaining,
+    and refreshes_at (RFC 3339) unless it is never refreshed. google.rpc.QuotaFailure lists every shortfall, with the
+    subject level:unit. google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A
+    refusal is remembered for an hour: after a limit was raised, use a new request_id.
+
+    UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED (with RetryInfo) had no effect; with reason OUTCOME_UNKNOWN
+    it may have had one: retry with the same request_id. Every change carries a request_id that the client chooses: a
+    retry with the same content returns the first answer with replayed = true and has no second effect. INTERNAL with
+    reason INTERNAL is a fault of the service.
+
+    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a budget. INVALID_ARGUMENT with reason INVALID_FIELD
+    names the offending field (google.rpc.BadRequest); with reason REQUEST_ID_REUSED the id was used with other content;
+    with reason UNDECODABLE the request is no message of the method's type. FAILED_PRECONDITION with reason UNIT_MISMATCH
+    is a cost in another currency than the ledger's or the reservation's. UNAUTHENTICATED has reason CALLER_UNKNOWN or
+    TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
     """
 
     def CheckBudget(self, request, context):
@@ -98,7 +112,8 @@ class BudgetServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ReserveBudget(self, request, context):
-        """Reserves the worst case of a question before it runs.
+        """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
+        that only records would not fit into 64 bits.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -106,20 +121,28 @@ class BudgetServiceServicer(object):
 
     def UpdateBudget(self, request, context):
         """Charges what a release cost: settles a reservation, or directly deducts a cost that was fixed beforehand.
+        FAILED_PRECONDITION with reason RESERVATION_OVER: the reservation was settled, cancelled or lapsed before, or the
+        payment that made it free was refunded; RELEASE_MISMATCH: this question was paid for with another release.
+        INVALID_ARGUMENT with reason COST_ABOVE_RESERVATION: the cost is more than the reservation holds; QUERY_MISMATCH:
+        the reservation is for another question; SUM_OVERFLOW as for ReserveBudget. PERMISSION_DENIED with reason
+        TICKET_NOT_AUTHENTIC: dp_service did not make the ticket for this charge.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReleaseReservation(self, request, context):
-        """Cancels a reservation: nothing was released.
+        """Cancels a reservation: nothing was released. FAILED_PRECONDITION with reason RESERVATION_OVER: it was settled,
+        cancelled or lapsed before.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetBudget(self, request, context):
-        """Returns limits, and what is spent, reserved and left.
+        """Returns limits, and what is spent, reserved and left. With with_policy_statements, FAILED_PRECONDITION with reason
+        TOO_MANY_STATEMENTS: more than 1000 policy statements count; STATEMENTS_ARCHIVED: charges that count were archived,
+        together with their statements.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -164,17 +187,24 @@ def add_BudgetServiceServicer_to_server(servicer, server):
 class BudgetService(object):
     """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
-    Errors carry google.rpc.ErrorInfo with domain "gris.budget". An exhausted budget is always RESOURCE_EXHAUSTED with
-    reason BUDGET_EXHAUSTED and google.rpc.QuotaFailure. UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED had no
-    effect; with reason OUTCOME_UNKNOWN it may have had one: retry with the same request_id. Every change carries a
-    request_id that the client chooses: a retry with the same content returns the first answer with replayed = true and
-    has no second effect; the same id with other content is INVALID_ARGUMENT. NOT_FOUND with reason ACCOUNT_UNKNOWN is an
-    account without a budget. INVALID_ARGUMENT names the offending field (google.rpc.BadRequest). FAILED_PRECONDITION has
-    reason RESERVATION_OVER (the reservation was settled, cancelled or lapsed before, or the payment that made it free
-    was refunded), UNIT_MISMATCH (another currency than the ledger's), RELEASE_MISMATCH (this question was paid for with
-    another release), TOO_MANY_STATEMENTS (more than 1000 policy statements count) or STATEMENTS_ARCHIVED (charges that
-    count were archived, together with their statements). PERMISSION_DENIED with reason TICKET_NOT_AUTHENTIC is a charge
-    whose ticket dp_service did not make.
+    Errors carry google.rpc.ErrorInfo with domain "gris.budget" and a reason.
+
+    RESOURCE_EXHAUSTED with reason BUDGET_EXHAUSTED is a budget that does not hold the cost. ErrorInfo's metadata
+    describes the first shortfall, that of the widest level: level (its path, joined by "/"), unit, requested, remaining,
+    and refreshes_at (RFC 3339) unless it is never refreshed. google.rpc.QuotaFailure lists every shortfall, with the
+    subject level:unit. google.rpc.RetryInfo says how long until all are refreshed, if that is less than an hour. A
+    refusal is remembered for an hour: after a limit was raised, use a new request_id.
+
+    UNAVAILABLE with reason STORE_UNAVAILABLE or OVERLOADED (with RetryInfo) had no effect; with reason OUTCOME_UNKNOWN
+    it may have had one: retry with the same request_id. Every change carries a request_id that the client chooses: a
+    retry with the same content returns the first answer with replayed = true and has no second effect. INTERNAL with
+    reason INTERNAL is a fault of the service.
+
+    NOT_FOUND with reason ACCOUNT_UNKNOWN is an account without a budget. INVALID_ARGUMENT with reason INVALID_FIELD
+    names the offending field (google.rpc.BadRequest); with reason REQUEST_ID_REUSED the id was used with other content;
+    with reason UNDECODABLE the request is no message of the method's type. FAILED_PRECONDITION with reason UNIT_MISMATCH
+    is a cost in another currency than the ledger's or the reservation's. UNAUTHENTICATED has reason CALLER_UNKNOWN or
+    TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
     """
 
     @staticmethod
