@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from pinot_connector import errors
 from pinot_connector.embedded import EmbeddedServices
-from pinot_connector.errors import ErrorCode, GrisError
+from pinot_connector.errors import BudgetExhausted, ErrorCode, GrisError, Shortfall
 from tests.support.pages import DOCS, ROOT, blocks, quoted, rows, section
 
 PAGE = "applications.md"
@@ -46,6 +47,37 @@ def test_the_programs_run(
     assert "Mechanism.UNK_LAP" in printed
     assert "refused: information" in printed
     assert {None} == {row.noisy_count for row in namespace["ranked"].rows}
+
+
+class Exhausted:
+    """A client whose budget is exhausted, with one shortfall for each time of a refresh."""
+
+    def __init__(self, *times: datetime | None) -> None:
+        self._shortfalls = tuple(Shortfall(("demo",), "calls", 1, 0, each) for each in times)
+
+    def sql(self, _: str) -> None:
+        """Refuse a question."""
+        raise BudgetExhausted(self._shortfalls)
+
+
+SOON, LATER = datetime(2026, 12, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("client", "answer"),
+    [
+        (Exhausted(SOON, LATER, SOON), f"wait until {LATER}"),
+        (Exhausted(SOON, None), "a budget that is never refreshed is spent"),
+        (Exhausted(), "the budget is spent"),
+    ],
+)
+def test_the_program_says_when_an_exhausted_budget_is_refreshed(client: Exhausted, answer: str) -> None:
+    """The latest refresh counts; there may be none, and the details may be missing."""
+    (program,) = blocks(section(PAGE, "## Errors"), "python")
+    definition = program.partition("\n\n\nprint(")[0]
+    namespace: dict[str, Any] = {"client": client}
+    performed(definition, namespace)
+    assert answer == namespace["ask"]("SELECT 1")
 
 
 def test_every_error_is_explained() -> None:
