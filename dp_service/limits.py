@@ -1,4 +1,4 @@
-"""Bounds that several rooms keep."""
+"""Bounds that several packages keep."""
 
 from __future__ import annotations
 

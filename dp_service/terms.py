@@ -1,6 +1,6 @@
-"""The terms that all rooms share: names of mechanisms, kinds of noise, column types, and what an element is.
+"""The terms that all packages share: names of mechanisms, kinds of noise, column types, and what an element is.
 
-This module imports nothing of the project, so every room may use it.
+This module imports nothing of the project, so every package may use it.
 """
 
 from __future__ import annotations

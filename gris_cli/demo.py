@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, assert_never
 
 import typer
 
@@ -54,6 +54,8 @@ def demo(  # noqa: PLR0917 - typer calls it by name
             data = spark_engine(spark, {table: str(path) for table, path in found.tables.items()})
         case EngineName.DUCKDB:
             data = duckdb_engine(found.tables)
+        case _:
+            assert_never(engine)
     report = JsonReport() if as_json else TextReport()
     try:
         identical = DemoScript(found, data, report).run(directory)

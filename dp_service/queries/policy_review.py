@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.queries.domains import restricted_values
+from dp_service.queries.domains import MAXIMUM_ELEMENTS, restricted_values
 from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_document import KeyPath
 from dp_service.queries.policy_schema import ColumnSchema, TableSchema
+from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
 from dp_service.queries.tables import Column, Policy, Table, TauIs
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import ColumnType, Consistency, CountNoise
@@ -18,6 +19,11 @@ from dp_service.terms import ColumnType, Consistency, CountNoise
 # Beyond these, the guarantee of one question alone is weak, or may fail for one in a million members.
 _MUCH_EPSILON = Fraction(1)
 _MUCH_DELTA = Fraction(1, 10**6)
+
+_DEFAULT_D_BAR = (
+    f"min(max({D_BAR_PER_K} k, {DEFAULT_D_BAR}), {MAXIMUM_ELEMENTS:,}), "
+    f"or {DEFAULT_D_BAR} where the price does not depend on k"
+)
 
 
 @dataclass(frozen=True)
@@ -148,7 +154,7 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
     if "consistency" not in stated:
         yield "consistency", table.consistency
     if "d_bar" not in stated:
-        yield "d_bar", "max(10 k, 1000), or 1000 where the price does not depend on k"
+        yield "d_bar", _DEFAULT_D_BAR
     if "reserve_first" not in stated:
         yield "reserve_first", "false"
     if table.time is not None and schema.time is not None:

@@ -85,9 +85,18 @@ class EngineAnswer:
 class Engine(Protocol):
     """Answers rendered queries.
 
-    Engines are synchronous and thread-safe: the client calls them in threads. They promise that an answer that they
-    confirm is whole, and they raise rather than answer on part of the data. No error repeats SQL, literals, counts or
-    statistics. `tests/support/engine_conformance.py` tests these promises for every engine.
+    Engines are synchronous and thread-safe: a client calls them in up to 32 threads at once, and may call `confirm` for
+    an answer while noise is drawn from it. An engine interrupts a query that takes longer than its own time-out, which
+    is below `Timeouts.engine`: the client can only stop waiting for a thread, which then still runs.
+
+    Engines promise that an answer that they confirm is whole, and they raise rather than answer on part of the data.
+    No error repeats SQL, literals, counts or statistics. Nor does an error of the engine's library hang on it as its
+    cause or context: it is raised outside of the `except` block that met the library's error.
+
+    A query's `FROM` names the table as the policy does, in the quotes of the dialect. The engine decides what the name
+    stands for: a view over a file, a name in a session of its own, or the database's own table.
+
+    `tests/support/engine_conformance.py` tests these promises for every engine.
     """
 
     dialect: str
@@ -100,7 +109,8 @@ class Engine(Protocol):
             table: the engine's name of the table.
 
         Returns:
-            1 to 256 characters that change whenever the data do.
+            1 to 256 characters that change whenever the data do, and only then: they go into noise and ids, so another
+            version makes every question another one, which is paid for again.
 
         Raises:
             EngineUnavailable: the engine cannot be reached, or took too long.
@@ -110,6 +120,8 @@ class Engine(Protocol):
 
     def check(self, query: EngineQuery) -> None:
         """Checks that the engine has what a query requires; called before anything is reserved for it.
+
+        It is called only for queries that require something.
 
         Args:
             query: a query with `requires`.
@@ -122,6 +134,9 @@ class Engine(Protocol):
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answers a query on a version of the data; `confirm` then checks that it was exactly that one.
+
+        Checks before the query that each column of `query.reads` is what the query was written for, because in a filter
+        a column of another type silently means something else.
 
         Args:
             query: the query.

@@ -75,7 +75,7 @@ def test_an_exhausted_budget_is_refused(services: Services, duckdb: DuckDBEngine
 
 @pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize(
-    ("target", "rooms"),
+    ("target", "packages"),
     [
         ("dp-service", ["dp_service"]),
         ("budget-service", ["budget_service"]),
@@ -83,14 +83,14 @@ def test_an_exhausted_budget_is_refused(services: Services, duckdb: DuckDBEngine
         ("tools", ["dp_service", "budget_service", "pinot_connector"]),
     ],
 )
-def test_an_image_holds_what_it_runs_and_no_tools(target: str, rooms: list[str]) -> None:
+def test_an_image_holds_what_it_runs_and_no_tools(target: str, packages: list[str]) -> None:
     """No shell, no package manager, no compiler; a user without a name, who can write nowhere."""
     image = build_service(target)
     run = docker.from_env().containers.run
     reported = run(
         image, ["-c", _LOOK, *NOT_IN_AN_IMAGE], entrypoint="python", remove=True, network_disabled=True
     )
-    assert {"user": 10001, "writable": [], "found": [], "modules": rooms} == json.loads(reported)
+    assert {"user": 10001, "writable": [], "found": [], "modules": packages} == json.loads(reported)
 
 
 def test_a_container_can_ask_itself_whether_it_serves(services: Services) -> None:

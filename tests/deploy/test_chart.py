@@ -25,7 +25,7 @@ from deploy.kubernetes.chart import (
     render,
 )
 from deploy.kubernetes.validate import FOLDER, Manifest, faults, manifests_in, rendered, renderer
-from gris_gateway.configuration import GatewayConfiguration
+from gris_gateway.configuration import GatewayConfiguration, HistorySettings, LimitSettings
 from gris_serving.authorisation import Callers
 from gris_serving.documents import read_document
 from tests.deploy.network import Party, let_through, policies
@@ -105,6 +105,18 @@ def test_the_chart_makes_what_the_overlay_makes(overlay: str, values: Values) ->
 def test_the_gateway_is_configured_as_by_its_file(values: Values, file: Path, tmp_path: Path) -> None:
     """Whatever the chart writes out is what the file leaves to the defaults; a trial's history may end with its pod."""
     assert gateway_configuration(charted(values), tmp_path) == read_document(file, GatewayConfiguration)
+
+
+def test_what_the_settings_do_not_state_is_the_gateways_own_default(tmp_path: Path) -> None:
+    """The values hold no copy of a default, which could become another one; part of a mapping may be stated."""
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert values["gateway"]["settings"] == values["pinot"]["settings"] == {}
+    made = gateway_configuration(charted(PRODUCTION.but("gateway.settings.history.megabytes=64")), tmp_path)
+    assert made.history == HistorySettings(file="/var/lib/gris/history.sqlite", megabytes=64)
+    assert (made.limits, made.confidence) == (
+        LimitSettings(),
+        GatewayConfiguration.model_fields["confidence"].default,
+    )
 
 
 def test_every_part_of_the_chart_is_valid() -> None:

@@ -10,7 +10,11 @@ import pytest
 
 from tests.support.pages import DOCS, ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS.rglob("*.md")]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *DOCS.rglob("*.md"),
+]
+DECISIONS = DOCS / "decisions"
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 
@@ -34,3 +38,17 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     """No page points at a file or a heading that is not there."""
     links = LINK.findall(FENCED.sub("", page.read_text()))
     assert [] == [link for link in links if leads_nowhere(page, link)]
+
+
+def test_no_two_decisions_have_the_same_number() -> None:
+    """Comments and pages name a decision by its number."""
+    numbers = [path.name.partition("-")[0] for path in DECISIONS.glob("[0-9]*.md")]
+    assert len(numbers) == len(set(numbers))
+
+
+def test_every_decision_is_in_the_index_once() -> None:
+    """A reader finds one there."""
+    listed = LINK.findall((DECISIONS / "README.md").read_text())
+    assert sorted(path.name for path in DECISIONS.glob("[0-9]*.md")) == sorted(
+        link for link in listed if link[:4].isdecimal()
+    )

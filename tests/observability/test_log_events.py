@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_serving", "gris_cli")
+PACKAGES = ("dp_service", "budget_service", "pinot_connector", "gris_gateway", "gris_serving", "gris_cli")
 LEVELS = {"debug", "info", "warning", "error", "critical", "exception", "log"}
 EVENT_NAME = re.compile(r"internal_error|[a-z_]+\.[a-z_]+")
 ROW = re.compile(r"\| `(?P<event>[a-z_.]+)` \| [A-Z, ]+ \|(?P<fields>[^|]*)\|")
@@ -19,9 +19,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def log_calls() -> Iterator[tuple[str, Function, ast.Call]]:
-    """Yield each log call of the rooms: where it stands, the function around it and the call."""
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
+    """Yield each log call of the packages: where it stands, the function around it and the call."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
             for function in ast.walk(ast.parse(path.read_text())):
                 if isinstance(function, Function):
                     for node in ast.walk(function):

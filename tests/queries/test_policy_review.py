@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from dp_service.queries.domains import MAXIMUM_ELEMENTS
 from dp_service.queries.policy import read_policy
 from dp_service.queries.policy_review import Review, review
+from dp_service.queries.resolution import D_BAR_PER_K, DEFAULT_D_BAR
+from tests.support.pages import rows, section
 
 SOUND = """\
 epsilon_per: 0.15
@@ -122,7 +125,7 @@ def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> No
     assert by_default == {
         "count_noise": "laplace",
         "tables.t.consistency": "keyed",
-        "tables.t.d_bar": "max(10 k, 1000), or 1000 where the price does not depend on k",
+        "tables.t.d_bar": "min(max(10 k, 1000), 100,000), or 1000 where the price does not depend on k",
         "tables.t.reserve_first": "false",
         "tables.t.columns.c.domain": "unknown",
         "tables.t.columns.c.delta": "any number",
@@ -138,6 +141,15 @@ def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> No
         "group_by: true", "group_by: true, domain: [a], delta: 1, nulls: keep, null_value: a"
     ).replace("m: {type: string", "m: {type: string, nulls: drop, null_value: ''")
     assert reviewed(stated).defaults == ()
+
+
+def test_the_reference_tells_the_default_of_d_bar_as_the_code_has_it() -> None:
+    """The formula is written out on the page, with the same numbers."""
+    (row,) = [
+        cells for cells in rows(section("policy.md", "## Reference"), "key") if cells[0] == "`tables.T.d_bar`"
+    ]
+    formula = f"`min(max({D_BAR_PER_K} k, {DEFAULT_D_BAR}), {MAXIMUM_ELEMENTS:,})`"
+    assert f"Without it {formula}, or {DEFAULT_D_BAR} where" in row[3]
 
 
 def test_the_time_columns_defaults_are_listed() -> None:

@@ -7,6 +7,7 @@ import pytest
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.policy import Currency, parse_policy
 from dp_service.queries.render import UnknownDialectError, render
+from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range, TimeRange
 from dp_service.terms import ColumnType, Consistency, CountNoise, MechanismName
@@ -51,12 +52,12 @@ def of_two_columns(first: str, second: str, *dimensions: str) -> Resolution:
     return resolve(query, parse_policy(text), now=0)
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "pinot", "spark"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_a_domain_says_of_delta_the_query_enforces(dialect: str) -> None:
     """One of 50 values is asked for, so that a member is in one element: with no such condition it is in 50."""
     resolution = of_two_columns("domain: [a], delta: 50", "delta: 1")
     assert (MechanismName.UNK_LAP, 1) == (resolution.parameters.mechanism, resolution.parameters.delta_l0)
-    quote = "`" if dialect == "spark" else '"'
+    quote = DIALECTS[dialect].quote
     assert f"{quote}w{quote} = 'a'" in render(resolution, dialect)
 
 

@@ -160,7 +160,7 @@ spec:
 {{- with $gateway.identity.jwt -}}
 {{- $_ := set $identity "jwt" (merge (dict "key_file" "/etc/gris/issuer.jwks") (omit . "keys")) -}}
 {{- end -}}
-{{- $history := merge (dict "file" "/var/lib/gris/history.sqlite") $gateway.settings.history -}}
+{{- $history := merge (dict "file" "/var/lib/gris/history.sqlite") ($gateway.settings.history | default dict) -}}
 {{- $made := dict "listen" "0.0.0.0:50054" "tls" $tls "dp" $dp "budget" $budget -}}
 {{- $_ := set $made "engine" (dict "pinot" $pinot) -}}
 {{- $_ := set $made "identity" $identity -}}
