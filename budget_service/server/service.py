@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
+from msgspec import structs
 
 from budget_service.configuration.budget_file import Expired
 from budget_service.ledger.outcomes import (
@@ -185,6 +186,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
                 if (answer := await self._limits.recalled(charge)) is not None:
                     return answer
                 raise
+            # The ledger may have been asked about the ticket meanwhile, and the configuration been reloaded: how levels
+            # above count has to be of the same configuration as their limits.
+            worst = self._settings.current.configuration.counts_worst_cases
+            charge = structs.replace(charge, worst_case_above=worst)
         return await self._limits.apply(charge)
 
     async def _demand_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:

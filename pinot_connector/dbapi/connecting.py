@@ -6,7 +6,7 @@ import atexit
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
@@ -40,7 +40,7 @@ class _PinotArguments:
     path: str
     controller: str | None
     username: str | None
-    password: str | None
+    password: str | None = field(repr=False)
     timeout_seconds: float
     loading: _Loading
 

@@ -8,7 +8,7 @@ import grpc
 import pytest_asyncio
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from budget_service.ledger.values import Cost
+from budget_service.ledger.values import Account, Cost
 from budget_service.server.hosting import serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.server.tickets import Release, TicketVerifier
@@ -82,6 +82,31 @@ async def test_a_repeat_finds_its_answer_though_its_ticket_key_was_dropped(any_s
             assert (await failure(stub.UpdateBudget(other))).info.reason == "TICKET_NOT_AUTHENTIC"
             other.request_id = "new"
             assert (await failure(stub.UpdateBudget(other))).info.reason == "TICKET_NOT_AUTHENTIC"
+
+
+async def test_limits_and_how_levels_count_are_of_one_configuration(clock: SteppedClock) -> None:
+    """Also of a charge while whose ticket is checked the configuration is reloaded."""
+    settings = LiveSettings(STRICT.current)
+
+    class Reloading(MemoryStore):
+        async def question_of(self, account: Account, reservation_id: str) -> str | None:
+            worst = CONFIGURATION.model_copy(update={"shared_levels": "worst_case"})
+            settings.current = Settings(worst, TICKETS)
+            return await super().question_of(account, reservation_id)
+
+    store = Reloading(clock)
+    async with serving(store, settings, "127.0.0.1:0") as address, connected(address) as stub:
+        held = await stub.ReserveBudget(reserving(cost(4, 2), query_id="q"))
+        await stub.UpdateBudget(
+            charging(
+                cost(2, 1),
+                reservation_id=held.reservation_id,
+                release_id="rel",
+                charge_ticket=ticket("q", 2, 1),
+            )
+        )
+        company, own = (await stub.GetBudget(pb.GetBudgetRequest(account=account()))).levels
+    assert (cost(4, 2), cost(2, 1)) == (company.spent, own.spent)
 
 
 async def test_a_charge_without_its_ticket_is_denied_and_costs_nothing(strict_stub: Stub) -> None:

@@ -13,6 +13,7 @@ import pytest
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, ExpectedColumn, ReadColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
+    DataChanged,
     EngineError,
     EngineRefused,
     EngineUnavailable,
@@ -59,6 +60,14 @@ def test_the_version_follows_the_content(engine: DuckDBEngine, path: Path) -> No
     path.write_bytes(content)
     os.utime(path, (1, 1))
     assert before != engine.data_version("small")
+
+
+def test_a_version_that_is_gone_is_refused_by_the_query_itself(engine: DuckDBEngine, path: Path) -> None:
+    """The file was replaced between translation and query: `run` says so, before anything is confirmed."""
+    before = engine.data_version("small")
+    write_small(path, 41)
+    with pytest.raises(DataChanged):
+        engine.run(_query(), before)
 
 
 def test_a_file_that_vanishes_is_unavailable(engine: DuckDBEngine, path: Path) -> None:

@@ -24,8 +24,8 @@ import importlib.util, json, os, shutil, sys
 writable = [folder for folder in ("/", "/opt/gris/lib", "/etc", "/usr/lib") if os.access(folder, os.W_OK)]
 found = [name for name in sys.argv[1:] if any(os.path.exists(f"{folder}/{name}") for folder in ("/bin", "/usr/bin",
     "/usr/local/bin", "/sbin", "/opt/gris/bin"))]
-modules = [name for name in ("pip", "ensurepip", "setuptools", "dp_service", "budget_service", "pinot_connector")
-    if importlib.util.find_spec(name)]
+modules = [name for name in ("pip", "ensurepip", "setuptools", "dp_service", "budget_service", "pinot_connector",
+    "gris_gateway") if importlib.util.find_spec(name)]
 print(json.dumps({"user": os.getuid(), "writable": writable, "found": found, "modules": modules}))
 """
 
@@ -73,14 +73,14 @@ def test_an_exhausted_budget_is_refused(services: Services, duckdb: DuckDBEngine
     assert "information" in {shortfall.unit for shortfall in caught.value.shortfalls}
 
 
-@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.usefixtures("starts_containers")
 @pytest.mark.parametrize(
     ("target", "packages"),
     [
         ("dp-service", ["dp_service"]),
         ("budget-service", ["budget_service"]),
-        ("gateway", ["pinot_connector"]),
-        ("tools", ["dp_service", "budget_service", "pinot_connector"]),
+        ("gateway", ["pinot_connector", "gris_gateway"]),
+        ("tools", ["dp_service", "budget_service", "pinot_connector", "gris_gateway"]),
     ],
 )
 def test_an_image_holds_what_it_runs_and_no_tools(target: str, packages: list[str]) -> None:

@@ -75,6 +75,14 @@ def test_a_column_of_another_type_is_refused_by_name_where_it_is_only_filtered_o
     engine.close()
 
 
+def test_a_version_that_is_gone_is_refused_by_the_query_itself(engine: SparkEngine, path: Path) -> None:
+    """The file was replaced between translation and query: `run` says so, before anything is confirmed."""
+    before = engine.data_version("small")
+    write_small(path, 41)
+    with pytest.raises(DataChanged):
+        engine.run(_query(), before)
+
+
 def test_what_the_application_keeps_in_memory_is_not_asked(
     spark: SparkSession, engine: SparkEngine, path: Path
 ) -> None:
