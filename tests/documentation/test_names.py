@@ -61,7 +61,8 @@ def prose_and_code(path: Path) -> tuple[tuple[str, ...], frozenset[str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.start in docstrings):
             prose.append(token.string)
-        elif token.type in (tokenize.NAME, tokenize.STRING):
+        else:
+            # Not names and strings alone: from Python 3.12 on the texts of an f-string are tokens of their own.
             words.update(WORD.findall(token.string))
     return tuple(prose), frozenset(words)
 
