@@ -1,15 +1,20 @@
-"""Rings: marks every test by what its fixtures need, and keeps tests without processes from starting one."""
+"""The rings, and the one world of all tests.
+
+Marks every test by what its fixtures need, and keeps tests without processes from starting one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support import rings
 from tests.support.rings import needs
+from tests.support.world import World, running_world
 
 
 def pytest_configure() -> None:
@@ -77,3 +82,19 @@ def starts_pinot() -> None:
 @needs("containers")
 def starts_containers() -> None:
     """Let a test build images and start containers in its body."""
+
+
+@pytest.fixture(scope="session")
+@needs("process")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Both services as processes, once for all tests of this worker."""
+    with running_world(tmp_path_factory.mktemp("world")) as world:
+        yield world
+
+
+@pytest.fixture(scope="session")
+def engine(world: World) -> Iterator[DuckDBEngine]:
+    """DuckDB over the world's files."""
+    engine = DuckDBEngine(world.tables)
+    yield engine
+    engine.close()

@@ -325,13 +325,13 @@ async def test_a_client_comes_back_when_it_is_told_to(gateway: GatewayWorld) -> 
     assert [75] * 20 == answered
 
 
-async def test_errors_say_what_a_program_does_about_them(gateway: GatewayWorld) -> None:
+async def test_errors_say_what_a_program_does_about_them(gateway: GatewayWorld, tmp_path: Path) -> None:
     """The connector's client raises its own errors for the gateway's reasons."""
     client = AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst()), account="app/globex")
     with pytest.raises(ServiceRefused, match="ACCOUNT_OUT_OF_REACH"):
         await client.remaining()
     await client.close()
-    stranger = Authority.new(gateway.folder / "state").client(email("x@example.org"), file="stranger")
+    stranger = Authority.new(tmp_path).client(email("x@example.org"), file="stranger")
     unknown = Credentials(gateway.authority.ca_file, stranger.certificate_file, stranger.key_file)
     client = AsyncGatewayClient(Endpoint(gateway.address, unknown))
     with pytest.raises(ServiceUnavailable):
