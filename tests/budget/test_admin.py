@@ -27,8 +27,8 @@ from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
 from budget_service.server.responses import timestamp
 from budget_service.stores.interface import Store, StoreUnusableError
-from budget_service.stores.redis import RedisStore
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.redis.store import RedisStore
+from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import DEFAULTS, Tuning
 from tests.budget.conftest import closing, empty
 from tests.budget.limit_settings import SETTINGS
