@@ -75,7 +75,7 @@ endif
 demo-two-servers: $(VENV)/.all ## true, plain and private counts of a table on which two servers of Pinot are silently wrong
 	@$(BIN)/python -m examples.two_servers
 
-# Workers of pytest; each takes whole files, and what needs the whole machine runs in one of them, first.
+# Workers of pytest, by themselves one more than processors; each takes whole files, and what is heavy in lanes, first.
 WORKERS ?= auto
 test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder

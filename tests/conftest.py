@@ -5,6 +5,7 @@ Marks every test by what its fixtures need, and keeps tests without processes fr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -32,12 +33,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Spread whole files over workers, but one at a time what takes the machine."""
+    """Spread whole files over workers, and whole lanes of what is heavy."""
     if config.getvalue("dist") != "loadfile":
         return None
-    from tests.support.scheduling import OneAtATime  # noqa: PLC0415 - tests can be run without xdist
+    from tests.support.scheduling import Lanes  # noqa: PLC0415 - tests can be run without xdist
 
-    return OneAtATime(config, log)
+    return Lanes(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Start one worker more than there are processors: one or two of them mostly wait for a Pinot."""
+    return (os.cpu_count() or 1) + 1 if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)
