@@ -21,11 +21,11 @@ from gris_gateway.history import History, Keeping
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.rate_limits import Limiter
 from gris_gateway.service import PrivateQueryServicer
-from gris_gateway.slow_callers import keepalive_options
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
 from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.reloading_files import SecurityError
+from gris_serving.slow_callers import keepalive_options
 from gris_serving.telemetry import Telemetry
 from gris_serving.tls import server_credentials
 from pinot_connector import telemetry

@@ -77,11 +77,18 @@ class Security:
         if self._callers is not None and self._callers.wants_certificates and options.tls_client_ca is None:
             raise SecurityError("--access: roles of certificates need --tls-client-ca")
 
-    def interceptors(self, instrumentation: Instrumentation) -> Sequence[grpc.aio.ServerInterceptor]:
-        """Return the interceptors of the server; calls that they refuse are recorded by `instrumentation`."""
-        return (
-            () if self._callers is None else (Authorisation(self._methods, self._callers, instrumentation),)
-        )
+    def interceptors(
+        self, instrumentation: Instrumentation, *, reads_first: bool = False
+    ) -> Sequence[grpc.aio.ServerInterceptor]:
+        """Return the interceptors of the server.
+
+        Args:
+            instrumentation: Records calls that are refused.
+            reads_first: Whether requests are read before their caller is known; see `Authorisation`.
+        """
+        if self._callers is None:
+            return ()
+        return (Authorisation(self._methods, self._callers, instrumentation, reads_first=reads_first),)
 
     def bind(self, server: grpc.aio.Server, listen: str) -> int:
         """Let a server listen on HOST:PORT and return the port.

@@ -26,6 +26,8 @@ from budget_service.stores.interface import Store
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
+MAX_REQUEST_BYTES = 1024 * 1024
+"""The largest request: as many limits as may be set at once, with the longest names, take two thirds of it."""
 
 
 class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):

@@ -14,13 +14,14 @@ from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.health import watch
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.rpc_errors import DOMAIN
-from budget_service.server.service import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
+from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
@@ -52,8 +53,7 @@ OPTIONS = (
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     # By default gRPC disconnects clients that send keepalive pings more often than every five minutes.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_RESPONSE_BYTES),
 )
 
 _SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation")
@@ -99,6 +99,7 @@ def new_server(
     shares_port: bool = False,
     interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
     drain_seconds: float = 0.0,
+    request_bytes: int = MAX_REQUEST_BYTES,
 ) -> grpc.aio.Server:
     """Return a server without services.
 
@@ -106,8 +107,14 @@ def new_server(
         shares_port: For workers of one service only. Two services on one port would get each other's calls.
         interceptors: What each call passes through.
         drain_seconds: How long the server will be drained before it stops.
+        request_bytes: The largest request that is read; gRPC refuses a larger one before it is in memory.
     """
-    options = (*OPTIONS, *connection_options(drain_seconds), ("grpc.so_reuseport", int(shares_port)))
+    options = (
+        *OPTIONS,
+        *connection_options(drain_seconds),
+        ("grpc.max_receive_message_length", request_bytes),
+        ("grpc.so_reuseport", int(shares_port)),
+    )
     return grpc.aio.server(interceptors=interceptors, options=options)
 
 
@@ -219,7 +226,7 @@ async def administering(
     Journals with a checkpoint may be moved to the folder `archive`. Changes are refused while the `detector`, which
     `serving` runs, finds that the store must not be used. Reads are not refused: they help to repair it.
     """
-    server = server or new_server()
+    server = server or new_server(request_bytes=ADMIN_REQUEST_BYTES)
     changes, readings = RequestRunner(detector, tuning), RequestRunner(None, tuning)
     service = BudgetAdminService(store, settings, changes, readings, archive=archive, tuning=tuning)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, instrumentation.before(server))

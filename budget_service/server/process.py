@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError
+from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import (
     METHODS,
@@ -34,6 +35,7 @@ from budget_service.server.hosting import (
     serving,
     spare_the_collector,
 )
+from budget_service.server.service import MAX_REQUEST_BYTES
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.server.tickets import TicketKeyError
 from budget_service.server.workers import stop_with_supervisor, supervise
@@ -193,7 +195,7 @@ class _Program:
                 self.settings,
                 self.options.admin_listen,
                 self.options.archive,
-                server=self._server(),
+                server=self._server(request_bytes=ADMIN_REQUEST_BYTES),
                 security=self.security,
                 instrumentation=self.telemetry.instrumentation,
                 detector=detector,
@@ -206,7 +208,7 @@ class _Program:
             self.settings,
             self.options.listen,
             with_reflection=self.options.reflection,
-            server=self._server(drain_seconds),
+            server=self._server(request_bytes=MAX_REQUEST_BYTES, drain_seconds=drain_seconds),
             security=self.security,
             instrumentation=self.telemetry.instrumentation,
             recorders={} if self.metrics is None else self.metrics.recorders(),
@@ -217,10 +219,14 @@ class _Program:
         addresses["address"] = await servers.enter_async_context(serving_)
         return addresses
 
-    def _server(self, drain_seconds: float = 0.0) -> grpc.aio.Server:
-        interceptors = self.security.interceptors(self.telemetry.instrumentation)
+    def _server(self, *, request_bytes: int, drain_seconds: float = 0.0) -> grpc.aio.Server:
+        # Requests are small, and a charge that is read only once its caller is known would take longer.
+        interceptors = self.security.interceptors(self.telemetry.instrumentation, reads_first=True)
         return new_server(
-            shares_port=self.options.worker, interceptors=interceptors, drain_seconds=drain_seconds
+            shares_port=self.options.worker,
+            interceptors=interceptors,
+            drain_seconds=drain_seconds,
+            request_bytes=request_bytes,
         )
 
 
