@@ -181,7 +181,7 @@ async def serving(
             server, health_service, SERVICES, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
         )
         for each in watching:
-            await _stop(each)
+            await cancelled(each)
         await calls.finish()
 
 
@@ -259,7 +259,8 @@ def _bind(server: grpc.aio.Server, listen: str, security: Security) -> str:
         raise ListenError(f"cannot listen on {listen}") from None
 
 
-async def _stop(task: asyncio.Task[None]) -> None:
+async def cancelled(task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait until it is done."""
     # More than once: redis-py loses a cancellation that comes while it takes a connection from its pool.
     while not task.done():
         task.cancel()
