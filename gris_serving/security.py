@@ -6,6 +6,7 @@ A server that other machines can reach has TLS and an access file, or `--insecur
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,6 +17,8 @@ from gris_serving.authorisation import Authorisation, Callers, Methods
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import TlsFiles, is_loopback, server_credentials
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,11 @@ class Security:
             RuntimeError: GRPC cannot listen there.
         """
         self.demand_safe(listen)
+        missing = [
+            name for name, given in (("tls", self._credentials), ("access", self._callers)) if given is None
+        ]
+        if missing and not is_loopback(listen):
+            warn_of_missing_protection(listen, missing)
         if self._credentials is None:
             return server.add_insecure_port(listen)
         return server.add_secure_port(listen, self._credentials)
@@ -114,6 +122,19 @@ class Security:
                 f"--listen {listen}: others can reach this address: give --tls-certificate, --tls-key and --access, or "
                 "--insecure if the network keeps strangers away"
             )
+
+
+def warn_of_missing_protection(listen: str, missing: Sequence[str]) -> None:
+    """Log that others can reach an address without TLS, or without showing who they are, because the operator said so.
+
+    Args:
+        listen: HOST:PORT.
+        missing: What it lacks: "tls", "access" or both.
+    """
+    fields = {"listen": listen, "missing": list(missing)}
+    log.warning(
+        "Only the network protects this address.", extra={"event": "protection.missing", "fields": fields}
+    )
 
 
 def _tls_files(options: SecurityOptions) -> TlsFiles | None:

@@ -146,7 +146,7 @@ async def _run(
     program = _Program(options, settings, security, seen, metrics)
     deferred = DeferredStore()
     async with program.opening(address, deferred) as opened:
-        # Mostly the store opens at once, or cannot be used: then nobody is told that it cannot be reached.
+        # Mostly the store opens at once, or cannot be used: then the health need not say that it cannot be reached.
         await _finished(opened, stop, timeout_seconds=QUIET_START_SECONDS)
         async with program.followed(deferred.store), AsyncExitStack() as servers:
             spare_the_collector()
