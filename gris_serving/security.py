@@ -15,6 +15,7 @@ import grpc
 
 from gris_serving.authorisation import Authorisation, Callers, Methods
 from gris_serving.instrumentation import Instrumentation
+from gris_serving.options import address_option
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import TlsFiles, is_loopback, server_credentials
 
@@ -23,13 +24,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SecurityOptions:
-    """The options of the command line: PEM files and an access file (`authorisation`)."""
+    """The options of the command line: PEM files, an access file (`authorisation`), and the address of health alone."""
 
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
     access: Path | None = None
     insecure: bool = False
+    health_listen: str | None = None
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> SecurityOptions:
@@ -37,8 +39,9 @@ class SecurityOptions:
         return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
 
     def arguments(self) -> list[str]:
-        """Return the same options as command-line arguments."""
-        paths = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "insecure"}
+        """Return the same options as command-line arguments, without the address."""
+        names = ("tls_certificate", "tls_key", "tls_client_ca", "access")
+        paths = {name: getattr(self, name) for name in names}
         flags = [(f"--{name.replace('_', '-')}", str(path)) for name, path in paths.items() if path]
         return [word for flag in flags for word in flag] + ["--insecure"] * self.insecure
 
@@ -57,6 +60,11 @@ def add_security_options(parser: argparse.ArgumentParser) -> None:
         "--insecure",
         action="store_true",
         help="listen beyond this machine without TLS, or admit anyone who reaches the address",
+    )
+    parser.add_argument(
+        "--health-listen",
+        type=address_option,
+        help="HOST:PORT for health checks alone, in plain text, for probes that cannot speak TLS",
     )
 
 

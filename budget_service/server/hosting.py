@@ -131,6 +131,7 @@ async def serving(
     recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
     drain_seconds: float = 0.0,
     detector: FailureDetector | None = None,
+    health_service: health.Health | None = None,
     tuning: Tuning = DEFAULTS,
 ) -> AsyncIterator[str]:
     """Serve the budget service, its health and, if wanted, reflection.
@@ -149,6 +150,7 @@ async def serving(
         recorders: Further metrics, by method.
         drain_seconds: How long to go on after NOT_SERVING; `server` must be made with the same.
         detector: The failure detector of the store, if others use it too. It runs as long as the server.
+        health_service: The health, if others serve it too.
         tuning: Bounds of the service.
 
     Yields:
@@ -162,7 +164,8 @@ async def serving(
     calls = RequestRunner(detector, tuning)
     service = BudgetService(store, settings, calls, tuning)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumentation.before(server, recorders))
-    health_service = _with_health(server, with_reflection=with_reflection)
+    health_service = health_service or health.Health()
+    _add_health(server, health_service, with_reflection=with_reflection)
     address = _bind(server, listen, security)
 
     report = _reporting(service, health_service, instrumentation)
@@ -198,14 +201,12 @@ def _reporting(
     return report
 
 
-def _with_health(server: grpc.aio.Server, *, with_reflection: bool) -> health.Health:
-    service = health.Health()
+def _add_health(server: grpc.aio.Server, service: health.Health, *, with_reflection: bool) -> None:
     health_pb2_grpc.add_HealthServicer_to_server(service, server)
     if with_reflection:
         reflection.enable_server_reflection(
             (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server
         )
-    return service
 
 
 @asynccontextmanager

@@ -5,8 +5,8 @@
 With `--workers N` it runs N processes behind one port, for a store that several processes may write.
 
 When it can serve, it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
-`admin_address` if `--admin-listen` is given and `metrics_address` if `--metrics-listen` is given. Its log goes to
-stderr. The exit code is 2 if the configuration, the options or the store cannot be used.
+`admin_address`, `health_address` and `metrics_address` if these are asked for. Its log goes to stderr. The exit code is
+2 if the configuration, the options or the store cannot be used.
 
 A store that cannot be reached ends nothing: the process runs, its health is NOT_SERVING, calls are refused with
 UNAVAILABLE, and it tries to open the store again.
@@ -53,7 +53,7 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.opening import confirm_restored, demand_readable, open_store
 from budget_service.tuning import DEFAULTS, Tuning
-from gris_serving import logs
+from gris_serving import health, logs
 from gris_serving.options import OperatingError, add_operating_options, address_option, operating_of
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions, add_security_options
@@ -240,6 +240,12 @@ class _Program:
                 tuning=self.tuning,
             )
             addresses["admin_address"] = await servers.enter_async_context(administering_)
+        health_service = health.Health()
+        if self.options.health_listen is not None:
+            alone = health.served_alone(
+                health_service, self.options.health_listen, shares_port=self.options.worker
+            )
+            addresses["health_address"] = await servers.enter_async_context(alone)
         drain_seconds = self.options.operating.drain_seconds
         serving_ = serving(
             store,
@@ -252,6 +258,7 @@ class _Program:
             recorders={} if self.metrics is None else self.metrics.recorders(),
             drain_seconds=drain_seconds,
             detector=detector,
+            health_service=health_service,
             tuning=self.tuning,
         )
         addresses["address"] = await servers.enter_async_context(serving_)
@@ -297,6 +304,8 @@ async def _supervise(
     wanted = {"address": options.listen}
     if options.admin_listen is not None:
         wanted["admin_address"] = options.admin_listen
+    if options.health_listen is not None:
+        wanted["health_address"] = options.health_listen
 
     def ready(addresses: Mapping[str, str]) -> None:
         _say_ready({**addresses, **started})

@@ -21,7 +21,7 @@ DIED = 1
 
 
 # The option of a worker for each address, by the address's name in its first line of output.
-FLAGS = {"address": "--listen", "admin_address": "--admin-listen"}
+FLAGS = {"address": "--listen", "admin_address": "--admin-listen", "health_address": "--health-listen"}
 
 
 async def supervise(

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -191,12 +192,17 @@ async def serve(
     for component in ("server", "policy_file"):
         telemetry.instrumentation.report(component, serving=True)
     watching = asyncio.create_task(_watch(watch, served, health_servicer, telemetry.instrumentation))
-    _announce(options.listen, port, keys, policy_id, telemetry.addresses)
-    await _stop_signal()
-    telemetry.instrumentation.report("server", serving=False)
-    await drain_and_stop(
-        server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
-    )
+    async with AsyncExitStack() as others:
+        addresses = dict(telemetry.addresses)
+        if options.security.health_listen is not None:
+            alone = health.served_alone(health_servicer, options.security.health_listen)
+            addresses["health_address"] = await others.enter_async_context(alone)
+        _announce(options.listen, port, keys, policy_id, addresses)
+        await _stop_signal()
+        telemetry.instrumentation.report("server", serving=False)
+        await drain_and_stop(
+            server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
+        )
     watching.cancel()
 
 
