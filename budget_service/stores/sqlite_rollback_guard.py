@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import socket
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,8 +89,11 @@ def save(ledger: Path, mark: HighWaterMark) -> None:
 
 
 def fresh_path(path: Path) -> Path:
-    """Return this process's own path for a file's replacement: workers share the mark of their service."""
-    return path.with_name(f"{path.name}.{os.getpid()}.new")
+    """Return this process's own path for a file's replacement: workers and replicas share a mark.
+
+    In containers, all replicas have the same process id.
+    """
+    return path.with_name(f"{path.name}.{socket.gethostname()}.{os.getpid()}.new")
 
 
 def write_whole(path: Path, text: str) -> None:
