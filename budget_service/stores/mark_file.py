@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 WHAT_TO_DO = (
@@ -12,8 +13,11 @@ WHAT_TO_DO = (
 
 
 def fresh_path(path: Path) -> Path:
-    """Return this process's own path for a file's replacement: workers share the mark of their service."""
-    return path.with_name(f"{path.name}.{os.getpid()}.new")
+    """Return this process's own path for a file's replacement: workers and replicas share a mark.
+
+    In containers, all replicas have the same process id.
+    """
+    return path.with_name(f"{path.name}.{socket.gethostname()}.{os.getpid()}.new")
 
 
 def write_whole(path: Path, text: str) -> None:

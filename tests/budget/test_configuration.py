@@ -11,6 +11,7 @@ from budget_service.configuration.budget_file import (
     Configuration,
     ConfigurationError,
     Expired,
+    InvisibleNameError,
     load_configuration,
 )
 from budget_service.ledger.values import Account, Cost, Mode
@@ -92,6 +93,27 @@ def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
             strict.limits_of(Account(path), {})
     open_ = load(tmp_path, "create_at_first_use: true\n" + text)
     assert [each.level.depth for each in open_.limits_of(account("acme", "bob"), {})] == [1, 2]
+
+
+@pytest.mark.parametrize("hidden", ["\ufe0f", "\u3164", "\u034f", "\uffa0", "\u115f", "\U000e0100"])
+def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Path, hidden: str) -> None:
+    """An account that is written out, or has a stored limit, goes on; so does what is below it."""
+    name = f"ann{hidden}"
+    bound = entry("[acme]") + entry("[acme, '*']")
+    wildcards = load(tmp_path, "create_at_first_use: true\naccounts:\n" + bound + entry("[acme, '*', dev]"))
+    assert wildcards.limits_of(account("acme", "ann"), {})
+    for path, index in ((("acme", name), 1), (("acme", name, "dev"), 1)):
+        with pytest.raises(InvisibleNameError) as error:
+            wildcards.limits_of(Account(path), {})
+        assert error.value.index == index
+    limit = wildcards.limit_of(account("acme", "ann"))
+    assert limit is not None
+    stored = account("acme", name)
+    assert [each.level.depth for each in wildcards.limits_of(stored, {stored: limit})] == [1, 2]
+    written = entry(f'[acme, "{name}"]') + entry(f'[acme, "{name}", "*"]')
+    named = load(tmp_path, "create_at_first_use: true\naccounts:\n" + bound + written)
+    assert [each.level.depth for each in named.limits_of(stored, {})] == [1, 2]
+    assert named.limits_of(account("acme", name, "dev"), {})
 
 
 @pytest.mark.parametrize(

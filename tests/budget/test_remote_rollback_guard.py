@@ -302,3 +302,15 @@ async def until_refused(detector: FailureDetector) -> None:
         while True:
             await detector.admit()
             await asyncio.sleep(0.05)
+
+
+def test_replicas_in_containers_do_not_write_each_others_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them have process id 1, and one volume for the mark."""
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    paths = set()
+    for name in ("budget-service-a", "budget-service-b"):
+        monkeypatch.setattr("socket.gethostname", lambda name=name: name)
+        paths.add(fresh_path(tmp_path / "ledger.mark"))
+    assert len(paths) == 2

@@ -97,6 +97,21 @@ def test_no_container_keeps_rights_or_takes_secrets_from_the_environment() -> No
         assert not any("KEY" in each or "PASSWORD" in each for each in named)
 
 
+def test_a_ledger_that_was_set_back_is_noticed(tmp_path: Path) -> None:
+    """Its high-water mark is in a folder of its own, which `prepare` makes and Redis does not have."""
+    prepare(tmp_path)
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    command = services["budget-service"]["command"]
+    folder = str(Path(command[command.index("--mark") + 1]).parent)
+    (source,) = [
+        each.partition(":")[0]
+        for each in services["budget-service"]["volumes"]
+        if each.endswith(f":{folder}")
+    ]
+    assert (tmp_path / source).is_dir()
+    assert not any(source in each for each in services["redis"]["volumes"])
+
+
 def test_an_analyst_meets_nothing_but_the_gateway() -> None:
     """One network, and on it the gateway alone."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
