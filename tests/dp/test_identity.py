@@ -115,9 +115,11 @@ def test_ids_are_fixed_by_test_vectors() -> None:
     assert seed.hex() == SEED_VECTOR
     assert release_id(seed) == RELEASE_ID_VECTOR
     assert query_id(KEY, b"specification", "version") == QUERY_ID_VECTOR
+    assert keyed_data_version(KEY, "table", "version") == DATA_VERSION_VECTOR
 
 
 # Computed apart from the project, from the description in noise.md and the labels in the code.
 SEED_VECTOR = "ec8ca888776d6b8f9ebc8753d013a725a1849f39a1fba843cd35b1ec3e074610"
 RELEASE_ID_VECTOR = "3f9e40ab941ca6c35316b185edd7bdb54c1b58f74f81469fc1d4eabdf4637154"
 QUERY_ID_VECTOR = "57109ae17197a322dd314f06c93c536e69637f7e440e12824291b8e68bea7622"
+DATA_VERSION_VECTOR = "878e349008f9cf4e92a9e33d84af7ba5"

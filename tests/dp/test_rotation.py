@@ -83,6 +83,8 @@ async def test_a_plan_of_a_retired_key_is_refused() -> None:
 
 def test_a_key_set_is_named_by_what_it_holds() -> None:
     """The name is the same before and after the current key changes, and another where a key is missing."""
+    # Both computed apart from the project, from the labels in the code.
+    assert (OLD.key_id, BEFORE.set_id) == ("48279bd6ca600221", "fad3be2c7f085ecd")
     assert BEFORE.set_id == DURING.set_id
     assert len({BEFORE.set_id, AFTER.set_id, KeySet(OLD).set_id}) == 3
 

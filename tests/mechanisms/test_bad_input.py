@@ -99,7 +99,9 @@ def test_an_epsilon_without_a_drawable_scale_is_refused(mechanism: type[Any], ep
     currency = Currency(epsilon, Fraction("1e-10"))
     name = "currency" if "currency" in fields_of(mechanism) else "parameters"
     with pytest.raises(
-        ValueError, match=r"epsilon_per(, tau and delta_l0 must give a noise scale| must be below 1/5)"
+        ValueError,
+        match=r"epsilon_per( must be below 1/5"
+        r"|, tau and delta_l0 must give a noise scale from 1/1000 to 1000000000, got ([1-9]|an infinite one))",
     ):
         built(mechanism, **{name: currency}).run(Histogram.from_element_order([5, 4, 3, 2]), noise())
 
@@ -254,10 +256,13 @@ def test_intervals_are_for_noise_that_can_be_drawn(rate: Fraction) -> None:
             ask()
 
 
-def test_thresholds_of_nothing_are_nothing() -> None:
-    """An empty release has no thresholds, with a bottom or cut to none."""
-    empty = Selection(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), True, bottom=5)
-    thresholds = selection_thresholds(empty, 3)
+@pytest.mark.parametrize("released", [0, 2])
+def test_thresholds_of_nothing_are_nothing(released: int) -> None:
+    """An empty release has no thresholds, and neither has one that is cut to none."""
+    counts = np.arange(released, 0, -1, dtype=np.int64)
+    thresholds = selection_thresholds(
+        Selection(counts.copy(), counts, True, bottom=5), 3 if not released else 0
+    )
     assert thresholds is not None
     assert thresholds.size == 0
 
