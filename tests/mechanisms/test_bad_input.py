@@ -85,11 +85,12 @@ def test_every_number_is_checked_by_name(mechanism: type[Any], value: object) ->
 
 @pytest.mark.parametrize("mechanism", [each for each in MECHANISMS if "d_bar" in fields_of(each)])
 def test_d_bar_is_limited_by_memory(mechanism: type[Any]) -> None:
-    """Ten million rows are the most."""
+    """Ten million rows are the most, and may be asked for."""
     with pytest.raises(
         ValueError, match="d_bar must be a positive integer of at most 10000000, got 10000001"
     ):
         built(mechanism, d_bar=10**7 + 1)
+    assert built(mechanism, d_bar=10**7).d_bar == 10**7
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
