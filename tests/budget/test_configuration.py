@@ -14,6 +14,7 @@ from budget_service.configuration.budget_file import (
     InvisibleNameError,
     load_configuration,
 )
+from budget_service.configuration.errors import Fault
 from budget_service.ledger.values import Account, Cost, Mode
 from budget_service.ledger.windows import Period, WindowRule
 
@@ -251,6 +252,27 @@ def test_accounts_that_a_limit_above_bounds_may_be_made_at_first_use(
 ) -> None:
     """However many there are, together they spend no more than the limit above them."""
     assert load(tmp_path, FIRST_USE + "accounts:\n" + "".join(entries)).create_at_first_use
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("accounts: [\n", Fault("line 2", "YAML")),
+        (
+            "accounts:\n" + entry("[a]", "    modus: 1\n"),
+            Fault("accounts.0", "no keys but the documented ones"),
+        ),
+        (
+            "accounts:\n" + entry("[a]") + "charge_tickets: {key_files: x}",
+            Fault("charge_tickets", "no keys but the documented ones"),
+        ),
+    ],
+)
+def test_an_administrator_is_told_where_the_fault_is(tmp_path: Path, text: str, fault: Fault) -> None:
+    """By line, or by the keys above it: what stands there is nobody's word and is not repeated."""
+    with pytest.raises(ConfigurationError) as error:
+        load(tmp_path, text)
+    assert fault in error.value.faults
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
