@@ -37,6 +37,9 @@ def kubectl(*arguments: str, given: str | None = None, seconds: float = TIMEOUT_
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=seconds, check=False)
     if done.returncode != 0:
         raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr[-2000:]}{done.stdout[-2000:]}")
+    # Deprecated fields, pods that the namespace will refuse, objects that were made in another way.
+    if "apply" in arguments and "Warning:" in done.stderr:
+        raise KubectlError(f"kubectl {' '.join(arguments)} warns: {done.stderr[-2000:]}")
     return done.stdout
 
 

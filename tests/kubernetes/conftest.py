@@ -7,6 +7,7 @@ finds them: those of `make images` under the tag `local`, or those that GRIS_TES
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +44,11 @@ def gris(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> It
     shown = secrets / "certificates"
     certificates.make(shown)
     made = Namespace(NAMESPACE)
-    kubectl("create", "namespace", NAMESPACE)
+    kubectl(
+        "apply",
+        "--filename=-",
+        given=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+    )
     try:
         made.put(SECRET, "gris-noise-key", **{"noise.key": secrets / "noise.key"})
         made.put(SECRET, "gris-store", address=secrets / "store.address")
