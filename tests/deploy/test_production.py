@@ -19,15 +19,18 @@ import yaml
 from budget_service.configuration.budget_file import load_configuration
 from budget_service.ledger.values import Account
 from budget_service.server.process import main as budget_service_main
-from deploy.kubernetes.validate import FOLDER, Manifest, rendered, renderer
+from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer
 from dp_service.queries.policy import read_policy
 from dp_service.server.process import main as dp_service_main
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.process import main
 from gris_serving.documents import read_document
+from tests.kubernetes.cluster import NAMESPACE
+from tests.kubernetes.production import VOLUMES, objects, write
 from tests.support.pki import Authority, Issuer
 
 PRODUCTION = FOLDER / "overlays" / "production"
+EXAMPLES = FOLDER.parents[1] / "examples"
 
 
 @pytest.fixture
@@ -123,6 +126,32 @@ def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path
     assert pod["containers"][0]["volumeMounts"] == mounted
     options = [each for each in pod["containers"][0]["args"] if each != "--confirm-restored"]
     assert budget_service_main([*located(tmp_path, options), "--validate"]) == 0
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_what_is_tried_on_a_cluster_is_this_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make kubernetes-test` changes where things are and whose; pods, options and mounts stay what they are."""
+    monkeypatch.setenv(VOLUMES, str(tmp_path))
+    write(tmp_path, EXAMPLES / "budget.yaml", EXAMPLES / "policy.yaml")
+    tried = [Manifest("tried", each) for each in objects(tmp_path)]
+    assert list(faults(tried)) == []
+    assert {each.content["metadata"].get("namespace", NAMESPACE) for each in tried} == {NAMESPACE}
+    pods = {
+        each.content["metadata"]["name"]: each.content["spec"]["template"]["spec"]
+        for each in tried
+        if each.content["kind"] == "Deployment"
+    }
+    made = {
+        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
+    }
+    for name, deployment in made.items():
+        for container in (tried_pod := pods[name])["containers"]:
+            assert container.pop("image") == f"gris-{name}:local"
+            container["resources"]["requests"]["cpu"] = "250m"
+        expected = deployment["spec"]["template"]["spec"]
+        del expected["containers"][0]["image"]
+        assert tried_pod == expected
 
 
 def is_deployment(manifest: Manifest) -> bool:
