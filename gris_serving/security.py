@@ -95,10 +95,12 @@ class Security:
 
         Args:
             instrumentation: Records calls that are refused.
-            reads_first: Whether requests are read before their caller is known; see `Authorisation`.
+            reads_first: Whether requests may be read before their caller is known (see `Authorisation`). They are only
+                where no stranger has a connection, because every client has a certificate.
         """
         if self._callers is None:
             return ()
+        reads_first = reads_first and self._options.tls_client_ca is not None
         return (Authorisation(self._methods, self._callers, instrumentation, reads_first=reads_first),)
 
     def bind(self, server: grpc.aio.Server, listen: str) -> int:

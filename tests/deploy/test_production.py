@@ -19,15 +19,21 @@ import yaml
 from budget_service.configuration.budget_file import load_configuration
 from budget_service.ledger.values import Account
 from budget_service.server.process import main as budget_service_main
-from deploy.kubernetes.validate import FOLDER, Manifest, rendered, renderer
+from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer
 from dp_service.queries.policy import read_policy
 from dp_service.server.process import main as dp_service_main
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.process import main
 from gris_serving.documents import read_document
+from tests.kubernetes.cluster import NAMESPACE
+from tests.kubernetes.production import VOLUMES, objects, write
+from tests.support.budget_process import SERVING, health_becomes
 from tests.support.pki import Authority, Issuer
+from tests.support.processes import process
+from tests.support.redis_server import redis_server
 
 PRODUCTION = FOLDER / "overlays" / "production"
+EXAMPLES = FOLDER.parents[1] / "examples"
 
 
 @pytest.fixture
@@ -125,6 +131,54 @@ def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path
     assert budget_service_main([*located(tmp_path, options), "--validate"]) == 0
 
 
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_what_is_tried_on_a_cluster_is_this_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make kubernetes-test` changes where things are and whose; pods, options and mounts stay what they are."""
+    monkeypatch.setenv(VOLUMES, str(tmp_path))
+    write(tmp_path, EXAMPLES / "budget.yaml", EXAMPLES / "policy.yaml")
+    tried = [Manifest("tried", each) for each in objects(tmp_path)]
+    assert list(faults(tried)) == []
+    assert {each.content["metadata"].get("namespace", NAMESPACE) for each in tried} == {NAMESPACE}
+    pods = {
+        each.content["metadata"]["name"]: each.content["spec"]["template"]["spec"]
+        for each in tried
+        if each.content["kind"] == "Deployment"
+    }
+    made = {
+        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
+    }
+    for name, deployment in made.items():
+        for container in (tried_pod := pods[name])["containers"]:
+            assert container.pop("image") == f"gris-{name}:local"
+            container["resources"]["requests"]["cpu"] = "250m"
+        expected = deployment["spec"]["template"]["spec"]
+        del expected["containers"][0]["image"]
+        assert tried_pod == expected
+
+
+@pytest.mark.usefixtures("starts_redis")
+@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
+async def test_its_ledger_is_ready_where_it_is_probed_and_has_its_mark(tmp_path: Path) -> None:
+    """With exactly the options of its pod, but for addresses and folders; nothing is warned of."""
+    made = {
+        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
+    }
+    (container,) = made["budget-service"]["spec"]["template"]["spec"]["containers"]
+    options = located(tmp_path, container["args"])
+    options = [re.sub(r"=(0.0.0.0|127.0.0.1):\d+$", "=127.0.0.1:0", each) for each in options]
+    with redis_server(tmp_path) as redis:
+        (tmp_path / "address").chmod(0o600)
+        (tmp_path / "address").write_text(redis.address)
+        short = ["--drain-seconds=0" if each.startswith("--drain") else each for each in options]
+        with process("budget_service", short, tmp_path / "log") as ready:
+            await health_becomes(ready["health_address"], SERVING)
+            async with asyncio.timeout(10):
+                while not (tmp_path / "ledger.mark").exists():  # noqa: ASYNC110 - a file tells nobody
+                    await asyncio.sleep(0.1)
+    assert "WARNING" not in (tmp_path / "log").read_text()
+
+
 def is_deployment(manifest: Manifest) -> bool:
     """Tell whether an object is a Deployment of the overlay."""
     return manifest.title.startswith("rendered production: Deployment ")
@@ -170,12 +224,12 @@ async def test_a_gateway_with_the_keys_of_an_issuer_starts(gateway: Path) -> Non
     (gateway.parent / "issuer.jwks").write_text(json.dumps({"keys": [issuer.jwk()]}))
     assert main(["--config", str(gateway), "--validate"]) == 0
     command = [sys.executable, "-m", "gris_gateway", "--config", str(gateway)]
-    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, env=os.environ)
+    started = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, env=os.environ)
     try:
-        assert process.stdout is not None
+        assert started.stdout is not None
         async with asyncio.timeout(60):
-            assert json.loads(await process.stdout.readline())["service"] == "gateway"
+            assert json.loads(await started.stdout.readline())["service"] == "gateway"
     finally:
-        process.send_signal(signal.SIGTERM)
-        await process.communicate()
-    assert process.returncode == 0
+        started.send_signal(signal.SIGTERM)
+        await started.communicate()
+    assert started.returncode == 0

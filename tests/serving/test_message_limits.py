@@ -162,6 +162,23 @@ async def test_messages_of_strangers_take_hardly_any_memory(
         assert grown < 24, f"{size} bytes"
 
 
+@pytest.mark.parametrize("method", HOSTILE)
+async def test_a_request_that_a_stranger_never_finishes_is_refused_at_once(
+    services: Services, method: str
+) -> None:
+    """Nothing of it is kept: without its last byte the call has ended."""
+    running, trusted = services.by_method[method], services.stranger.ca_file
+    assert trusted is not None
+
+    def attack() -> str:
+        with raw_line(running.address, trusted=Path(trusted)) as line:
+            call = line.begin(method)
+            line.send([call], nested(1000, *HOSTILE[method]), withheld=1)
+            return line.status(call)
+
+    assert str(grpc.StatusCode.UNAUTHENTICATED.value[0]) == await asyncio.to_thread(attack)
+
+
 async def test_few_strangers_at_a_time_may_send_a_request_of_health(tmp_path: Path) -> None:
     """Of 60 requests without their last byte, the oldest are refused by name; a whole one is answered."""
     (tmp_path / "access.yaml").write_text("certificates: {'dns:reader.example.org': [read]}")
