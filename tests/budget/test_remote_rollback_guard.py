@@ -199,7 +199,7 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
 
 
 async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remote: Remote) -> None:
-    """It could not tell a backup; with a copy of the other's mark it can, and with that of another ledger not."""
+    """It could not tell a backup; with an old copy of the other's mark it can, and with that of another ledger not."""
     async with opened(remote) as store:
         await store.apply(*charge("a", Cost(3, 1)))
         await store.check()
@@ -208,6 +208,9 @@ async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remot
         async with opened(remote, fresh):
             pass
     shutil.copyfile(remote.mark, fresh)
+    async with opened(remote) as store:
+        await store.apply(*charge("later", Cost(1, 1)))
+        await store.check()
     async with opened(remote, fresh) as store:
         assert isinstance((await store.apply(*charge("b", Cost(1, 1)))).outcome, Charged)
     fresh.write_text('{"ledger_id": "another", "count": 0}')
