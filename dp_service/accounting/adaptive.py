@@ -191,6 +191,8 @@ def _one_more_unit(table: UpperTable) -> UpperTable:
     best = _best_on_grid(grid, padded)
     _raise_to_best_in_cells(grid, padded, best)
     best += _errors(grid, padded)
+    # V_k falls in x, so what bounds it at a point bounds it further on. Rounding may have left a step upwards.
+    np.minimum.accumulate(best, out=best)
     rest = table.rest + _NEGLIGIBLE
     kept = np.flatnonzero(best > rest)
     return UpperTable(grid, np.minimum(best[: kept[-1] + 1], 1.0), rest)

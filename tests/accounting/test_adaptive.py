@@ -149,6 +149,17 @@ def test_a_coarse_table_is_above_a_fine_one(e: str, resolution: int, units: int)
         assert fine.delta(epsilon) <= coarse.delta(epsilon)
 
 
+@pytest.mark.parametrize("resolution", [1, 2])
+@pytest.mark.parametrize("units", [1, 6, 20])
+def test_an_epsilon_between_two_points_is_enough(units: int, resolution: int) -> None:
+    """The epsilon of a coarse table keeps the slack that was asked for, by a fine table."""
+    coarse = upper(units, epsilon_per=Fraction(3), resolution=resolution)
+    fine = lower(units, epsilon_per=Fraction(3), resolution=96)
+    for slack in ("0.99", "0.9", "0.7", "0.55", "0.45", "0.35", "0.2", "0.05", "1e-3", "1e-6"):
+        found = coarse.epsilon(Fraction(slack))
+        assert fine.delta(found * (1 + 1e-12)) <= float(slack)
+
+
 @pytest.mark.parametrize("units", [1, 5, 60])
 def test_the_tables_meet(units: int) -> None:
     """From above and from below differ by less than a twentieth, where delta is not negligible."""
