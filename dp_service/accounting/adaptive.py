@@ -85,7 +85,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class UpperTable:
-    """Upper bounds of one V_k: `values` at the points of the grid, and `rest` at all points after the last."""
+    """Upper bounds of one V_k: `values` at the points of the grid, never rising, and `rest` at all further points."""
 
     grid: Grid
     values: Floats
@@ -98,18 +98,20 @@ class UpperTable:
             ValueError: Not 0 < slack < 1.
         """
         require_probability("slack", slack)
-        allowed = math.nextafter(float(slack), 0)
-        if self.rest > allowed:
-            return math.inf
-        above = np.flatnonzero(self.values > allowed)
-        if above.size == 0:
-            return 0.0
+        return float(self.epsilons(np.array([slack_down(slack)]))[0])
+
+    def epsilons(self, allowed: Floats) -> Floats:
+        """Return the epsilon of each delta in `allowed`, shape (n,), as `epsilon` does; 0 < delta < 1."""
+        step, ends = self.grid.step, np.append(self.values, self.rest)
+        # How many points have more than is allowed: values never rise.
+        above = np.searchsorted(-self.values, -allowed)
+        last = np.maximum(above - 1, 0)
+        high, low = ends[last], ends[last + 1]
         # V_k is convex: between two points it is at most the line, here the line to the first value that is allowed.
-        last = int(above[-1])
-        high, low = np.append(self.values, self.rest)[last : last + 2]
-        share = (high - allowed) / (high - low)
-        log_x = (self.grid.first + last) * self.grid.step + math.log1p(share * math.expm1(self.grid.step))
-        return max(0.0, log_x + _MARGIN * (1 + abs(log_x)))
+        share = (high - allowed) / np.maximum(high - low, np.finfo(np.float64).tiny)
+        log_x = (self.grid.first + last) * step + np.log1p(np.clip(share, 0, 1) * math.expm1(step))
+        found = np.maximum(0, log_x + _MARGIN * (1 + np.abs(log_x)))
+        return np.where(self.rest > allowed, math.inf, np.where(above > 0, found, 0.0))
 
     def delta(self, epsilon: float) -> float:
         """Return a bound of V_k(exp(epsilon)), epsilon >= 0, rounded up, on the line between two points."""
@@ -121,6 +123,21 @@ class UpperTable:
         past = math.expm1(lower - (position + self.grid.first) * self.grid.step)
         share = min(1.0, max(0.0, past / math.expm1(self.grid.step)))
         return float((high + (low - high) * share) * (1 + _RELATIVE_ERROR))
+
+    def with_another_unit(self) -> UpperTable:
+        """Return the table of V_(k+1)."""
+        grid, unit = self.grid, self.grid.unit
+        # The line from (0, 1) through the first value.
+        below = 1 - (1 - self.values[0]) * np.exp(np.arange(-unit, 0) * grid.step) * (1 - _RELATIVE_ERROR)
+        padded = np.concatenate([below, self.values, np.full(2 * unit, self.rest)])
+        best = _best_on_grid(grid, padded)
+        _raise_to_best_in_cells(grid, padded, best)
+        best += _errors(grid, padded)
+        # V_k falls in x, so what bounds it at a point bounds it further on. Rounding may have left a step upwards.
+        np.minimum.accumulate(best, out=best)
+        rest = self.rest + _NEGLIGIBLE
+        kept = np.flatnonzero(best > rest)
+        return UpperTable(grid, np.minimum(best[: kept[-1] + 1], 1.0), rest)
 
 
 @dataclass(frozen=True)
@@ -163,7 +180,7 @@ def upper_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iter
     table = UpperTable(grid, -np.expm1(grid.logs(0, -grid.first)) * (1 + _RELATIVE_ERROR), 0.0)
     while True:
         yield table
-        table = _one_more_unit(table)
+        table = table.with_another_unit()
 
 
 def lower_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iterator[LowerTable]:
@@ -182,20 +199,9 @@ def lower_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iter
         values = values[: np.count_nonzero(values > _NEGLIGIBLE)]
 
 
-def _one_more_unit(table: UpperTable) -> UpperTable:
-    """Return the table of V_k from that of V_(k-1)."""
-    grid, unit = table.grid, table.grid.unit
-    # The line from (0, 1) through the first value.
-    below = 1 - (1 - table.values[0]) * np.exp(np.arange(-unit, 0) * grid.step) * (1 - _RELATIVE_ERROR)
-    padded = np.concatenate([below, table.values, np.full(2 * unit, table.rest)])
-    best = _best_on_grid(grid, padded)
-    _raise_to_best_in_cells(grid, padded, best)
-    best += _errors(grid, padded)
-    # V_k falls in x, so what bounds it at a point bounds it further on. Rounding may have left a step upwards.
-    np.minimum.accumulate(best, out=best)
-    rest = table.rest + _NEGLIGIBLE
-    kept = np.flatnonzero(best > rest)
-    return UpperTable(grid, np.minimum(best[: kept[-1] + 1], 1.0), rest)
+def slack_down(slack: Fraction) -> float:
+    """Return a float that is not above an exact number."""
+    return math.nextafter(float(slack), 0)
 
 
 def _best_on_grid(grid: Grid, padded: Floats) -> Floats:

@@ -170,23 +170,22 @@ def test_the_tables_meet(units: int) -> None:
             assert below.delta(epsilon) <= above.delta(epsilon) <= 1.05 * below.delta(epsilon)
 
 
-def exact_step(table: UpperTable, epsilon: float) -> Any:
-    """Return, to fifty digits, the best value of one more unit at exp(epsilon) over many t, from a table as it is."""
-    step, unit, first, values = mpf(table.grid.step), table.grid.unit, table.grid.first, table.values
-    e, x = step * unit, mp.exp(mpf(epsilon))
+def exact_step(table: UpperTable, position: int) -> Any:
+    """Return, to fifty digits, the best value of one more unit at a point over many t, from a table as it is."""
+    step, unit, values = mpf(table.grid.step), table.grid.unit, table.values
+    e = step * unit
 
-    def linear(y: Any) -> Any:
-        position = int(mp.floor(mp.log(y) / step + mpf("1e-30"))) - first
-        assert position >= 0
-        ends = [mpf(float(values[i]) if i < len(values) else table.rest) for i in (position, position + 1)]
-        start, end = mp.exp((position + first) * step), mp.exp((position + 1 + first) * step)
-        return ends[0] + (ends[1] - ends[0]) * (y - start) / (end - start)
+    def linear(place: Any) -> Any:
+        start = int(mp.floor(place + mpf("1e-30")))
+        assert start >= 0
+        ends = [mpf(float(values[i]) if i < len(values) else table.rest) for i in (start, start + 1)]
+        return ends[0] + (ends[1] - ends[0]) * mp.expm1((place - start) * step) / mp.expm1(step)
 
     best = mpf(0)
     for share in range(unit * 25 + 1):
-        t = e * share / (unit * 25)
-        p = (mp.exp(e) - mp.exp(t)) / (mp.exp(e) - 1)
-        best = max(best, p * linear(x * mp.exp(-t)) + (1 - p) * linear(x * mp.exp(e - t)))
+        back = mpf(share) / 25
+        p = (mp.exp(e) - mp.exp(back * step)) / (mp.exp(e) - 1)
+        best = max(best, p * linear(position - back) + (1 - p) * linear(position - back + unit))
     return best
 
 
@@ -196,11 +195,30 @@ def test_rounding_errors_are_covered(e: str) -> None:
     tables = list(islice(upper_tables(Fraction(e), resolution=4), 7))
     with mp.workdps(50):
         for old, new in pairwise(tables):
-            for position in range(0, 4 * len(tables), 3):
-                epsilon = position * old.grid.step
-                exact, found = exact_step(old, epsilon), mpf(new.delta(epsilon))
+            for position in range(-old.grid.first - 8, -old.grid.first + 4 * len(tables), 3):
+                exact = exact_step(old, position)
+                found = mpf(float(new.values[position]) if position < len(new.values) else new.rest)
                 assert exact <= found
                 assert found <= exact * mpf("1.002") + mpf("1e-9")
+
+
+@pytest.mark.parametrize("e", ["0.15", "0.1", "0.7", "1.3", "0.001", "10"])
+@pytest.mark.parametrize("resolution", [3, 10, 64])
+def test_e_is_rounded_to_the_safe_side(e: str, resolution: int) -> None:
+    """From above, a grid spans at least e; from below, at most; and both nearly."""
+    below = next(lower_tables(Fraction(e), resolution=resolution)).grid
+    above = next(upper_tables(Fraction(e), resolution=resolution)).grid
+    spans = [Fraction(grid.step) * resolution for grid in (below, above)]
+    assert spans[0] <= Fraction(e) <= spans[1]
+    assert spans[1] - spans[0] <= Fraction(e) / 10**15
+
+
+@pytest.mark.parametrize("units", [1, 6, 20])
+def test_a_table_is_above_one_minus_x_down_to_its_end(units: int) -> None:
+    """So is V_k; what lies below the grid must not pull the first values down."""
+    for make in (upper, lower):
+        table = make(units, epsilon_per=Fraction(3), resolution=8)
+        assert (table.values >= -np.expm1(table.grid.logs(0, table.values.size)) * (1 - 1e-12)).all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
