@@ -98,7 +98,7 @@ class UpperTable:
             ValueError: Not 0 < slack < 1.
         """
         require_probability("slack", slack)
-        return float(self.epsilons(np.array([slack_down(slack)]))[0])
+        return float(self.epsilons(np.array([math.nextafter(float(slack), 0)]))[0])
 
     def epsilons(self, allowed: Floats) -> Floats:
         """Return the epsilon of each delta in `allowed`, shape (n,), as `epsilon` does; 0 < delta < 1."""
@@ -154,16 +154,28 @@ class LowerTable:
             ValueError: Not 0 < slack < 1.
         """
         require_probability("slack", slack)
-        above = np.flatnonzero(self.values > math.nextafter(float(slack), 1))
-        if above.size == 0:
-            return 0.0
-        log_x = (self.grid.first + int(above[-1])) * self.grid.step
-        return max(0.0, log_x - _MARGIN * (1 + abs(log_x)))
+        return float(self.epsilons(np.array([math.nextafter(float(slack), 1)]))[0])
+
+    def epsilons(self, exceeded: Floats) -> Floats:
+        """Return the epsilon of each delta in `exceeded`, shape (n,), as `epsilon` does; 0 < delta < 1."""
+        # Values never rise, up to rounding; the first that is small enough ends the search, however it goes on.
+        falling = np.minimum.accumulate(self.values)
+        above = np.searchsorted(-falling, -exceeded)
+        log_x = (self.grid.first + above - 1) * self.grid.step
+        return np.where(above > 0, np.maximum(0, log_x - _MARGIN * (1 + np.abs(log_x))), 0.0)
 
     def delta(self, epsilon: float) -> float:
         """Return a bound of V_k(exp(epsilon)), epsilon >= 0, rounded down: that of the nearest point above."""
         position = math.ceil((epsilon + _MARGIN * epsilon) / self.grid.step) - self.grid.first
         return float(self.values[position]) if position < self.values.size else 0.0
+
+    def with_another_unit(self) -> LowerTable:
+        """Return the table of V_(k+1)."""
+        grid, unit = self.grid, self.grid.unit
+        below = -np.expm1(grid.logs(-unit, 0)) * (1 - _RELATIVE_ERROR)
+        padded = np.concatenate([below, self.values, np.zeros(2 * unit)])
+        values = _best_on_grid(grid, padded) * (1 - _RELATIVE_ERROR)
+        return LowerTable(grid, values[: np.count_nonzero(values > _NEGLIGIBLE)])
 
 
 def upper_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iterator[UpperTable]:
@@ -189,19 +201,10 @@ def lower_tables(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Iter
     Arguments and errors are those of `upper_tables`.
     """
     grid = Grid.of(epsilon_per, resolution, towards=0.0)
-    unit = grid.unit
-    values = -np.expm1(grid.logs(0, -grid.first)) * (1 - _RELATIVE_ERROR)
-    below = -np.expm1(grid.logs(-unit, 0)) * (1 - _RELATIVE_ERROR)
+    table = LowerTable(grid, -np.expm1(grid.logs(0, -grid.first)) * (1 - _RELATIVE_ERROR))
     while True:
-        yield LowerTable(grid, values)
-        padded = np.concatenate([below, values, np.zeros(2 * unit)])
-        values = _best_on_grid(grid, padded) * (1 - _RELATIVE_ERROR)
-        values = values[: np.count_nonzero(values > _NEGLIGIBLE)]
-
-
-def slack_down(slack: Fraction) -> float:
-    """Return a float that is not above an exact number."""
-    return math.nextafter(float(slack), 0)
+        yield table
+        table = table.with_another_unit()
 
 
 def _best_on_grid(grid: Grid, padded: Floats) -> Floats:

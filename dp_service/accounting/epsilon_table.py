@@ -11,15 +11,25 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.accounting.adaptive import RESOLUTION, Floats, Grid, UpperTable, slack_down, upper_tables
+from dp_service.accounting.adaptive import (
+    RESOLUTION,
+    Grid,
+    LowerTable,
+    UpperTable,
+    lower_tables,
+    upper_tables,
+)
 from dp_service.accounting.checks import require_probability, require_units
+
+Short = NDArray[np.float32]
 
 # Raised whenever the same currency would get other numbers.
 _FORMAT = 1
@@ -52,7 +62,7 @@ SLACKS = tuple(Fraction(f"{each}e{power}") for power in range(-15, -5) for each 
 # Half a dozen float operations lose less.
 _MARGIN = 2.0**-40
 
-_ALLOWED = np.array([slack_down(each) for each in SLACKS])
+_NEAREST = np.array([float(each) for each in SLACKS])
 
 
 class TableError(ValueError):
@@ -60,20 +70,29 @@ class TableError(ValueError):
 
 
 @dataclass(frozen=True)
-class EpsilonTable:
-    """The epsilon of 0, 1, ..., `units` units at each of `SLACKS`, rounded up: shape (units + 1, number of slacks).
+class _Rows:
+    """The epsilon of 0, 1, 2, ... units at each of `SLACKS`, shape (units + 1, number of slacks).
 
-    `last` are the bounds for `units` units, from which the table can be extended.
+    `enough` is rounded up: so much is enough. `needed` is rounded down: some mechanisms need as much.
     """
 
+    enough: Short
+    needed: Short
+
+
+@dataclass(frozen=True)
+class EpsilonTable:
+    """The epsilon of 0 to `units` units at each of `SLACKS`, and the bounds from which the table can be extended."""
+
     epsilon_per: Fraction
-    epsilon_by_units: NDArray[np.float32]
-    last: UpperTable
+    rows: _Rows
+    upper: UpperTable
+    lower: LowerTable
 
     @property
     def units(self) -> int:
         """The largest number of units in the table."""
-        return len(self.epsilon_by_units) - 1
+        return len(self.rows.enough) - 1
 
     def epsilon(self, information: int, slack: Fraction) -> float:
         """Return the epsilon of so many units, rounded up; inf if the table does not hold it.
@@ -86,7 +105,7 @@ class EpsilonTable:
         at_or_above = bisect.bisect_left(SLACKS, slack)
         if information > self.units or slack < SLACKS[0]:
             return math.inf
-        row = self.epsilon_by_units[information].astype(np.float64)
+        row = self.rows.enough[information].astype(np.float64)
         if at_or_above == len(SLACKS):
             # An epsilon for less slack is one for more.
             return float(row[-1])
@@ -98,6 +117,19 @@ class EpsilonTable:
         least, most = row[at_or_above], row[at_or_above - 1]
         return float((least + math.log1p(share * math.expm1(most - least))) * (1 + _MARGIN))
 
+    def needed(self, information: int, slack: Fraction) -> float:
+        """Return an epsilon that some strategy of so many units needs, rounded down; 0 if the table holds none.
+
+        Raises:
+            ValueError: `information` is negative, or not 0 < slack < 1.
+        """
+        require_units("information", information)
+        require_probability("slack", slack)
+        at_or_above = bisect.bisect_left(SLACKS, slack)
+        if information > self.units or at_or_above == len(SLACKS):
+            return 0.0
+        return float(self.rows.needed[information, at_or_above])
+
     def to_bytes(self) -> bytes:
         """Return the table as bytes; they hold nothing but what follows from its currency."""
         file = io.BytesIO()
@@ -105,12 +137,14 @@ class EpsilonTable:
             file,
             format=np.array([_FORMAT]),
             epsilon_per=np.array([str(self.epsilon_per)]),
-            slacks=_ALLOWED,
-            grid=np.array([self.last.grid.step]),
-            unit=np.array([self.last.grid.unit, self.last.grid.first]),
-            epsilons=self.epsilon_by_units,
-            values=self.last.values,
-            rest=np.array([self.last.rest]),
+            slacks=_NEAREST,
+            enough=self.rows.enough,
+            needed=self.rows.needed,
+            steps=np.array([self.upper.grid.step, self.lower.grid.step]),
+            grids=np.array([[grid.unit, grid.first] for grid in (self.upper.grid, self.lower.grid)]),
+            upper=self.upper.values,
+            rest=np.array([self.upper.rest]),
+            lower=self.lower.values,
         )
         return file.getvalue()
 
@@ -121,20 +155,31 @@ def new_table(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> Epsilon
     Raises:
         ValueError: Not 0 < epsilon_per <= 10.
     """
-    first = next(upper_tables(epsilon_per, resolution=resolution))
-    return EpsilonTable(epsilon_per, _rows([first.epsilons(_ALLOWED)]), first)
+    upper = next(upper_tables(epsilon_per, resolution=resolution))
+    lower = next(lower_tables(epsilon_per, resolution=resolution))
+    return EpsilonTable(epsilon_per, _rows([upper], [lower]), upper, lower)
 
 
 def extended(table: EpsilonTable, units: int, advance: Callable[[], None] = lambda: None) -> EpsilonTable:
     """Return a table with at least so many units; `advance` is called after each unit that is added."""
-    rows, last = [], table.last
+    upper, lower = [table.upper], [table.lower]
+    found = [table.rows]
     for _ in range(units - table.units):
-        last = last.with_another_unit()
-        rows.append(last.epsilons(_ALLOWED))
+        upper, lower = [upper[-1].with_another_unit()], [lower[-1].with_another_unit()]
+        found.append(_rows(upper, lower))
         advance()
-    if not rows:
-        return table
-    return EpsilonTable(table.epsilon_per, np.concatenate([table.epsilon_by_units, _rows(rows)]), last)
+    rows = _Rows(
+        np.concatenate([each.enough for each in found]), np.concatenate([each.needed for each in found])
+    )
+    return table if len(found) == 1 else EpsilonTable(table.epsilon_per, rows, upper[-1], lower[-1])
+
+
+def work_of(epsilon_per: Fraction, units: int) -> float:
+    """Return about how many points of the grid a table of so many units works out; 4 million take a second."""
+    rho = units * float(epsilon_per) ** 2 / 8
+    # The table goes from exp(-8) to where delta is 2^-73.
+    span = 8 + min(units * float(epsilon_per), rho + 2 * math.sqrt(rho * 73 * math.log(2)))
+    return units * RESOLUTION * span / float(epsilon_per)
 
 
 def table_from(content: bytes) -> EpsilonTable:
@@ -146,35 +191,59 @@ def table_from(content: bytes) -> EpsilonTable:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             parts = {name: file[name] for name in file.files}
-        if parts["format"].tolist() != [_FORMAT] or not np.array_equal(parts["slacks"], _ALLOWED):
+        if parts["format"].tolist() != [_FORMAT] or not np.array_equal(parts["slacks"], _NEAREST):
             raise TableError("it is the table of another version")
-        unit, first = parts["unit"].tolist()
-        grid = Grid(float(parts["grid"][0]), unit, first)
-        last = UpperTable(grid, parts["values"], float(parts["rest"][0]))
-        table = EpsilonTable(Fraction(str(parts["epsilon_per"][0])), parts["epsilons"], last)
-    except (OSError, EOFError, KeyError, IndexError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        table = _assembled(parts)
+    except TableError:
+        raise
+    except (OSError, EOFError, KeyError, IndexError, TypeError, ValueError) as error:
         raise TableError("it is damaged, or no table") from error
-    except ValueError as error:
-        raise TableError(
-            str(error) if isinstance(error, TableError) else "it is damaged, or no table"
-        ) from error
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise TableError("it is damaged, or no table") from error
     if not _is_sound(table):
         raise TableError("it holds numbers that cannot be right")
     return table
 
 
-def _rows(epsilons: list[Floats]) -> NDArray[np.float32]:
-    """Return rows in half the space, rounded up."""
-    short = np.array(epsilons).astype(np.float32)
-    return np.nextafter(short, np.float32(np.inf), where=short < np.array(epsilons), out=short)
+def _assembled(parts: Mapping[str, NDArray[Any]]) -> EpsilonTable:
+    upper, lower = (
+        Grid(step, *grid) for step, grid in zip(parts["steps"].tolist(), parts["grids"].tolist(), strict=True)
+    )
+    return EpsilonTable(
+        Fraction(str(parts["epsilon_per"][0])),
+        _Rows(parts["enough"], parts["needed"]),
+        UpperTable(upper, parts["upper"], float(parts["rest"][0])),
+        LowerTable(lower, parts["lower"]),
+    )
+
+
+def _rows(upper: list[UpperTable], lower: list[LowerTable]) -> _Rows:
+    """Return rows in half the space, rounded up and down."""
+    enough = np.array([each.epsilons(np.nextafter(_NEAREST, 0)) for each in upper])
+    needed = np.array([each.epsilons(np.nextafter(_NEAREST, 1)) for each in lower])
+    short = enough.astype(np.float32), needed.astype(np.float32)
+    return _Rows(
+        np.where(short[0] < enough, np.nextafter(short[0], np.float32(np.inf)), short[0]),
+        np.where(short[1] > needed, np.nextafter(short[1], np.float32(0)), short[1]),
+    )
 
 
 def _is_sound(table: EpsilonTable) -> bool:
     """Return whether a table has the form of one: epsilon falls with slack, and grows with units from 0 on."""
-    found = table.epsilon_by_units
-    if found.dtype != np.float32 or found.ndim != 2 or found.shape[1] != len(SLACKS) or not len(found):
+    e = float(table.epsilon_per)
+    spans = (table.upper.grid.e, table.lower.grid.e)
+    is_of_currency = all(math.isclose(span, e, rel_tol=1e-12) for span in spans)
+    is_ordered = table.rows.enough.shape == table.rows.needed.shape and bool(
+        (table.rows.needed <= table.rows.enough).all()
+    )
+    return (
+        is_of_currency and is_ordered and _is_monotone(table.rows.enough) and _is_monotone(table.rows.needed)
+    )
+
+
+def _is_monotone(rows: Short) -> bool:
+    if rows.dtype != np.float32 or rows.ndim != 2 or rows.shape[1] != len(SLACKS) or not len(rows):
         return False
-    no_units = bool((found[0] == 0).all())
-    falls, grows = bool((np.diff(found, axis=1) <= 0).all()), bool((np.diff(found, axis=0) >= 0).all())
-    e = table.last.grid.e
-    return no_units and falls and grows and math.isclose(e, float(table.epsilon_per), rel_tol=1e-12)
+    # With units up to rounding only.
+    falls, grows = (np.diff(rows, axis=1) <= 0).all(), (np.diff(rows, axis=0) >= -1e-2).all()
+    return bool((rows[0] == 0).all() and falls and grows)

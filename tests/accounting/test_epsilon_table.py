@@ -43,6 +43,16 @@ def test_a_table_is_hardly_above_the_bounds_it_is_made_of(
     assert direct <= found <= direct * 1.001 + 1e-9
 
 
+@pytest.mark.parametrize("units", [1, 7, 100])
+@pytest.mark.parametrize("slack", ["1e-9", "1.07e-9", "7.77e-6", "1e-3", "0.5"])
+def test_what_is_needed_is_hardly_below_what_is_enough(table: EpsilonTable, units: int, slack: str) -> None:
+    """At the slacks that are held they nearly meet; never is more needed than is enough."""
+    needed, enough = table.needed(units, Fraction(slack)), table.epsilon(units, Fraction(slack))
+    assert needed <= enough
+    if Fraction(slack) in SLACKS and units > 1:
+        assert enough <= needed + 0.0055
+
+
 def test_epsilon_falls_with_slack(table: EpsilonTable) -> None:
     """Between two slacks that are held there is no jump, and above the largest one epsilon stays."""
     slacks = [Fraction(f"1e-{power}") * part for power in (12, 9, 5) for part in (1, Fraction(16, 15), 2, 3)]
@@ -63,7 +73,8 @@ def test_a_table_that_is_extended_is_the_larger_table(table: EpsilonTable) -> No
     half = extended(new_table(E), 50)
     whole = extended(table_from(half.to_bytes()), 100, lambda: advanced.append(None))
     assert 50 == len(advanced)
-    assert np.array_equal(whole.epsilon_by_units, table.epsilon_by_units)
+    assert np.array_equal(whole.rows.enough, table.rows.enough)
+    assert np.array_equal(whole.rows.needed, table.rows.needed)
     assert whole is extended(whole, 60)
 
 
@@ -85,7 +96,7 @@ def test_bytes_that_are_no_table_are_refused(table: EpsilonTable) -> None:
     with pytest.raises(TableError, match="another version"):
         table_from(altered(table, format=np.array([0])))
     with pytest.raises(TableError, match="cannot be right"):
-        table_from(altered(table, epsilons=table.epsilon_by_units[::-1]))
+        table_from(altered(table, enough=table.rows.enough[::-1]))
     with pytest.raises(TableError, match="cannot be right"):
         table_from(altered(table, epsilon_per=np.array(["3/10"])))
 

@@ -22,3 +22,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def _terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print as wide as possible: pytest-xdist gives its workers a narrow terminal."""
     monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep tables of the adaptive bound apart from the user's, for all tests together."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
