@@ -149,6 +149,11 @@ class EpsilonTable:
         return file.getvalue()
 
 
+def file_name(epsilon_per: Fraction) -> str:
+    """Return how the file with a currency's table is called."""
+    return f"adaptive-{epsilon_per.numerator}-{epsilon_per.denominator}.npz"
+
+
 def new_table(epsilon_per: Fraction, *, resolution: int = RESOLUTION) -> EpsilonTable:
     """Return the table of a currency with no unit yet.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 
 from dp_service.accounting.attacks import averaging, differencing, unique_member
 from dp_service.accounting.calls import CallRule
 from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantees
 from dp_service.accounting.deployments import DEPLOYMENTS, Loss
-from dp_service.accounting.epsilon_table import EpsilonTable
+from dp_service.accounting.epsilon_table import EpsilonTable, file_name
 from dp_service.accounting.solving import (
     Solution,
     Split,
@@ -110,6 +111,26 @@ def guarantee_sheet(budget: Budget) -> Sheet:
                 else "",
             ),
         ),
+    )
+
+
+def table_sheet(table: EpsilonTable, directory: Path) -> Sheet:
+    """Return what a table holds, and where it is."""
+    return Sheet(
+        (
+            Column("epsilon_per", "epsilon_per"),
+            Column("information", "information units"),
+            Column("epsilon", "epsilon at slack 1e-9", upwards),
+            Column("file", "file", is_text=True),
+        ),
+        [
+            (
+                table.epsilon_per,
+                table.units,
+                table.epsilon(table.units, Fraction("1e-9")),
+                str(directory / file_name(table.epsilon_per)),
+            )
+        ],
     )
 
 

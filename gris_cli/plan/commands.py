@@ -6,6 +6,7 @@ Those that read data, curve, found and usage, are in `data_commands`.
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -138,6 +139,34 @@ def solve(
             table = None if quick else table_beyond(target, split, epsilon_per)
             sheet = units_sheet(target, split, epsilon_per=epsilon_per, table=table)
     print_sheets({"solutions": sheet}, as_json=as_json)
+
+
+@app.command()
+def table(
+    *,
+    epsilon_per: MaybeEpsilonPerFlag = None,
+    policy: PolicyFlag = None,
+    information: InformationFlag = INFORMATION,
+    directory: Annotated[
+        Path | None,
+        typer.Option(help="Where the table is kept; by default in the cache of the user.", file_okay=False),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make the table of the adaptive bound for a currency, so that dp_service can use it (--adaptive-tables)."""
+    from gris_cli.caching import cache_directory  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.plan.budgets import table_sheet  # noqa: PLC0415
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.plan.tables import make_table  # noqa: PLC0415
+
+    if policy is not None and epsilon_per is not None:
+        raise typer.BadParameter("--policy says --epsilon-per; it cannot be given with it")
+    named = None if policy is None else policy_of(policy)
+    e = EPSILON_PER if named is None else named.currency.epsilon_per
+    kept_in = directory or cache_directory()
+    with named_errors():
+        made = make_table(e if epsilon_per is None else epsilon_per, information, kept_in)
+    print_sheets({"table": table_sheet(made, kept_in)}, as_json=as_json)
 
 
 @app.command()

@@ -137,7 +137,13 @@ def _draw_ratios(axes: Any, found: Sequence[Ratio]) -> None:
         axes.plot(counts, [each.adaptive for each in line], color=colour, linestyle=":")
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set(xlabel="mechanisms composed, k", ylabel="optimal epsilon of any DP / of bounded range")
-    axes.legend(title="solid: lemma 4.4\ndashed: zCDP\ndotted: adaptive")
+    # The curves leave no corner free.
+    axes.legend(
+        title="solid: lemma 4.4; dashed: zCDP; dotted: adaptive",
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        ncols=3,
+    )
 
 
 def draw_usage(

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gris_cli.caching import cache_directory
 from gris_cli.plan.progress import progress
 
 if TYPE_CHECKING:
@@ -18,20 +19,16 @@ MAX_WORK = 10**9
 """No table that would take more than about five minutes is made."""
 
 
-def cache_directory() -> Path:
-    """Return where tables are kept: the directory gris of XDG_CACHE_HOME, by default ~/.cache."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    # The standard says that a relative path is to be ignored.
-    return (Path(named) if Path(named).is_absolute() else Path.home() / ".cache") / "gris"
-
-
-def table_for(epsilon_per: Fraction, information: int, *, quick: bool = False) -> EpsilonTable | None:
+def table_for(
+    epsilon_per: Fraction, information: int, *, quick: bool = False, directory: Path | None = None
+) -> EpsilonTable | None:
     """Return the table of a currency for so many units, made or extended if needed.
 
     Args:
         epsilon_per: What one unit buys.
         information: The largest number of units that will be asked for.
         quick: Whether to take only what is in the cache.
+        directory: Where the table is kept instead of the cache.
 
     Returns:
         The table; None if it would take too long to make. With `quick` it may have fewer units.
@@ -41,14 +38,32 @@ def table_for(epsilon_per: Fraction, information: int, *, quick: bool = False) -
     """
     from dp_service.accounting.epsilon_table import extended, work_of  # noqa: PLC0415 - loads numpy
 
-    found = kept_table(epsilon_per)
+    kept_in = directory or cache_directory()
+    found = kept_table(epsilon_per, kept_in)
     if quick or found.units >= information:
         return found
     if work_of(epsilon_per, information) > MAX_WORK:
         return None
     with progress("the adaptive bound", information - found.units) as advance:
         made = extended(found, information, advance)
-    keep(made)
+    keep(made, kept_in)
+    return made
+
+
+def make_table(epsilon_per: Fraction, information: int, directory: Path) -> EpsilonTable:
+    """Return a table that is kept in a directory, made or extended if needed.
+
+    Raises:
+        ValueError: An argument is out of range, making the table would take too long, or it cannot be written.
+    """
+    from dp_service.accounting.checks import require_units  # noqa: PLC0415 - `gris --help` should be quick
+
+    require_units("information", information, at_least=1)
+    made = table_for(epsilon_per, information, directory=directory)
+    if made is None:
+        raise ValueError("information must be smaller for a table to be made in minutes")
+    if not keep(made, directory):
+        raise ValueError(f"directory must be one that can be written, got {directory}")
     return made
 
 
@@ -56,7 +71,7 @@ def table_beyond(target: Target, split: Split, epsilon_per: Fraction) -> Epsilon
     """Return a table that reaches beyond the units that a target allows; None if it would take too long to make."""
     from dp_service.accounting.solving import information_for  # noqa: PLC0415 - loads numpy
 
-    found = None if target.gaussian else kept_table(epsilon_per)
+    found = None if target.gaussian else kept_table(epsilon_per, cache_directory())
     while (
         found is not None
         and information_for(target, split, epsilon_per=epsilon_per, table=found) >= found.units
@@ -67,30 +82,37 @@ def table_beyond(target: Target, split: Split, epsilon_per: Fraction) -> Epsilon
     return found
 
 
-def kept_table(epsilon_per: Fraction) -> EpsilonTable:
-    """Return the table of a currency that is in the cache, or one without any units."""
-    from dp_service.accounting.epsilon_table import TableError, new_table, table_from  # noqa: PLC0415
+def kept_table(epsilon_per: Fraction, directory: Path) -> EpsilonTable:
+    """Return the table of a currency that is in a directory, or one without any units."""
+    from dp_service.accounting.epsilon_table import (  # noqa: PLC0415 - loads numpy
+        TableError,
+        file_name,
+        new_table,
+        table_from,
+    )
 
     try:
-        table = table_from(_path(epsilon_per).read_bytes())
+        table = table_from((directory / file_name(epsilon_per)).read_bytes())
     except (OSError, TableError):
         # It is made anew, and replaces what is there.
         return new_table(epsilon_per)
     return table if table.epsilon_per == epsilon_per else new_table(epsilon_per)
 
 
-def keep(table: EpsilonTable) -> None:
-    """Put a table into the cache. Where that is not possible, it is made again next time."""
-    path = _path(table.epsilon_per)
+def keep(table: EpsilonTable, directory: Path) -> bool:
+    """Put a table into a directory, and return whether that was possible. If not, it is made again next time."""
+    from dp_service.accounting.epsilon_table import file_name  # noqa: PLC0415 - loads numpy
+
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, table.to_bytes())
+        directory.mkdir(parents=True, exist_ok=True)
+        write_whole(directory / file_name(table.epsilon_per), table.to_bytes())
     except OSError:
-        return
+        return False
+    return True
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file such that whoever reads it meanwhile finds the earlier content or all of the new one.
+    """Write a file such that a reader finds the earlier content or all of the new one.
 
     Raises:
         OSError: It cannot be written.
@@ -99,11 +121,9 @@ def write_whole(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+        # Everybody who may enter the directory may read the table: it says nothing about data.
+        Path(name).chmod(0o644)
         Path(name).replace(path)
     except OSError:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _path(epsilon_per: Fraction) -> Path:
-    return cache_directory() / f"adaptive-{epsilon_per.numerator}-{epsilon_per.denominator}.npz"

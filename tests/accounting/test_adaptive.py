@@ -264,8 +264,8 @@ def test_the_default_budget_comes_out() -> None:
     e = Fraction("0.15")
     above, below = (make(3000, epsilon_per=e, resolution=32) for make in (upper, lower))
     for slack, most, least in (("1e-9", 32.46, 32.43), ("4e-9", 31.51, 31.48)):
-        assert most == round(above.epsilon(Fraction(slack)), 2)
-        assert least == round(below.epsilon(Fraction(slack)), 2)
+        assert most == math.ceil(100 * above.epsilon(Fraction(slack))) / 100
+        assert least == math.floor(100 * below.epsilon(Fraction(slack))) / 100
 
 
 def test_ranges_that_are_not_units_are_worse() -> None:
