@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dp_service.accounting.epsilon_table import table_from
 from dp_service.mechanisms import Currency, Histogram, UnkGumb, UnkLap
 from examples import simulated_month
 from gris_cli.__main__ import main
@@ -79,6 +80,22 @@ def test_the_table_of_a_currency_is_made_once(capsys: pytest.CaptureFixture[str]
     path.write_bytes(first[:-20])
     assert made == reported(capsys, *flags, "40")["guarantees"][-1]
     assert path.read_bytes() == first
+
+
+def test_a_table_is_made_for_a_service(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """In the folder that dp_service looks in, for the currency of its policy; who reads it may be somebody else."""
+    header = "epsilon_per: 0.3\ndelta: 1e-10\n"
+    policy = policy_of(tmp_path, domain_file("one", "5", "1e-9"), header=header)
+    folder = tmp_path / "tables"
+    flags = ("--policy", str(policy), "--information", "20", "--directory", str(folder))
+    (row,) = reported(capsys, "table", *flags)["table"]
+    path = Path(row["file"])
+    assert (0.3, 20, folder) == (row["epsilon_per"], row["information"], path.parent)
+    table = table_from(path.read_bytes())
+    assert (Fraction("0.3"), 20) == (table.epsilon_per, table.units)
+    assert row["epsilon"] == table.epsilon(20, Fraction("1e-9"))
+    assert 0o644 == path.stat().st_mode & 0o777
+    assert [path] == list(folder.iterdir())
 
 
 def test_a_cache_that_cannot_be_written_costs_time_only(
@@ -389,6 +406,10 @@ def test_pictures_are_drawn_and_can_be_repeated(
         (("solve", "--epsilon", "1", "--delta", "2"), "delta"),
         (("solve", "--epsilon", "1", "--delta", "1e-9", "--call-delta", "1e-10"), "--slack"),
         (("solve", "--epsilon", "1"), "--delta"),
+        (("table", "--information", "0"), "information"),
+        (("table", "--information", "1000000"), "information must be smaller"),
+        (("table", "--information", "1", "--directory", "/proc/nowhere"), "directory must be one"),
+        (("table", "--policy", str(ROOT / "examples/policy.yaml"), "--epsilon-per", "1"), "cannot be given"),
         (("attacks", "--answers", "0"), "answers"),
         (("compose", "--out", "figure.gif"), "--out"),
         (("compose", "--count", "0"), "--count"),
