@@ -5,6 +5,7 @@ Every result is rounded to the private side: its guarantee, computed by `composi
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -223,15 +224,14 @@ def _rounded_down(number: Fraction) -> Fraction:
 
 def _last_that(holds: Callable[[int], bool], stop: int) -> int:
     """Return the last number below `stop` for which a claim holds that holds for 0 and, once false, stays false."""
-    low, high = 0, stop
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return bisect.bisect_left(range(1, stop), True, key=lambda number: not holds(number))
 
 
 def _lowest(height: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function with one valley, infinite above some point, is lowest, by golden section."""
+    """Return where a function with one valley, infinite above some point, is lowest, by golden section.
+
+    SciPy's minimizers compute with the values, and an infinite one ends them.
+    """
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     left_height, right_height = height(left), height(right)
     for _ in range(_SEARCH_STEPS):
