@@ -13,7 +13,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -178,23 +178,28 @@ class History:
 
 
 def _opened(file: str | None) -> sqlite3.Connection:
-    try:
-        if file is not None:
-            _make_private(file)
-        connection = sqlite3.connect(file or ":memory:", check_same_thread=False)
-        # Deleted results are overwritten in the file.
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("PRAGMA journal_mode = WAL")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-        elif version != VERSION:
-            raise HistoryError(
-                f"{file}: a history of version {version}; this program writes version {VERSION}"
-            )
-    except (OSError, sqlite3.Error) as error:
-        raise HistoryError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
-    return connection
+    with ExitStack() as failed:
+        try:
+            if file is not None:
+                _make_private(file)
+            connection = sqlite3.connect(file or ":memory:", check_same_thread=False)
+            failed.callback(connection.close)
+            _prepare(connection, file)
+        except (OSError, sqlite3.Error) as error:
+            raise HistoryError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+        failed.pop_all()
+        return connection
+
+
+def _prepare(connection: sqlite3.Connection, file: str | None) -> None:
+    # Deleted results are overwritten in the file.
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute("PRAGMA journal_mode = WAL")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0:
+        connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+    elif version != VERSION:
+        raise HistoryError(f"{file}: a history of version {version}; this program writes version {VERSION}")
 
 
 def _make_private(file: str) -> None:

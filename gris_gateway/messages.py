@@ -14,6 +14,7 @@ from gris_api.common.v1 import cost_pb2, histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Cost, Level, Mode, Share
+from pinot_connector.days import days_of
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.guarantees import (
     BOUND_NUMBERS,
@@ -39,7 +40,6 @@ CHUNK_BYTES = 2**20
 # A noisy count, its interval and the tags around them, at most.
 ROW_OVERHEAD_BYTES = 40
 
-_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _MODES = {Mode.ENFORCE: budget_pb2.MODE_ENFORCE, Mode.TRACK: budget_pb2.MODE_TRACK}
 
 _Number = TypeVar("_Number", bound=int)
@@ -194,8 +194,7 @@ def _column(column: ExpectedColumn, values: Sequence[Shown]) -> histogram_pb2.El
         case ColumnType.BOOL:
             message.bools.values.extend(bool(value) for value in values)
         case ColumnType.DATE:
-            days = [value.toordinal() for value in values if isinstance(value, datetime.date)]
-            message.dates.days.extend(day - _EPOCH_ORDINAL for day in days)
+            message.dates.days.extend(days_of(value) for value in values if isinstance(value, datetime.date))
     # A column without values still has a type.
     if not values:
         getattr(message, _FIELDS[column.type]).SetInParent()

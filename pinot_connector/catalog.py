@@ -8,13 +8,13 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from gris_api.dp.v1 import dp_pb2, question_pb2
+from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.json_values import to_json
-from pinot_connector.questions import Measure
+from pinot_connector.questions import MEASURES, Measure
 from pinot_connector.releases import column_values
 from pinot_connector.results import (
     COLUMN_TYPES,
@@ -130,10 +130,7 @@ class Catalog:
         return values
 
 
-_MEASURES = {
-    question_pb2.MEASURE_DISTINCT_MEMBERS: Measure.DISTINCT_MEMBERS,
-    question_pb2.MEASURE_EVENTS: Measure.EVENTS,
-}
+_MEASURES = {number: measure for measure, number in MEASURES.items()}
 _UNITS = {
     dp_pb2.TIME_UNIT_DAYS: TimeUnit.DAYS,
     dp_pb2.TIME_UNIT_SECONDS: TimeUnit.SECONDS,

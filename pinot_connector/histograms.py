@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
 
 from gris_api.common.v1 import histogram_pb2
 
+from pinot_connector.days import FIRST_DAY, LAST_DAY
 from pinot_connector.engines.base import ColumnType, Element, EngineAnswer, EngineQuery, ExpectedColumn
 from pinot_connector.errors import IncompleteAnswer
 
@@ -14,10 +14,6 @@ MAX_CHUNK_BYTES = 2**20
 # What dp_service takes in one piece, whole or as a chunk.
 MAX_ROW_BYTES = 3 * 2**20
 MAX_COUNT = 2**53
-
-_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
-FIRST_DAY = datetime.date.min.toordinal() - _EPOCH_ORDINAL
-LAST_DAY = datetime.date.max.toordinal() - _EPOCH_ORDINAL
 
 
 def checked(query: EngineQuery, answer: EngineAnswer) -> EngineAnswer:

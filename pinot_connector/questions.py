@@ -11,12 +11,11 @@ from typing import TypeAlias
 from google.protobuf import timestamp_pb2
 from gris_api.dp.v1 import question_pb2
 
+from pinot_connector.days import days_of
 from pinot_connector.errors import InvalidQuestion
 
 Value: TypeAlias = str | int | bool | datetime.date
 TimeBound: TypeAlias = datetime.date | datetime.datetime | None
-
-_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 
 class Measure(Enum):
@@ -50,7 +49,7 @@ class Between:
 
 Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
 
-_MEASURES = {
+MEASURES = {
     Measure.DISTINCT_MEMBERS: question_pb2.MEASURE_DISTINCT_MEMBERS,
     Measure.EVENTS: question_pb2.MEASURE_EVENTS,
 }
@@ -84,7 +83,7 @@ def structured_question(
     query = question_pb2.HistogramQuery(
         table=checked_text("table", table),
         dimensions=checked_texts("dimensions", [by] if isinstance(by, str) else by),
-        measure=_MEASURES[_measure(measure)],
+        measure=MEASURES[_measure(measure)],
         filters=[_filter(column, condition) for column, condition in (where or {}).items()],
         k=_checked_k(k),
         omit_counts=not counts,
@@ -178,7 +177,7 @@ def _value(column: str, value: object) -> question_pb2.Value:
         case str():
             return question_pb2.Value(string=checked_text(f"filters.{column}", value))
         case datetime.date() if not isinstance(value, datetime.datetime):
-            return question_pb2.Value(date=value.toordinal() - _EPOCH_ORDINAL)
+            return question_pb2.Value(date=days_of(value))
         case _:
             raise InvalidQuestion(
                 f"filters.{column}", "expected a text, a 64-bit integer, a truth value or a day"

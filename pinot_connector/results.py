@@ -13,6 +13,7 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
+from pinot_connector.days import date_of
 from pinot_connector.engines.base import ColumnType, Element, ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
@@ -22,8 +23,6 @@ Shown: TypeAlias = str | int | bool | datetime.date
 
 _Key = TypeVar("_Key", bound=int)
 _Meaning = TypeVar("_Meaning")
-
-_EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 
 class Mechanism(Enum):
@@ -267,7 +266,7 @@ def shown_values(kind: ColumnType, values: Sequence[Element]) -> Sequence[Shown]
     if kind is not ColumnType.DATE:
         return values
     try:
-        return [datetime.date.fromordinal(int(days) + _EPOCH_ORDINAL) for days in values]
+        return [date_of(int(days)) for days in values]
     except (ValueError, OverflowError):
         raise IntegrityError("dp_service sent a day outside the years 1 to 9999") from None
 

@@ -1,15 +1,21 @@
-"""Rings: marks every test by what its fixtures need, and keeps tests without processes from starting one."""
+"""The rings, and the one world of all tests.
+
+Marks every test by what its fixtures need, and keeps tests without processes from starting one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import os
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support import rings
 from tests.support.rings import needs
+from tests.support.world import World, running_world
 
 
 def pytest_configure() -> None:
@@ -27,12 +33,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Spread whole files over workers, but one at a time what takes the machine."""
+    """Spread whole files over workers, and whole lanes of what is heavy."""
     if config.getvalue("dist") != "loadfile":
         return None
-    from tests.support.scheduling import OneAtATime  # noqa: PLC0415 - tests can be run without xdist
+    from tests.support.scheduling import Lanes  # noqa: PLC0415 - tests can be run without xdist
 
-    return OneAtATime(config, log)
+    return Lanes(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Start one worker more than there are processors: one or two of them mostly wait for a Pinot."""
+    return (os.cpu_count() or 1) + 1 if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,3 +89,19 @@ def starts_pinot() -> None:
 @needs("containers")
 def starts_containers() -> None:
     """Let a test build images and start containers in its body."""
+
+
+@pytest.fixture(scope="session")
+@needs("process")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Both services as processes, once for all tests of this worker."""
+    with running_world(tmp_path_factory.mktemp("world")) as world:
+        yield world
+
+
+@pytest.fixture(scope="session")
+def engine(world: World) -> Iterator[DuckDBEngine]:
+    """DuckDB over the world's files."""
+    engine = DuckDBEngine(world.tables)
+    yield engine
+    engine.close()

@@ -27,7 +27,7 @@ from budget_service.server.hosting import new_server, serving, spare_the_collect
 from budget_service.server.process import ledger_metrics
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
-from budget_service.stores.sqlite_file import connect
+from budget_service.stores.sqlite.file import connect
 from gris_serving.options import OperatingOptions
 from gris_serving.telemetry import Telemetry, start_telemetry
 

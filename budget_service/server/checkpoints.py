@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -55,8 +56,8 @@ async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAUL
     checkpoint = await store.checkpoint(root)
     if not checkpoint.entries:
         return None
-    # Another worker may be writing the same archive.
-    fresh = folder / f"{quote(root, safe='')}.{os.getpid()}.new"
+    # Another worker or replica may be writing the same archive; in containers, replicas have the same process id.
+    fresh = folder / f"{quote(root, safe='')}.{socket.gethostname()}.{os.getpid()}.new"
     try:
         count = await _write(fresh, store, root, checkpoint, tuning)
         if not count:

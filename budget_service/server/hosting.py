@@ -14,13 +14,14 @@ from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.health import watch
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.rpc_errors import DOMAIN
-from budget_service.server.service import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
+from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
@@ -52,8 +53,7 @@ OPTIONS = (
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     # By default gRPC disconnects clients that send keepalive pings more often than every five minutes.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_RESPONSE_BYTES),
 )
 
 _SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation")
@@ -99,6 +99,7 @@ def new_server(
     shares_port: bool = False,
     interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
     drain_seconds: float = 0.0,
+    request_bytes: int = MAX_REQUEST_BYTES,
 ) -> grpc.aio.Server:
     """Return a server without services.
 
@@ -106,8 +107,14 @@ def new_server(
         shares_port: For workers of one service only. Two services on one port would get each other's calls.
         interceptors: What each call passes through.
         drain_seconds: How long the server will be drained before it stops.
+        request_bytes: The largest request that is read; gRPC refuses a larger one before it is in memory.
     """
-    options = (*OPTIONS, *connection_options(drain_seconds), ("grpc.so_reuseport", int(shares_port)))
+    options = (
+        *OPTIONS,
+        *connection_options(drain_seconds),
+        ("grpc.max_receive_message_length", request_bytes),
+        ("grpc.so_reuseport", int(shares_port)),
+    )
     return grpc.aio.server(interceptors=interceptors, options=options)
 
 
@@ -124,6 +131,7 @@ async def serving(
     recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
     drain_seconds: float = 0.0,
     detector: FailureDetector | None = None,
+    health_service: health.Health | None = None,
     tuning: Tuning = DEFAULTS,
 ) -> AsyncIterator[str]:
     """Serve the budget service, its health and, if wanted, reflection.
@@ -142,6 +150,7 @@ async def serving(
         recorders: Further metrics, by method.
         drain_seconds: How long to go on after NOT_SERVING; `server` must be made with the same.
         detector: The failure detector of the store, if others use it too. It runs as long as the server.
+        health_service: The health, if others serve it too.
         tuning: Bounds of the service.
 
     Yields:
@@ -155,7 +164,8 @@ async def serving(
     calls = RequestRunner(detector, tuning)
     service = BudgetService(store, settings, calls, tuning)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumentation.before(server, recorders))
-    health_service = _with_health(server, with_reflection=with_reflection)
+    health_service = health_service or health.Health()
+    _add_health(server, health_service, with_reflection=with_reflection)
     address = _bind(server, listen, security)
 
     report = _reporting(service, health_service, instrumentation)
@@ -174,7 +184,7 @@ async def serving(
             server, health_service, SERVICES, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
         )
         for each in watching:
-            await _stop(each)
+            await cancelled(each)
         await calls.finish()
 
 
@@ -191,14 +201,12 @@ def _reporting(
     return report
 
 
-def _with_health(server: grpc.aio.Server, *, with_reflection: bool) -> health.Health:
-    service = health.Health()
+def _add_health(server: grpc.aio.Server, service: health.Health, *, with_reflection: bool) -> None:
     health_pb2_grpc.add_HealthServicer_to_server(service, server)
     if with_reflection:
         reflection.enable_server_reflection(
             (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server
         )
-    return service
 
 
 @asynccontextmanager
@@ -219,7 +227,7 @@ async def administering(
     Journals with a checkpoint may be moved to the folder `archive`. Changes are refused while the `detector`, which
     `serving` runs, finds that the store must not be used. Reads are not refused: they help to repair it.
     """
-    server = server or new_server()
+    server = server or new_server(request_bytes=ADMIN_REQUEST_BYTES)
     changes, readings = RequestRunner(detector, tuning), RequestRunner(None, tuning)
     service = BudgetAdminService(store, settings, changes, readings, archive=archive, tuning=tuning)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, instrumentation.before(server))
@@ -252,7 +260,8 @@ def _bind(server: grpc.aio.Server, listen: str, security: Security) -> str:
         raise ListenError(f"cannot listen on {listen}") from None
 
 
-async def _stop(task: asyncio.Task[None]) -> None:
+async def cancelled(task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait until it is done."""
     # More than once: redis-py loses a cancellation that comes while it takes a connection from its pool.
     while not task.done():
         task.cancel()

@@ -15,8 +15,9 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 import grpc
 from google.rpc.status_pb2 import Status
 
-from budget_service.configuration.budget_file import AccountUnknownError
+from budget_service.configuration.budget_file import AccountUnknownError, InvisibleNameError
 from budget_service.internal_errors import log_internal_error
+from budget_service.ledger import ignorable
 from budget_service.ledger.values import InvalidFieldError
 from budget_service.server import rpc_errors
 from budget_service.server.failure_detector import FailureDetector
@@ -107,7 +108,7 @@ def _status_of(error: Exception) -> Status:
         case InvalidFieldError():
             return rpc_errors.invalid_field(error)
         case AccountUnknownError():
-            return rpc_errors.account_unknown()
+            return _status_of_unknown(error)
         case OutcomeUnknownError():
             fields = {"problem": str(error)}
             log.error(
@@ -121,6 +122,12 @@ def _status_of(error: Exception) -> Status:
             return rpc_errors.store_unavailable()
     log_internal_error(error)
     return rpc_errors.internal()
+
+
+def _status_of_unknown(error: AccountUnknownError) -> Status:
+    if isinstance(error, InvisibleNameError):
+        return rpc_errors.invalid_field(InvalidFieldError(f"account.path[{error.index}]", ignorable.PROBLEM))
+    return rpc_errors.account_unknown()
 
 
 async def _refuse(work: Coroutine[Any, Any, Any], context: Context) -> NoReturn:

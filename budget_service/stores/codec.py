@@ -1,6 +1,6 @@
 """How outcomes are written into a store: JSON lists, integers as decimal strings because Lua has no 64-bit integers.
 
-`lua/ledger.lua` writes the same lists; the conformance suite compares the two.
+`redis/lua/ledger.lua` writes the same lists; the conformance suite compares the two.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from budget_service.ledger.values import Account, Limit
 from budget_service.stores.interface import Committed, Store, StoreUnusableError, uncounted
 from budget_service.stores.restoring import write_off
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import DEFAULTS, Tuning
 
 if TYPE_CHECKING:
-    from budget_service.stores.postgres import PostgresStore
-    from budget_service.stores.redis import RedisStore
+    from budget_service.stores.postgres.store import PostgresStore
+    from budget_service.stores.redis.store import RedisStore
 
 NOTHING_LOST = (
     "this ledger is not behind its mark, so nothing is known to be lost, and nothing was done; if its mark was put "
@@ -132,13 +132,13 @@ def _sqlite_path(address: str) -> Path | None:
 def _remote(address: str) -> type[RedisStore] | type[PostgresStore]:
     if address.startswith(("redis://", "rediss://")):
         try:
-            from budget_service.stores.redis import RedisStore  # noqa: PLC0415 - the client is an extra
+            from budget_service.stores.redis.store import RedisStore  # noqa: PLC0415 - the client is an extra
         except ModuleNotFoundError:
             raise StoreUnusableError("a Redis store needs `pip install gris-dp[redis]`") from None
         return RedisStore
     if address.startswith(("postgresql://", "postgres://")):
         try:
-            from budget_service.stores.postgres import PostgresStore  # noqa: PLC0415 - the client is an extra
+            from budget_service.stores.postgres.store import PostgresStore  # noqa: PLC0415 - the client is an extra
         except ModuleNotFoundError:
             raise StoreUnusableError("a PostgreSQL store needs `pip install gris-dp[postgres]`") from None
         return PostgresStore

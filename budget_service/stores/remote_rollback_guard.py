@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.sqlite_rollback_guard import WHAT_TO_DO, write_whole
+from budget_service.stores.mark_file import WHAT_TO_DO, write_whole
 
 # A confirmed ledger continues its count above the high-water mark of any service.
 CONFIRMED_STEP = 10**9

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,9 @@ from gris_serving.telemetry import Telemetry, start_telemetry
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
+QUESTION_LIMIT_BYTES = 2 * 2**20
+"""No question that is accepted is as large: its texts have 200,000 characters at most, its numbers are 32,000 at most.
+"""
 GRACE_SECONDS = 10.0
 # How many calls may wait to be accepted. By default gRPC cancels calls at random from 1000 on, without a reason.
 MAX_PENDING_CALLS = 100_000
@@ -60,6 +64,11 @@ METHODS = Methods(
     DOMAIN,
     {**methods_of(SERVICE_NAME, _SPEND, Role.SPEND), **methods_of(SERVICE_NAME, _READ, Role.READ)},
 )
+
+# A plan with the elements of a large domain, or a histogram, takes megabytes; such requests may be as large as gRPC's
+# own limit.
+_WITH_PLAN = ("ComputeCost", "AddNoise", "AddNoiseUnary")
+REQUEST_BYTES = {name: QUESTION_LIMIT_BYTES for name in (*_SPEND, *_READ) if name not in _WITH_PLAN}
 
 _log = logging.getLogger(__name__)
 
@@ -177,7 +186,9 @@ async def serve(
             *connection_options(drain_seconds),
         ],
     )
-    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, telemetry.instrumentation.before(server))
+    dp_pb2_grpc.add_DpServiceServicer_to_server(
+        servicer, telemetry.instrumentation.before(server, request_bytes=REQUEST_BYTES)
+    )
     health_servicer = health.Health()
     health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
     if options.reflection:
@@ -194,12 +205,17 @@ async def serve(
     watching = [asyncio.create_task(_watch(watch, served, health_servicer, telemetry.instrumentation))]
     if tables is not None:
         watching.append(asyncio.create_task(_look_for_tables(tables)))
-    _announce(options.listen, port, keys, policy_id, telemetry.addresses)
-    await _stop_signal()
-    telemetry.instrumentation.report("server", serving=False)
-    await drain_and_stop(
-        server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
-    )
+    async with AsyncExitStack() as others:
+        addresses = dict(telemetry.addresses)
+        if options.security.health_listen is not None:
+            alone = health.served_alone(health_servicer, options.security.health_listen)
+            addresses["health_address"] = await others.enter_async_context(alone)
+        _announce(options.listen, port, keys, policy_id, addresses)
+        await _stop_signal()
+        telemetry.instrumentation.report("server", serving=False)
+        await drain_and_stop(
+            server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
+        )
     for task in watching:
         task.cancel()
 

@@ -6,10 +6,9 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pinot_connector.days import days_of
 from pinot_connector.engines.base import COUNT_COLUMN, ColumnType, EngineAnswer, EngineQuery
 from pinot_connector.errors import EngineRefused, IncompleteAnswer
-
-EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 
 def require_columns(
@@ -85,4 +84,4 @@ def _days(value: object) -> int:
     # DuckDB gives a text where Python has no such day.
     if not isinstance(value, datetime.date):
         raise IncompleteAnswer("the engine answered with a day outside the years 1 to 9999")
-    return value.toordinal() - EPOCH_ORDINAL
+    return days_of(value)

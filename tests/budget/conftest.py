@@ -11,9 +11,9 @@ import pytest_asyncio
 from redis.asyncio import Redis
 
 from budget_service.stores.interface import Store
-from budget_service.stores.postgres import PostgresStore
-from budget_service.stores.redis import RedisStore
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.postgres.store import PostgresStore
+from budget_service.stores.redis.store import RedisStore
+from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import SteppedClock

@@ -12,7 +12,7 @@ from gris_api.budget.v1 import budget_pb2_grpc
 from budget_service.configuration.budget_file import Configuration
 from budget_service.server.hosting import serving
 from budget_service.server.settings import LiveSettings, Settings
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.sqlite.store import SqliteStore
 from tests.support.budget_client import connected
 from tests.support.budget_samples import SteppedClock
 

@@ -25,8 +25,8 @@ from budget_service.server.checkpoints import LedgerDiffersError, archive, make_
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
 from budget_service.stores.interface import Store
-from budget_service.stores.redis import RedisStore
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.redis.store import RedisStore
+from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing, empty
 from tests.budget.limit_settings import SETTINGS

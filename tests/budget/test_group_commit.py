@@ -19,7 +19,7 @@ from budget_service.ledger.values import NOTHING
 from budget_service.stores import group_commit
 from budget_service.stores.group_commit import DENSE, FEWEST, GroupCommit
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
-from budget_service.stores.redis import RedisStore
+from budget_service.stores.redis.store import RedisStore
 from tests.support.budget_samples import charge
 from tests.support.log_events import everything_logged, logged_events
 

@@ -13,9 +13,9 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.policy_statements import policy_statements_of
-from budget_service.stores import sqlite_rows
 from budget_service.stores.interface import Store
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.sqlite import rows as sqlite_rows
+from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.memory_store import MemoryStore

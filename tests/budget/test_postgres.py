@@ -18,9 +18,9 @@ from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import DAY, SECOND, Period, Window
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import make_checkpoint
-from budget_service.stores import postgres as postgres_module
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
-from budget_service.stores.postgres import PostgresStore
+from budget_service.stores.postgres import store as postgres_module
+from budget_service.stores.postgres.store import PostgresStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges

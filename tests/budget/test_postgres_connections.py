@@ -15,7 +15,7 @@ import pytest
 
 from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
-from budget_service.stores.postgres import PostgresStore
+from budget_service.stores.postgres.store import PostgresStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.support.budget_samples import charge, levels, limit

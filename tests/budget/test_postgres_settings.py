@@ -21,10 +21,10 @@ from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.values import Cost
 from budget_service.server.audit import Verification, verify
-from budget_service.stores import postgres_schema
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
-from budget_service.stores.postgres import PostgresStore
+from budget_service.stores.postgres import schema as postgres_schema
+from budget_service.stores.postgres.store import PostgresStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.support.budget_samples import ANALYST, UNIT, SteppedClock, charge, levels, limit

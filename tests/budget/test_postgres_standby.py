@@ -13,7 +13,7 @@ from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import OutcomeUnknownError, StoreError, StoreUnavailableError
-from budget_service.stores.postgres import PostgresStore
+from budget_service.stores.postgres.store import PostgresStore
 from tests.budget.conftest import closing
 from tests.support.budget_samples import Asked, charge, levels, limit
 from tests.support.postgres_server import PostgresServer, standby_of

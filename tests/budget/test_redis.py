@@ -22,7 +22,6 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING, Account, Cost, Limit
 from budget_service.ledger.windows import DAY, SECOND, Period, Window, microseconds_of
 from budget_service.server.audit import Verification, verify
-from budget_service.stores import redis as redis_module
 from budget_service.stores.interface import (
     OutcomeUnknownError,
     Store,
@@ -30,8 +29,9 @@ from budget_service.stores.interface import (
     StoreUnusableError,
 )
 from budget_service.stores.opening import open_store
-from budget_service.stores.redis import RedisStore
-from budget_service.stores.redis_schema import SCHEMA_VERSION
+from budget_service.stores.redis import store as redis_module
+from budget_service.stores.redis.schema import SCHEMA_VERSION
+from budget_service.stores.redis.store import RedisStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing, empty
 from tests.budget.histories import play_all_kinds_of_charges

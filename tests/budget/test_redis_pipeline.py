@@ -10,7 +10,7 @@ from redis.asyncio import Connection
 
 from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
-from budget_service.stores.redis import RedisStore
+from budget_service.stores.redis.store import RedisStore
 from tests.budget.conftest import closing
 from tests.support.budget_samples import charge, levels
 from tests.support.redis_server import DURABLE, RedisServer, redis_server
@@ -28,7 +28,7 @@ async def test_a_fault_between_question_and_answer_leaves_the_outcome_unknown(
 
     async with closing(await RedisStore.open(shared_redis.address)) as store:
         with monkeypatch.context() as patched:
-            patched.setattr("budget_service.stores.redis_pipeline._read", fails)
+            patched.setattr("budget_service.stores.redis.pipeline._read", fails)
             with pytest.raises(OutcomeUnknownError) as reported:
                 await store.apply(*charge("c", account=account))
         assert "ValueError" in str(reported.value)
@@ -51,7 +51,7 @@ async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
 
     async with closing(await RedisStore.open(shared_redis.address)) as store:
         with monkeypatch.context() as patched:
-            patched.setattr("budget_service.stores.redis_pipeline._read", fails)
+            patched.setattr("budget_service.stores.redis.pipeline._read", fails)
             patched.setattr(Connection, "disconnect", fails)
             async with asyncio.timeout(10):
                 with pytest.raises(OutcomeUnknownError, match="broken"):

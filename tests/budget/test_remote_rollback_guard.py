@@ -26,10 +26,10 @@ from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.mark_file import fresh_path, write_whole
 from budget_service.stores.opening import confirm_restored, open_store
-from budget_service.stores.postgres import PostgresStore
-from budget_service.stores.redis import RedisStore
-from budget_service.stores.sqlite_rollback_guard import fresh_path, write_whole
+from budget_service.stores.postgres.store import PostgresStore
+from budget_service.stores.redis.store import RedisStore
 from tests.support.budget_client import account, charging, connected, cost, failure
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
 from tests.support.postgres_server import PostgresServer, postgres_server
@@ -199,7 +199,7 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
 
 
 async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remote: Remote) -> None:
-    """It could not tell a backup; with a copy of the other's mark it can, and with that of another ledger not."""
+    """It could not tell a backup; with an old copy of the other's mark it can, and with that of another ledger not."""
     async with opened(remote) as store:
         await store.apply(*charge("a", Cost(3, 1)))
         await store.check()
@@ -208,6 +208,9 @@ async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remot
         async with opened(remote, fresh):
             pass
     shutil.copyfile(remote.mark, fresh)
+    async with opened(remote) as store:
+        await store.apply(*charge("later", Cost(1, 1)))
+        await store.check()
     async with opened(remote, fresh) as store:
         assert isinstance((await store.apply(*charge("b", Cost(1, 1)))).outcome, Charged)
     fresh.write_text('{"ledger_id": "another", "count": 0}')
@@ -242,7 +245,7 @@ async def test_a_mark_that_cannot_be_written_is_noticed_and_an_idle_ledger_is_no
 WRITER = """
 import sys
 from pathlib import Path
-from budget_service.stores.sqlite_rollback_guard import write_whole
+from budget_service.stores.mark_file import write_whole
 for _ in range(300):
     write_whole(Path(sys.argv[1]), sys.argv[2])
 """
@@ -302,3 +305,15 @@ async def until_refused(detector: FailureDetector) -> None:
         while True:
             await detector.admit()
             await asyncio.sleep(0.05)
+
+
+def test_replicas_in_containers_do_not_write_each_others_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them have process id 1, and one volume for the mark."""
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    paths = set()
+    for name in ("budget-service-a", "budget-service-b"):
+        monkeypatch.setattr("socket.gethostname", lambda name=name: name)
+        paths.add(fresh_path(tmp_path / "ledger.mark"))
+    assert len(paths) == 2

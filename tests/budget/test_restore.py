@@ -15,10 +15,11 @@ from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store, StoreUnavailableError, StoreUnusableError
+from budget_service.stores.mark_file import fresh_path
 from budget_service.stores.opening import confirm_restored
 from budget_service.stores.restoring import write_off
-from budget_service.stores.sqlite import SqliteStore
-from budget_service.stores.sqlite_rollback_guard import fresh_path, mark_path
+from budget_service.stores.sqlite.rollback_guard import mark_path
+from budget_service.stores.sqlite.store import SqliteStore
 from tests.budget.conftest import closing
 from tests.support.budget_samples import (
     ANALYST,

@@ -20,7 +20,7 @@ from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.server.hosting import serving
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.budget.memory_store import MemoryStore
 from tests.budget.served import SETTINGS, Stub

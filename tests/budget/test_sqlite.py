@@ -27,9 +27,9 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError, StoreUnusableError
 from budget_service.stores.opening import open_store
-from budget_service.stores.sqlite import SqliteStore
-from budget_service.stores.sqlite_file import SCHEMA_VERSION
-from budget_service.stores.sqlite_purge import PURGED_PER_REQUEST
+from budget_service.stores.sqlite.file import SCHEMA_VERSION
+from budget_service.stores.sqlite.purge import PURGED_PER_REQUEST
+from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.histories import play_all_kinds_of_charges
@@ -50,7 +50,7 @@ OPEN_IT = """
 import sys
 from pathlib import Path
 from budget_service.stores.interface import StoreUnusableError
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.sqlite.store import SqliteStore
 try:
     SqliteStore.open(Path(sys.argv[1]))
 except StoreUnusableError as error:

@@ -14,7 +14,7 @@ from budget_service.ledger.requests import Charge, Request
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.sqlite.store import SqliteStore
 from tests.budget.conftest import closing
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore

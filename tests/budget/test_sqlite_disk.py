@@ -13,7 +13,7 @@ import pytest
 
 from budget_service.server.hosting import STORE, serving
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
-from budget_service.stores.sqlite import SqliteStore
+from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.served import SETTINGS

@@ -1,4 +1,4 @@
-"""The services of the connector's tests, for the command line."""
+"""A terminal of one width and a cache apart from the user's, for all tests."""
 
 from __future__ import annotations
 
@@ -7,17 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from tests.support.rings import needs
-from tests.support.world import World, running_world
-
-
-@pytest.fixture(scope="session")
-@needs("process")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Both services as processes, once for all tests."""
-    with running_world(tmp_path_factory.mktemp("world")) as world:
-        yield world
 
 
 @pytest.fixture(autouse=True)

@@ -1,31 +1,14 @@
-"""Fixtures: one world for all, one client for each."""
+"""One client for each test."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from pinot_connector import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.support.rings import needs
-from tests.support.world import World, new_account, running_world
-
-
-@pytest.fixture(scope="session")
-@needs("process")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Both services as processes, once for all tests."""
-    with running_world(tmp_path_factory.mktemp("world")) as world:
-        yield world
-
-
-@pytest.fixture(scope="session")
-def engine(world: World) -> Iterator[DuckDBEngine]:
-    """DuckDB over the world's files."""
-    engine = DuckDBEngine(world.tables)
-    yield engine
-    engine.close()
+from tests.support.world import World, new_account
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A gateway as a process, before both services, for everybody who may and may not call it."""
 
-# ruff: noqa: S608  (the SQL is these tests' own)
-
 from __future__ import annotations
 
 import itertools
@@ -15,29 +13,13 @@ import pytest
 from gris_api.app.v1 import app_pb2_grpc
 
 from pinot_connector.channels import open_channel
-from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.endpoints import Credentials, Endpoint
 from tests.support.pki import ISSUER, Authority, Issuer, email, uri
 from tests.support.processes import process
 from tests.support.rings import needs
-from tests.support.world import COFACTS, POLICY, copy, write_small
+from tests.support.world import COFACTS, World, write_small
 
 AUDIENCE = "gris-gateway"
-
-BUDGET = """
-create_at_first_use: true
-accounts:
-  - path: [app]
-    limit: {information: 1000000, calls: 100000}
-  - path: [app, "*"]
-    limit: {information: 100000, calls: 10000}
-  - path: [app, "*", "*"]
-    limit: {information: 3000, calls: 300}
-  - path: [app, "*", "*", "*"]
-    limit: {information: 3000, calls: 300}
-  - path: [poor, one]
-    limit: {information: 5, calls: 1}
-"""
 
 CONFIGURATION = """
 listen: 127.0.0.1:0
@@ -70,12 +52,6 @@ history: {{file: {history}, per_account: 50}}
 limits: {{per_second: 200, burst: 400, concurrent: 64}}
 """
 
-# More than 3 MiB of names, each of enough members to be well above the threshold.
-_WIDE = (
-    "range AS member_id, "
-    "'an element that has quite a long name ' || range % 60000 || ', and goes on for a while' AS element"
-)
-
 _names = itertools.count()
 
 
@@ -87,9 +63,18 @@ class GatewayWorld:
     authority: Authority
     issuer: Issuer
     folder: Path
-    dp: str
-    budget: str
+    services: World
     _nobody: list[Credentials] = field(default_factory=list)
+
+    @property
+    def dp(self) -> str:
+        """The address of dp_service."""
+        return self.services.dp
+
+    @property
+    def budget(self) -> str:
+        """The address of budget_service."""
+        return self.services.budget
 
     @property
     def nobody(self) -> Credentials:
@@ -124,22 +109,15 @@ def stub_of(channel: grpc.aio.Channel) -> Any:
 
 @pytest.fixture(scope="session")
 @needs("process")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayWorld]:
-    """Run services and gateway."""
+def gateway(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayWorld]:
+    """Run a gateway to the services of all tests, with a table of its own that no other test changes."""
     folder = tmp_path_factory.mktemp("gateway")
-    (folder / "policy.yaml").write_text(POLICY)
-    (folder / "services.yaml").write_text(BUDGET)
     write_small(folder / "small.parquet", 1000)
-    copy(f"SELECT {_WIDE} FROM range(600000)", folder / "wide.parquet")
+    (folder / "wide.parquet").symlink_to(world.tables["wide"])
     authority, issuer = Authority.new(folder), Issuer(folder)
-    with EmbeddedServices(
-        policy=folder / "policy.yaml", budget_config=folder / "services.yaml", directory=folder / "state"
-    ) as services:
-        config = write_configuration(folder, authority, issuer, services.dp_address, services.budget_address)
-        with process("gris_gateway", ["--config", config], folder / "gateway.log") as ready:
-            yield GatewayWorld(
-                ready["address"], authority, issuer, folder, services.dp_address, services.budget_address
-            )
+    config = write_configuration(folder, authority, issuer, world.dp, world.budget)
+    with process("gris_gateway", ["--config", config], folder / "gateway.log") as ready:
+        yield GatewayWorld(ready["address"], authority, issuer, folder, world)
 
 
 def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: str, budget: str) -> Path:

@@ -41,7 +41,7 @@ async def reason_of(gateway: GatewayWorld, credentials: Credentials, request: An
 
 def details_of(error: grpc.aio.AioRpcError) -> Status:
     """Return the google.rpc.Status of an error."""
-    packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+    packed = dict(tuple(error.trailing_metadata() or ())).get("grpc-status-details-bin", b"")
     return Status.FromString(packed if isinstance(packed, bytes) else packed.encode())
 
 
@@ -292,7 +292,7 @@ async def test_the_limit_holds_for_calls_that_come_at_once(gateway: GatewayWorld
         retry = RetryInfo()
         assert grpc.StatusCode.UNAVAILABLE is error.code()
         assert any(detail.Unpack(retry) for detail in details_of(error).details)
-        pushback = dict(error.trailing_metadata() or ())["grpc-retry-pushback-ms"]
+        pushback = dict(tuple(error.trailing_metadata() or ()))["grpc-retry-pushback-ms"]
         assert int(pushback) == retry.retry_delay.ToMilliseconds() >= 1
     assert "app/acme/calm" == await reason_of(gateway, gateway.analyst("calm"))
 
@@ -325,13 +325,13 @@ async def test_a_client_comes_back_when_it_is_told_to(gateway: GatewayWorld) -> 
     assert [75] * 20 == answered
 
 
-async def test_errors_say_what_a_program_does_about_them(gateway: GatewayWorld) -> None:
+async def test_errors_say_what_a_program_does_about_them(gateway: GatewayWorld, tmp_path: Path) -> None:
     """The connector's client raises its own errors for the gateway's reasons."""
     client = AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst()), account="app/globex")
     with pytest.raises(ServiceRefused, match="ACCOUNT_OUT_OF_REACH"):
         await client.remaining()
     await client.close()
-    stranger = Authority.new(gateway.folder / "state").client(email("x@example.org"), file="stranger")
+    stranger = Authority.new(tmp_path).client(email("x@example.org"), file="stranger")
     unknown = Credentials(gateway.authority.ca_file, stranger.certificate_file, stranger.key_file)
     client = AsyncGatewayClient(Endpoint(gateway.address, unknown))
     with pytest.raises(ServiceUnavailable):

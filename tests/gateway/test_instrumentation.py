@@ -159,7 +159,7 @@ async def test_a_callers_request_id_goes_through_to_the_services(
                 await asyncio.sleep(0.01)
     assert [line["request_id"] == REQUEST_ID for line in ended] == [True, False]
     assert all(line["request_id"] for line in ended)
-    assert REQUEST_ID in (gateway.folder / "state" / "budget_service.log").read_text()
+    assert REQUEST_ID in (gateway.services.directory / "state" / "budget_service.log").read_text()
 
 
 async def test_a_dead_part_is_named_and_the_gateway_serves_on(gateway: GatewayWorld, tmp_path: Path) -> None:

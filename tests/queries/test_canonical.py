@@ -46,6 +46,15 @@ def test_texts_stand_in_order_of_code_points_and_columns_in_order_of_names() -> 
     assert query.restrictions[0].values == tuple(texts)
 
 
+def test_neighbours_at_the_end_of_a_list_of_integers_leave_its_beginning_alone() -> None:
+    """A set in two pieces, of which the second has two members, is the same set by its ends and its gap."""
+    listed = resolved(f"{HEAD} WHERE score IN (1, 5, 6) {TAIL}").query
+    assert listed == resolved(f"{HEAD} WHERE score BETWEEN 1 AND 6 AND score NOT IN (2, 3, 4) {TAIL}").query
+    restriction = listed.restrictions[-1]
+    assert isinstance(restriction, OrdinalRestriction)
+    assert restriction.intervals == (Interval(1, 2), Interval(5, 7))
+
+
 def test_true_and_false_together_say_nothing() -> None:
     """A condition that every row meets is no condition."""
     both = resolved(f"{HEAD} WHERE active IN (TRUE, FALSE) {TAIL}")

@@ -10,6 +10,7 @@ from dp_service.queries.render import UnknownDialectError, render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import Bound, HistogramQuery, In, Measure, NotIn, Range, TimeRange
+from dp_service.release_parameters import ReleaseParameters
 from dp_service.terms import ColumnType, Consistency, CountNoise, MechanismName
 from tests.support.queries.policies import POLICY, POLICY_TEXT
 
@@ -205,6 +206,20 @@ def test_everything_that_policy_says_is_carried() -> None:
     assert resolution.parameters.tau == 5
     assert ask("country").parameters.tau == 1
     assert (resolution.parameters.k, resolution.parameters.with_counts) == (3, False)
+    known = HistogramQuery("engagement", ("score",), Measure.EVENTS, k=2, omit_counts=True)
+    assert resolve(known, POLICY, now=0).parameters == ReleaseParameters(
+        mechanism=MechanismName.KNOWN_GUMB,
+        epsilon_per=POLICY.currency.epsilon_per,
+        delta=POLICY.currency.delta,
+        tau=5,
+        delta_l0=None,
+        d_bar=None,
+        k=2,
+        with_counts=False,
+        count_noise=CountNoise.LAPLACE,
+        consistency=Consistency.KEYED,
+        domain=((-1,), (0,), (1,)),
+    )
     assert resolution.columns == (("day", ColumnType.DATE), ("country", ColumnType.STRING))
     assert (resolution.parameters.consistency, resolution.fixed_data_version) == (Consistency.KEYED, "v1")
     clicks = ask("kind", table="clicks")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -22,9 +21,8 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.errors import EngineError
 from tests.support.queries.drawing import TEXTS
-from tests.support.rings import needs
 from tests.support.texts import NOT_UTF8, write_rows
-from tests.support.world import World, copy, new_account, running_world
+from tests.support.world import World, copy, new_account
 
 ODD = [
     *TEXTS,
@@ -176,14 +174,6 @@ def test_a_directorys_name_has_no_type(spark: SparkSession, tmp_path: Path) -> N
     assert EngineAnswer((["12"],), [5], engine.data_version("t")) == engine.run(
         query, engine.data_version("t")
     )
-
-
-@pytest.fixture(scope="module")
-@needs("process")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Both services as processes."""
-    with running_world(tmp_path_factory.mktemp("world")) as world:
-        yield world
 
 
 def test_two_engines_give_one_release_of_a_declared_version(world: World, spark: SparkSession) -> None:

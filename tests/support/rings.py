@@ -18,8 +18,16 @@ import pytest
 PROCESS = "process"
 RINGS = (PROCESS, "redis", "postgres", "pinot", "spark", "containers", "kubernetes")
 STORES = ("redis", "postgres")
-# One at a time: each of them takes the whole machine.
-SERIAL = ("pinot", "spark", "containers", "kubernetes")
+# What takes much memory and long to start: the tests of a lane run one after the other in one worker, and share what
+# they start. A folder belongs to the first lane that names it.
+LANES = {
+    "tests/pinot/failures": "pinot failures",
+    "tests/pinot": "pinot",
+    "tests/spark": "spark and containers",
+    "tests/containers": "spark and containers",
+    "tests/kubernetes": "kubernetes",
+}
+_HEAVY = frozenset({"pinot", "spark", "containers", "kubernetes"})
 
 _STARTS_PROCESS = frozenset(
     {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn"}
@@ -57,11 +65,15 @@ def mark(items: list[pytest.Item]) -> None:
         rings = rings_of(item)
         for ring in rings:
             item.add_marker(ring)
-        # Workers get whole files, and those who hand them out see no more of a test than its path.
-        assert not rings & {*SERIAL} or {*item.path.parts} & {*SERIAL}, (
-            f"{item.nodeid} belongs below {SERIAL}"
-        )
-    items.sort(key=lambda item: not any(item.get_closest_marker(ring) for ring in SERIAL))
+        # Workers get whole lanes, and those who hand them out see no more of a test than its path.
+        assert not rings & _HEAVY or lane_of(item.nodeid), f"{item.nodeid} belongs below one of {[*LANES]}"
+    # The lanes of Pinot take the longest, so that they begin first.
+    items.sort(key=lambda item: [*LANES.values(), ""].index(lane_of(item.nodeid)))
+
+
+def lane_of(nodeid: str) -> str:
+    """Return the lane of a test, empty if any worker may run it."""
+    return next((lane for folder, lane in LANES.items() if nodeid.startswith(f"{folder}/")), "")
 
 
 class _Guard:

@@ -86,6 +86,14 @@ accounts:
     limit: {information: 1000000000000, calls: 1000000000000}
   - path: [poor, "*"]
     limit: {information: 5, calls: 1}
+  - path: [app]
+    limit: {information: 1000000, calls: 100000}
+  - path: [app, "*"]
+    limit: {information: 100000, calls: 10000}
+  - path: [app, "*", "*"]
+    limit: {information: 3000, calls: 300}
+  - path: [app, "*", "*", "*"]
+    limit: {information: 3000, calls: 300}
 """
 
 # Enough members in each element to be well above the threshold, and names that make more than 3 MiB together.

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pinot_connector.days import FIRST_DAY, LAST_DAY
 from pinot_connector.engines.base import ColumnType, Element, ReadColumn
 from pinot_connector.engines.pinot.answer import PINOT_TYPES
 from pinot_connector.errors import EngineRefused
 
 _INT_MINIMUM, _INT_MAXIMUM = -(2**31), 2**31 - 1
 _LONG_MINIMUM = -(2**63)
-# The first and the last day of the years 1 to 9999, which are all that a query asks for.
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 # Days since 1970, as schemas say it before and since Pinot 0.11.
 _DAYS = re.compile(r"1:DAYS:EPOCH|EPOCH\|DAYS(\|1)?", re.IGNORECASE)
 
@@ -111,7 +110,7 @@ def _faults(read: ReadColumn, held: PinotColumn) -> Iterator[str]:
 def _is_null(read: ReadColumn, held: PinotColumn) -> bool:
     if read.null_value is None:
         # Values outside the range of days are left out by every query.
-        return not isinstance(held.null_value, int) or not _FIRST_DAY <= held.null_value <= _LAST_DAY
+        return not isinstance(held.null_value, int) or not FIRST_DAY <= held.null_value <= LAST_DAY
     return held.null_value == read.null_value
 
 

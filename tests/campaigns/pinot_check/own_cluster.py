@@ -12,13 +12,13 @@ from tests.campaigns.pinot_check.rows import row
 @row
 def a_killed_server(cluster: CheckedCluster) -> str:
     """A killed server never shows in an answer."""
-    raise CannotTryError("kills a server: tests/pinot/test_engine_cluster.py, make pinot-stream")
+    raise CannotTryError("kills a server: tests/pinot/failures/test_engine_cluster.py, make pinot-stream")
 
 
 @row
 def a_broker_that_is_gone(cluster: CheckedCluster) -> str:
     """A broker that is gone is said at once."""
-    raise CannotTryError("stops the broker: tests/pinot/test_engine_cluster.py")
+    raise CannotTryError("stops the broker: tests/pinot/failures/test_engine_cluster.py")
 
 
 @row
@@ -36,4 +36,4 @@ def rows_that_are_hidden(cluster: CheckedCluster) -> str:
 @row
 def cluster_settings(cluster: CheckedCluster) -> str:
     """A setting of the cluster that makes counts inexact is refused."""
-    raise CannotTryError("changes the cluster for everybody: tests/pinot/test_engine_cluster.py")
+    raise CannotTryError("changes the cluster for everybody: tests/pinot/failures/test_engine_cluster.py")

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from budget_service.ledger.currency import Currency
 from budget_service.stores.codec import encode_currency
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.redis_encoding import name_in_root
+from budget_service.stores.redis.encoding import name_in_root
 
 SCHEMA_VERSION = 7
 PAYMENTS_HAVE_NAMES = 3

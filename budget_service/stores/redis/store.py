@@ -29,7 +29,6 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores import redis_encoding as text
 from budget_service.stores.interface import (
     Alike,
     BalancePage,
@@ -42,9 +41,10 @@ from budget_service.stores.interface import (
     system_clock,
     uncounted,
 )
-from budget_service.stores.redis_pipeline import PipelinedConnection
-from budget_service.stores.redis_schema import SCHEMA, SCHEMA_KEY, bring_up, demand_schema
-from budget_service.stores.redis_scripts import (
+from budget_service.stores.redis import encoding as text
+from budget_service.stores.redis.pipeline import PipelinedConnection
+from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY, bring_up, demand_schema
+from budget_service.stores.redis.scripts import (
     ALL_LIMITS,
     BALANCES,
     CHANGES,

@@ -17,10 +17,10 @@ from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores import postgres_encoding as text
 from budget_service.stores.codec import decode_currency, encode_currency
 from budget_service.stores.interface import BalancePage, StoreUnavailableError
-from budget_service.stores.postgres_connections import Session
+from budget_service.stores.postgres import encoding as text
+from budget_service.stores.postgres.connections import Session
 
 ROOTS = sql.SQL("SELECT root FROM gris.roots ORDER BY root")
 JOURNAL = sql.SQL(

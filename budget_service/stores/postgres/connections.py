@@ -19,7 +19,7 @@ from psycopg.errors import Diagnostic
 from psycopg.pq import TransactionStatus
 
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
-from budget_service.stores.postgres_address import Address
+from budget_service.stores.postgres.address import Address
 
 MAX_CONNECTIONS = 16
 # Each one is a process of the server, and many that start at once are slower than one after the other.

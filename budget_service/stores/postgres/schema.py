@@ -11,7 +11,7 @@ import psycopg
 from psycopg import AsyncConnection, sql
 
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.postgres_connections import Session
+from budget_service.stores.postgres.connections import Session
 from budget_service.tuning import Tuning
 
 SCHEMA_VERSION = 5

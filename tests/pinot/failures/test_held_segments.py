@@ -19,7 +19,7 @@ from deploy.pinot.cluster import PinotCluster
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineError
-from tests.pinot.held_segments import (
+from tests.pinot.failures.held_segments import (
     HeldSegment,
     create_table,
     load_names,

@@ -10,9 +10,9 @@ from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.codec import decode_currency, encode_currency
 from budget_service.stores.interface import Alike, BalancePage
+from budget_service.stores.sqlite import rows
 
 OF_ROOT = "substr(account, 1, instr(account || '/', '/') - 1) = ?"
 # What comes right after the slash.

@@ -11,7 +11,7 @@ import pytest
 
 from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from tests.pinot.queries import confirmed
-from tests.pinot.versions import METADATA, seconds_until_refused, wait_for_version
+from tests.pinot_engine.versions import METADATA, seconds_until_refused, wait_for_version
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
 

@@ -11,7 +11,7 @@ import pytest
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineUnavailable
 from tests.pinot.queries import confirmed
-from tests.pinot.versions import METADATA, ago
+from tests.pinot_engine.versions import METADATA, ago
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
 

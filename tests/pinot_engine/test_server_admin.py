@@ -14,7 +14,7 @@ from gris_gateway.hosting import engine_of
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
 from tests.pinot.queries import confirmed
-from tests.pinot.versions import METADATA, TWICE, ago, wait_for_version
+from tests.pinot_engine.versions import METADATA, TWICE, ago, wait_for_version
 from tests.support.fake_pinot import QUERY, FakePinot, refusing_server, reported
 
 

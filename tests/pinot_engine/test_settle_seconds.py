@@ -10,7 +10,7 @@ import pytest
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged
 from tests.pinot.queries import confirmed
-from tests.pinot.versions import TWICE, ago, listed_twice, wait_for_version
+from tests.pinot_engine.versions import TWICE, ago, listed_twice, wait_for_version
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
 
 

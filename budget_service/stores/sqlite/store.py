@@ -29,7 +29,6 @@ from budget_service.ledger.rules import decide
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
-from budget_service.stores import sqlite_audit as audit
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
@@ -46,11 +45,12 @@ from budget_service.stores.interface import (
     system_clock,
     uncounted,
 )
-from budget_service.stores.sqlite_disk import HANGS, Disk
-from budget_service.stores.sqlite_file import check_settings, connect, secure
-from budget_service.stores.sqlite_purge import Purge
-from budget_service.stores.sqlite_rollback_guard import HighWaterMark, check_mark, mark_anew, save, state_of
-from budget_service.stores.sqlite_view import View
+from budget_service.stores.sqlite import audit
+from budget_service.stores.sqlite.disk import HANGS, Disk
+from budget_service.stores.sqlite.file import check_settings, connect, secure
+from budget_service.stores.sqlite.purge import Purge
+from budget_service.stores.sqlite.rollback_guard import HighWaterMark, check_mark, mark_anew, save, state_of
+from budget_service.stores.sqlite.view import View
 from budget_service.tuning import DEFAULTS, Tuning
 
 VOLATILE = Path(":memory:")

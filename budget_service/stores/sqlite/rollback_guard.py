@@ -8,19 +8,15 @@ counts as spent.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
+from budget_service.stores.mark_file import WHAT_TO_DO, write_whole
 
 SUFFIX = ".mark"
-WHAT_TO_DO = (
-    "if it is a backup that was restored, start once with --confirm-restored: every budget that is open counts as "
-    "spent until its window ends, because nobody knows what was charged since the backup"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +81,6 @@ def save(ledger: Path, mark: HighWaterMark) -> None:
     """Replace the high-water mark on the disk atomically. Raises OSError."""
     state = {"ledger_id": mark.ledger_id, "last_entry": mark.last_entry}
     write_whole(mark_path(ledger), json.dumps(state))
-
-
-def fresh_path(path: Path) -> Path:
-    """Return this process's own path for a file's replacement: workers share the mark of their service."""
-    return path.with_name(f"{path.name}.{os.getpid()}.new")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Replace a file on the disk atomically, also when other processes do the same. Raises OSError."""
-    fresh = fresh_path(path)
-    descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    try:
-        os.write(descriptor, text.encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    fresh.replace(path)
 
 
 def _read(path: Path) -> HighWaterMark | None:

@@ -35,8 +35,8 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores import sqlite_rows as rows
 from budget_service.stores.codec import decode_outcome, encode_outcome
+from budget_service.stores.sqlite import rows
 from budget_service.tuning import Tuning
 
 NO_END: Microseconds = 2**63 - 1

@@ -26,8 +26,6 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores import postgres_audit as audit
-from budget_service.stores import postgres_encoding as text
 from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
     NOT_BEGUN,
@@ -44,15 +42,17 @@ from budget_service.stores.interface import (
     system_clock,
     uncounted,
 )
-from budget_service.stores.postgres_address import parse_address
-from budget_service.stores.postgres_connections import (
+from budget_service.stores.postgres import audit
+from budget_service.stores.postgres import encoding as text
+from budget_service.stores.postgres.address import parse_address
+from budget_service.stores.postgres.connections import (
     FAULTS,
     MAX_CONNECTIONS,
     Connections,
     Session,
     TooLongError,
 )
-from budget_service.stores.postgres_schema import RULES, demand_promises, install
+from budget_service.stores.postgres.schema import RULES, demand_promises, install
 from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
 from budget_service.tuning import DEFAULTS, Tuning
 
