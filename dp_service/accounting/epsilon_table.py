@@ -59,6 +59,8 @@ _MANTISSAS = (
 SLACKS = tuple(Fraction(f"{each}e{power}") for power in range(-15, -5) for each in _MANTISSAS)
 """The slacks that a table holds, rising, from 10^-13 to just below 10^-3; epsilon is interpolated between them."""
 
+_MOST_POINTS = 2**21
+
 # Half a dozen float operations lose less.
 _MARGIN = 2.0**-40
 
@@ -180,11 +182,15 @@ def extended(table: EpsilonTable, units: int, advance: Callable[[], None] = lamb
 
 
 def work_of(epsilon_per: Fraction, units: int) -> float:
-    """Return about how many points of the grid a table of so many units works out; 4 million take a second."""
+    """Return about how many points of the grid a table of so many units works out; 4 million take a second.
+
+    It is infinite if one row has too many to be held in memory: an epsilon_per of less than 0.0003, or very many units.
+    """
     rho = units * float(epsilon_per) ** 2 / 8
     # The table goes from exp(-8) to where delta is 2^-73.
     span = 8 + min(units * float(epsilon_per), rho + 2 * math.sqrt(rho * 73 * math.log(2)))
-    return units * RESOLUTION * span / float(epsilon_per)
+    points = RESOLUTION * span / float(epsilon_per)
+    return units * points if points <= _MOST_POINTS else math.inf
 
 
 def table_from(content: bytes) -> EpsilonTable:

@@ -36,14 +36,16 @@ def table_for(
     Raises:
         ValueError: Not 0 < epsilon_per <= 10; the message names the argument.
     """
-    from dp_service.accounting.epsilon_table import extended, work_of  # noqa: PLC0415 - loads numpy
+    from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon  # noqa: PLC0415 - loads numpy
+    from dp_service.accounting.epsilon_table import extended, work_of  # noqa: PLC0415
 
+    require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
+    if work_of(epsilon_per, information) > MAX_WORK:
+        return None
     kept_in = directory or cache_directory()
     found = kept_table(epsilon_per, kept_in)
     if quick or found.units >= information:
         return found
-    if work_of(epsilon_per, information) > MAX_WORK:
-        return None
     with progress("the adaptive bound", information - found.units) as advance:
         made = extended(found, information, advance)
     keep(made, kept_in)
@@ -71,7 +73,7 @@ def table_beyond(target: Target, split: Split, epsilon_per: Fraction) -> Epsilon
     """Return a table that reaches beyond the units that a target allows; None if it would take too long to make."""
     from dp_service.accounting.solving import information_for  # noqa: PLC0415 - loads numpy
 
-    found = None if target.gaussian else kept_table(epsilon_per, cache_directory())
+    found = None if target.gaussian else table_for(epsilon_per, 0, quick=True)
     while (
         found is not None
         and information_for(target, split, epsilon_per=epsilon_per, table=found) >= found.units

@@ -115,6 +115,18 @@ def test_a_table_that_would_take_hours_is_not_made(capsys: pytest.CaptureFixture
     assert "adaptive" not in {row["bound"] for row in rows}
 
 
+@pytest.mark.parametrize("epsilon_per", ["1e-5", "1e-12"])
+@pytest.mark.parametrize("quick", [(), ("--quick",)])
+def test_a_table_with_too_many_points_is_not_begun(
+    capsys: pytest.CaptureFixture[str], epsilon_per: str, quick: tuple[str, ...]
+) -> None:
+    """Its first row alone would take gigabytes; the other bounds are there."""
+    flags = ("--epsilon-per", epsilon_per, "--information", "10", *quick)
+    assert "adaptive" not in {row["bound"] for row in reported(capsys, "guarantee", *flags)["guarantees"]}
+    wanted = ("--epsilon", "1e-3", "--delta", "7e-9", "--epsilon-per", epsilon_per)
+    assert reported(capsys, "solve", *wanted, *quick)["solutions"][0]["information"] > 0
+
+
 def test_a_policy_counts_what_it_has_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With its currency and its count noise; what flags name is added, and what is solved for leaves room for it."""
     header = "count_noise: gaussian\nepsilon_per: 0.1\ndelta: 1e-11\n"
@@ -406,6 +418,8 @@ def test_pictures_are_drawn_and_can_be_repeated(
         (("solve", "--epsilon", "1", "--delta", "2"), "delta"),
         (("solve", "--epsilon", "1", "--delta", "1e-9", "--call-delta", "1e-10"), "--slack"),
         (("solve", "--epsilon", "1"), "--delta"),
+        (("table", "--epsilon-per", "0"), "epsilon_per must be"),
+        (("solve", "--epsilon", "1", "--delta", "1e-9", "--epsilon-per", "11"), "epsilon_per must be"),
         (("table", "--information", "0"), "information"),
         (("table", "--information", "1000000"), "information must be smaller"),
         (("table", "--information", "1", "--directory", "/proc/nowhere"), "directory must be one"),
