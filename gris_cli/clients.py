@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 from gris_api.dp.v1 import question_pb2
 
+from gris_cli.caching import cache_directory
 from gris_cli.connection_options import credentials, protected_address
 from gris_cli.examples import find_examples
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName
@@ -160,7 +161,10 @@ def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
         return
     examples = find_examples(flags.examples)
     with EmbeddedServices(
-        policy=examples.policy, budget_config=examples.budget, directory=flags.directory
+        policy=examples.policy,
+        budget_config=examples.budget,
+        directory=flags.directory,
+        adaptive_tables=cache_directory(),
     ) as services:
         yield services.dp_address, services.budget_address
 
