@@ -30,19 +30,19 @@ def load_parameters(wanted: Wanted, clock: Microseconds | None, most_due: int) -
         "root": root,
         "clock": clock,
         "most_due": most_due,
-        "levels": _text([level.text for level in wanted.levels]),
-        "outcomes": _text([escaped(request_id) for _, request_id in wanted.outcomes]),
-        "payments": _text(
+        "levels": json.encode([level.text for level in wanted.levels]),
+        "outcomes": json.encode([escaped(request_id) for _, request_id in wanted.outcomes]),
+        "payments": json.encode(
             [{"payer": payer, "kind": kind, "id": escaped(id_)} for payer, kind, id_ in wanted.payments]
         ),
-        "reservations": _text(
+        "reservations": json.encode(
             [{"reservation_id": escaped(id_), "payer": payer} for (_, id_), payer in wanted.reservations]
         ),
         "is_counted": bool(wanted.counted),
     }
 
 
-def read_loaded(found: str, wanted: Wanted, most_due: int) -> Loaded:
+def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
     """Return what LOAD found."""
     row = json.decode(found)
     (root,) = wanted.roots
@@ -91,13 +91,13 @@ def write_parameters(root: str, changes: Changes, now: Microseconds) -> tuple[li
         **_payment_rows(changes),
         **_limit_rows(changes),
     }
-    given = {part: _text(each) for part, each in rows.items() if each}
+    given = {part: json.encode(each) for part, each in rows.items() if each}
     purge = {
         "root": root,
         "now": now,
         "purged": PURGED_PER_REQUEST * len(changes.outcomes),
-        "payers": _text(list(changes.payers)),
-        "payments": "[]",
+        "payers": json.encode(list(changes.payers)),
+        "payments": b"[]",
     }
     return [*given, "purged_outcomes", "purged_payments"], purge | given
 
@@ -121,10 +121,6 @@ def unescaped(text: str) -> str:
     if "\\" not in text:
         return text
     return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
-
-
-def _text(value: Any) -> str:
-    return json.encode(value).decode()
 
 
 def _payment_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
