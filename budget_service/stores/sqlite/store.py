@@ -269,24 +269,31 @@ class SqliteStore:
                 self._loader.opened(root, opened.expires_at)
         self._loader.trim()
         self._purge.continue_purge(loaded.clock, len(changes.outcomes))
-        self._disk.begins()
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._committer, self._wait_for_the_disk)
-        except Exception as error:
-            # A commit that failed may still be found on the disk after a crash.
-            raise OutcomeUnknownError(str(error)) from error
-        finally:
-            self._disk.ends()
+        loop = asyncio.get_running_loop()
+        finished: asyncio.Future[Exception | None] = loop.create_future()
 
-    def _wait_for_the_disk(self) -> None:
-        """Commit, on the other thread."""
+        def commit() -> None:
+            # `run_in_executor` would take another turn of the loop.
+            loop.call_soon_threadsafe(finished.set_result, self._wait_for_the_disk())
+
+        self._disk.begins()
+        self._committer.submit(commit)
+        failure = await finished
+        self._disk.ends()
+        if failure is not None:
+            # A commit that failed may still be found on the disk after a crash.
+            raise OutcomeUnknownError(str(failure)) from failure
+
+    def _wait_for_the_disk(self) -> Exception | None:
+        """Commit, on the other thread; return why it failed, if it did."""
         try:
             self._connection.execute("COMMIT")
-        except BaseException:
+        except Exception as error:
             with suppress(sqlite3.Error):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-            raise
+            return error
+        return None
 
 
 class SqliteTransaction:

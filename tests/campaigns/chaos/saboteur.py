@@ -13,6 +13,8 @@ from tests.campaigns.chaos.stage import Service, Stage
 LONGEST_PAUSE_SECONDS = 1.5
 LONGEST_LOSS_SECONDS = 0.4
 DELAY_SECONDS = 0.02
+# Heartbeats still arrive in time.
+HOLD_DELAY_SECONDS = 0.01
 # How often a service is stopped to meet it between its round trips, and how soon the others then have to go on: they
 # wait for the time-out of the transaction, and those that waited from before it begin again.
 MOST_ATTEMPTS = 20
@@ -56,7 +58,7 @@ class Saboteur:
         """Stop a service between its round trips until the others have gone on; then let it go on, too late."""
         if self.stage.locks is None or self.stage.line is None:
             return
-        self.stage.line.delay_seconds = DELAY_SECONDS
+        self.stage.line.delay_seconds = HOLD_DELAY_SECONDS
         try:
             for _ in range(MOST_ATTEMPTS):
                 with self._service().frozen():
