@@ -6,6 +6,8 @@ taken is all that the root has, and nobody else changes it until the lock is gon
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from psycopg.pq.abc import PGresult
 
 from budget_service.ledger.windows import Microseconds
@@ -30,7 +32,7 @@ class PostgresTransaction:
         self._root = root
         self._is_new = is_new
 
-    async def commit(self, changes: Changes) -> bool:
+    async def commit(self, changes: Changes, committed: Callable[[], None]) -> bool:
         """Write all changes and commit; see `Transaction`.
 
         A commit without changes waits for the standbys as any other does, because the lock was a change: a replay
@@ -52,6 +54,7 @@ class PostgresTransaction:
             return False
         if ended.command_status != b"COMMIT":
             raise OutcomeUnknownError("PostgreSQL did not say that it has committed")
+        committed()
         return True
 
 

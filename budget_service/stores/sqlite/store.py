@@ -262,7 +262,7 @@ class SqliteStore:
             raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
         self._mark = state
 
-    async def _commit(self, loaded: Loaded, changes: Changes) -> None:
+    async def _commit(self, loaded: Loaded, changes: Changes, committed: Callable[[], None]) -> None:
         write(self._connection, changes)
         for (root, _), opened in changes.reservations.items():
             if opened is not None:
@@ -272,14 +272,15 @@ class SqliteStore:
         loop = asyncio.get_running_loop()
         finished: asyncio.Future[Exception | None] = loop.create_future()
 
-        def commit() -> None:
-            # `run_in_executor` would take another turn of the loop.
-            loop.call_soon_threadsafe(finished.set_result, self._wait_for_the_disk())
+        def finish(failure: Exception | None) -> None:
+            self._disk.ends()
+            if failure is None:
+                committed()
+            finished.set_result(failure)
 
         self._disk.begins()
-        self._committer.submit(commit)
+        self._committer.submit(lambda: loop.call_soon_threadsafe(finish, self._wait_for_the_disk()))
         failure = await finished
-        self._disk.ends()
         if failure is not None:
             # A commit that failed may still be found on the disk after a crash.
             raise OutcomeUnknownError(str(failure)) from failure
@@ -299,13 +300,15 @@ class SqliteStore:
 class SqliteTransaction:
     """A transaction of the file's only writer, so that nobody is ever quicker; see `Transaction`."""
 
-    def __init__(self, loaded: Loaded, commit: Callable[[Loaded, Changes], Awaitable[None]]) -> None:
+    def __init__(
+        self, loaded: Loaded, commit: Callable[[Loaded, Changes, Callable[[], None]], Awaitable[None]]
+    ) -> None:
         self.loaded = loaded
         self._commit = commit
 
-    async def commit(self, changes: Changes) -> bool:
+    async def commit(self, changes: Changes, committed: Callable[[], None]) -> bool:
         """Write all changes or none; see `Transaction`."""
-        await self._commit(self.loaded, changes)
+        await self._commit(self.loaded, changes, committed)
         return True
 
 
