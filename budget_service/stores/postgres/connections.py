@@ -17,9 +17,11 @@ import psycopg
 from psycopg import AsyncConnection, sql
 from psycopg.errors import Diagnostic
 from psycopg.pq import TransactionStatus
+from psycopg.pq.abc import PGresult
 
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.postgres.address import Address
+from budget_service.stores.postgres.round_trip import Statement, Values, round_trip
 
 MAX_CONNECTIONS = 16
 # Each one is a process of the server, and many that start at once are slower than one after the other.
@@ -30,27 +32,29 @@ CANCEL_AGAIN_SECONDS = 0.05
 FAULTS = (psycopg.DataError, psycopg.IntegrityError)
 
 
-class TooLongError(StoreUnavailableError):
-    """A statement had so much to do that the server cancelled it; it had no effect."""
+# Somebody else was quicker: the transaction was rolled back, and may be begun again.
+OTHERS_WERE_QUICKER = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+_AT_REST = (TransactionStatus.IDLE, TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
 
 class Session:
-    """A connection in autocommit mode: each statement is one round trip and one transaction."""
+    """A connection in autocommit mode: outside of BEGIN and COMMIT each statement is a transaction."""
 
     def __init__(self, connection: AsyncConnection[Any], answer_seconds: float) -> None:
         self._answer_seconds = answer_seconds
         self.connection = connection
         self._warnings: list[Diagnostic] = []
+        self._prepared: set[bytes] = set()
         connection.add_notice_handler(self._note)
 
     @property
     def is_idle(self) -> bool:
-        """Return whether the connection can be used for another statement."""
+        """Return whether the connection can be used for another transaction."""
         return self.connection.pgconn.transaction_status == TransactionStatus.IDLE
 
     @property
     def was_ended(self) -> bool:
-        """Return whether the server has sent something to an idle connection: most likely that it closes it."""
+        """Return whether the server has sent something that nobody asked for: most likely that it hangs up."""
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
         return bool(poll.poll(0))
@@ -61,12 +65,26 @@ class Session:
         Raises StoreUnavailableError or one of FAULTS if the server refused it and nothing was changed, or
         OutcomeUnknownError.
         """
+        with self._reported():
+            cursor = await self.connection.execute(query, parameters, prepare=True)
+            return await cursor.fetchall()
+
+    async def together(self, *statements: tuple[Statement, Values]) -> list[PGresult]:
+        """Send statements in one round trip and return what each has found. None is run after one that fails.
+
+        Raises as `rows` does, and one of OTHERS_WERE_QUICKER.
+        """
+        with self._reported():
+            return await self.connection.wait(round_trip(self.connection.pgconn, self._prepared, statements))
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Say what a failure of the block means, or a warning in it."""
         self._warnings.clear()
         try:
             with self.given(self._answer_seconds):
-                cursor = await self.connection.execute(query, parameters, prepare=True)
-                found = await cursor.fetchall()
-        except FAULTS:
+                yield
+        except (*FAULTS, *OTHERS_WERE_QUICKER):
             raise
         except psycopg.Error as error:
             raise self._failure(error) from None
@@ -75,7 +93,6 @@ class Session:
             raise OutcomeUnknownError(
                 "PostgreSQL answered with a warning, so that a fail-over may lose the change"
             )
-        return found
 
     @contextmanager
     def given(self, seconds: float) -> Iterator[None]:
@@ -93,10 +110,11 @@ class Session:
 
     def _failure(self, error: psycopg.Error) -> StoreUnavailableError | OutcomeUnknownError:
         # The server's message may quote a row, so only its code is reported.
-        if isinstance(error, psycopg.errors.QueryCanceled) and self.is_idle:
-            return TooLongError("PostgreSQL had too much to do for one statement")
-        if error.sqlstate is not None and self.is_idle:
-            return StoreUnavailableError(f"PostgreSQL refused: {type(error).__name__} ({error.sqlstate})")
+        said = f"{type(error).__name__} ({error.sqlstate})"
+        if isinstance(error, psycopg.errors.IdleInTransactionSessionTimeout):
+            return StoreUnavailableError("this service was held up, and PostgreSQL has let others go on")
+        if error.sqlstate is not None and self.connection.pgconn.transaction_status in _AT_REST:
+            return StoreUnavailableError(f"PostgreSQL refused: {said}")
         return OutcomeUnknownError(f"PostgreSQL hung up or gave no answer: {type(error).__name__}")
 
     def _note(self, notice: Diagnostic) -> None:
