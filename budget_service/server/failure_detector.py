@@ -18,9 +18,11 @@ without being read yet.
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from enum import Enum, auto
 
+from budget_service.internal_errors import describe_error, log_internal_error
 from budget_service.stores.interface import Store, StoreError, StoreUnavailableError, StoreUnusableError
 
 # A heartbeat is sent when calls have waited for a tick or two without any answer.
@@ -32,6 +34,10 @@ LATE_SECONDS = 0.01
 SILENCE_SECONDS = 0.5
 CHECK_EVERY_SECONDS = 1.0
 CHECK_SECONDS = 2.0
+# The reason of a check that goes on failing is logged again after so many.
+CHECKS_BETWEEN_LOGS = 60
+
+log = logging.getLogger(__name__)
 
 
 class State(Enum):
@@ -113,9 +119,11 @@ class FailureDetector:
 
     async def keep_checking(self) -> None:
         """Run the store's own check once a second."""
+        failures = _FailureLog()
         while True:
             self._fault = await self._found_fault()
             self.changed.set()
+            failures.note(self._fault)
             if isinstance(self._fault, StoreUnavailableError):
                 self.request_heartbeat()
             await asyncio.sleep(CHECK_EVERY_SECONDS)
@@ -166,6 +174,10 @@ class FailureDetector:
             return error
         except TimeoutError:
             return StoreUnavailableError("the store does not answer")
+        except Exception as error:
+            # Otherwise the checks would end here, and the last one would count for ever.
+            log_internal_error(error)
+            return StoreUnavailableError(describe_error(error))
         return None
 
     def _turn(self, state: State) -> None:
@@ -175,6 +187,24 @@ class FailureDetector:
             # Waiting calls see the new state; later ones wait for the next change.
             turned, self._turned = self._turned, asyncio.Event()
             turned.set()
+
+
+class _FailureLog:
+    """Logs why checks fail: each reason once, and again while it stays."""
+
+    def __init__(self) -> None:
+        self._reason = ""
+        self._since_logged = 0
+
+    def note(self, fault: StoreError | None) -> None:
+        """Take the result of one check."""
+        reason = "" if fault is None else str(fault)
+        self._since_logged += 1
+        if reason and (reason != self._reason or self._since_logged >= CHECKS_BETWEEN_LOGS):
+            self._since_logged = 0
+            fields = {"problem": reason}
+            log.error("A check of the store failed.", extra={"event": "store.check_failed", "fields": fields})
+        self._reason = reason
 
 
 async def _wait_fairly(task: asyncio.Task[None], steps: int) -> None:

@@ -41,6 +41,7 @@ from budget_service.stores.interface import (
     system_clock,
     uncounted,
 )
+from budget_service.stores.mark_file import Position
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis.pipeline import PipelinedConnection
 from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY, bring_up, demand_schema
@@ -275,6 +276,10 @@ class RedisStore:
         """Write a new high-water mark for a restored ledger. Raises StoreError."""
         await RollbackGuard(mark, self._count).confirm()
 
+    async def renew_mark(self, mark: Path, stated: Position) -> None:
+        """Write a lost high-water mark anew, if the ledger stands exactly there. Raises StoreError."""
+        await RollbackGuard(mark, self._count).renew(stated)
+
     async def ping(self) -> None:
         """Return as soon as Redis answers, on a connection that nothing else waits for; see `Store`."""
         try:
@@ -284,6 +289,8 @@ class RedisStore:
 
     async def close(self) -> None:
         """Finish what was sent and close every connection."""
+        if self._guard is not None:
+            self._guard.end()
         await self._pipeline.close()
         for pool in (self._pipeline_pool, self._heartbeat.connection_pool, self._client.connection_pool):
             await pool.disconnect()

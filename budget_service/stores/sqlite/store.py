@@ -49,7 +49,14 @@ from budget_service.stores.sqlite import audit
 from budget_service.stores.sqlite.disk import HANGS, Disk
 from budget_service.stores.sqlite.file import check_settings, connect, secure
 from budget_service.stores.sqlite.purge import Purge
-from budget_service.stores.sqlite.rollback_guard import HighWaterMark, check_mark, mark_anew, save, state_of
+from budget_service.stores.sqlite.rollback_guard import (
+    HighWaterMark,
+    check_mark,
+    mark_anew,
+    mark_path,
+    save,
+    state_of,
+)
 from budget_service.stores.sqlite.view import View
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -207,10 +214,7 @@ class SqliteStore:
     async def confirm(self) -> None:
         """Write a new high-water mark for a restored ledger. Raises StoreError."""
         async with self._turn:
-            try:
-                mark_anew(self._connection, self._path or VOLATILE)
-            except OSError as error:
-                raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
+            mark_anew(self._connection, self._path or VOLATILE)
 
     async def check(self) -> None:
         """Return if the file is still there and commits are forced to it, after updating the high-water mark."""
@@ -259,12 +263,9 @@ class SqliteStore:
         return state_of(self._connection)
 
     async def _save_mark(self, state: HighWaterMark | None) -> None:
-        if self._path is None or state is None or state == self._mark:
+        if self._path is None or state is None or (state == self._mark and mark_path(self._path).exists()):
             return
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._committer, save, self._path, state)
-        except OSError as error:
-            raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
+        await asyncio.get_running_loop().run_in_executor(self._committer, save, self._path, state)
         self._mark = state
 
     def _read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
