@@ -45,9 +45,11 @@ from budget_service.stores.interface import (
     system_clock,
     uncounted,
 )
+from budget_service.stores.mark_file import WHAT_TO_DO
 from budget_service.stores.sqlite import audit
 from budget_service.stores.sqlite.disk import HANGS, Disk
 from budget_service.stores.sqlite.file import check_settings, connect, secure
+from budget_service.stores.sqlite.files_in_use import FilesInUse
 from budget_service.stores.sqlite.purge import Purge
 from budget_service.stores.sqlite.rollback_guard import (
     HighWaterMark,
@@ -89,6 +91,7 @@ class SqliteStore:
         self._connection = connection
         self._committed = committed
         self._path = path
+        self._files = None if path is None else FilesInUse(path)
         self._mark: HighWaterMark | None = None
         self._clock = clock
         self._view = View(connection, tuning)
@@ -117,7 +120,7 @@ class SqliteStore:
             secure(path)
         elif not allow_volatile:
             raise StoreUnusableError("a ledger in memory forgets budgets when it stops: name a file")
-        connection = connect(path)
+        connection = connect(path, tuning.start_check_seconds)
         if path == VOLATILE:
             return SqliteStore(connection, clock, None, committed, tuning)
         try:
@@ -209,15 +212,25 @@ class SqliteStore:
         """Open a ledger that lost charges, regardless of its high-water mark. Raises StoreUnusableError."""
         if not path.exists():
             raise StoreUnusableError(f"{path}: there is no ledger to confirm")
-        return SqliteStore(connect(path), clock, path, uncounted, DEFAULTS)
+        connection = connect(path, DEFAULTS.start_check_seconds)
+        return SqliteStore(connection, clock, path, uncounted, DEFAULTS)
 
     async def confirm(self) -> None:
         """Write a new high-water mark for a restored ledger. Raises StoreError."""
         async with self._turn:
-            mark_anew(self._connection, self._path or VOLATILE)
+            self._written(lambda: mark_anew(self._connection, self._path or VOLATILE))
 
     async def check(self) -> None:
-        """Return if the file is still there and commits are forced to it, after updating the high-water mark."""
+        """Return if the file is the same and commits are forced to it, after updating the high-water mark."""
+        try:
+            if self._files is not None:
+                # With the turn, so that nothing is being committed meanwhile.
+                await self._reading(self._files.check)
+        except StoreUnusableError:
+            # What was put in the place of the ledger is then behind its mark.
+            with suppress(StoreError):
+                await self._save_mark(await self._reading(self._state))
+            raise
         await self._save_mark(await self._reading(self._state))
 
     async def ping(self) -> None:
@@ -249,7 +262,7 @@ class SqliteStore:
 
         async def with_the_turn() -> Result:
             async with self._turn:
-                return await asyncio.get_running_loop().run_in_executor(self._committer, work)
+                return await asyncio.get_running_loop().run_in_executor(self._committer, self._written, work)
 
         try:
             return await asyncio.shield(with_the_turn())
@@ -262,9 +275,20 @@ class SqliteStore:
         check_settings(self._connection, self._path)
         return state_of(self._connection)
 
+    def _written(self, work: Callable[[], Result]) -> Result:
+        """Commit something, on the other thread, if the file is the one that was opened, before and after."""
+        if self._files is None:
+            return work()
+        self._files.demand_same()
+        result = work()
+        self._files.committed()
+        return result
+
     async def _save_mark(self, state: HighWaterMark | None) -> None:
         if self._path is None or state is None or (state == self._mark and mark_path(self._path).exists()):
             return
+        if self._mark is not None and state.last_entry < self._mark.last_entry:
+            raise StoreUnusableError(f"{self._path} was set back while it was used: {WHAT_TO_DO}")
         await asyncio.get_running_loop().run_in_executor(self._committer, save, self._path, state)
         self._mark = state
 
@@ -379,7 +403,7 @@ class SqliteStore:
     def _commit(self) -> Exception | None:
         """Wait for the disk, on the other thread; return why the commit failed, if it did."""
         try:
-            self._connection.execute("COMMIT")
+            self._written(lambda: self._connection.execute("COMMIT"))
         except Exception as error:
             with suppress(sqlite3.Error):
                 if self._connection.in_transaction:
