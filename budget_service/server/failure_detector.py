@@ -23,7 +23,13 @@ from contextlib import suppress
 from enum import Enum, auto
 
 from budget_service.internal_errors import describe_error, log_internal_error
-from budget_service.stores.interface import Store, StoreError, StoreUnavailableError, StoreUnusableError
+from budget_service.stores.interface import (
+    Store,
+    StoreDamagedError,
+    StoreError,
+    StoreUnavailableError,
+    StoreUnusableError,
+)
 
 # A heartbeat is sent when calls have waited for a tick or two without any answer.
 TICK_SECONDS = 0.02
@@ -61,6 +67,9 @@ class FailureDetector:
         self._turned = asyncio.Event()
         # Why the last check failed. Before the first check it counts as failed.
         self._fault: StoreError | None = StoreUnavailableError("the store was not checked yet")
+        # What was found to be damaged, by table; nobody repairs it while the service runs.
+        self._damage: set[str] = set()
+        self._is_damaged_everywhere = False
         self._waiting = 0
         self._answers = 0
         self._wanted = asyncio.Event()
@@ -74,7 +83,21 @@ class FailureDetector:
     @property
     def is_serving(self) -> bool:
         """Whether the store is not away (it may be silent) and passed its last check."""
-        return self._state is not State.AWAY and self._fault is None
+        return self._state is not State.AWAY and self._fault is None and not self._is_damaged_everywhere
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no damage of the ledger was met since the start."""
+        return not self._damage
+
+    def damaged(self, error: StoreDamagedError) -> None:
+        """Record that the store holds what cannot be read. If that concerns every account, no call is admitted."""
+        self._is_damaged_everywhere = self._is_damaged_everywhere or error.is_everywhere
+        if error.table not in self._damage:
+            self._damage.add(error.table)
+            fields = {"problem": str(error)}
+            log.error("The ledger is damaged.", extra={"event": "ledger.damaged", "fields": fields})
+        self.changed.set()
 
     async def admit(self) -> None:
         """Return when a new call may be sent to the store.
@@ -86,6 +109,8 @@ class FailureDetector:
             await self._turned.wait()
         if self._state is State.AWAY:
             raise StoreUnavailableError("the store does not answer")
+        if self._is_damaged_everywhere:
+            raise StoreUnavailableError("the ledger is damaged")
         if isinstance(self._fault, StoreUnusableError):
             raise StoreUnavailableError(str(self._fault))
 

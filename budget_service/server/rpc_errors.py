@@ -9,6 +9,7 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, NOT_PAID, TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED,
                      ACCOUNTS_WITHOUT_END
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
+DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (retry with the same id)
 """
 
@@ -130,6 +131,13 @@ def ledger_differs() -> Status:
     """Report that a balance differs from the journal."""
     message = "the ledger differs from its journal: verify it before a checkpoint is made"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("LEDGER_DIFFERS"))
+
+
+def ledger_damaged(table: str, key: str) -> Status:
+    """Report, to an administrator, which row of the ledger cannot be read."""
+    named = f": the row {key!r} of {table} cannot be read" if key else ""
+    metadata = {"table": table, "key": key} if key else {}
+    return _status(code_pb2.DATA_LOSS, f"the ledger is damaged{named}", _info("LEDGER_DAMAGED", metadata))
 
 
 def store_unavailable() -> Status:

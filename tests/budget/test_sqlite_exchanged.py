@@ -26,7 +26,7 @@ ON = levels(own=limit(1000, 1000))
 
 
 def renamed_over(path: Path, copy: Path) -> None:
-    """Put the copy in the place of the ledger, as `install` and `mv` do."""
+    """Put the copy in the place of the ledger, as a command that renames does."""
     copy.replace(path)
 
 
@@ -43,7 +43,7 @@ def symlinked_over(path: Path, copy: Path) -> None:
 
 
 def overwritten(path: Path, copy: Path) -> None:
-    """Write the copy into the file itself, as `cp` does."""
+    """Write the copy into the file itself, as a copying command does."""
     path.write_bytes(copy.read_bytes())
 
 

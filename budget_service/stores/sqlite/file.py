@@ -14,6 +14,7 @@ from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
 from budget_service.stores.sqlite.integrity import demand_sound
+from budget_service.tuning import DEFAULTS
 
 SCHEMA_VERSION = 8
 CACHE_KIBIBYTES = 192 * 1024
@@ -158,7 +159,7 @@ def _demand_private(path: Path) -> None:
         raise StoreUnusableError(f"{path}: anybody may write this ledger: check it, then `chmod o-w` it")
 
 
-def connect(path: Path, most_check_seconds: float) -> sqlite3.Connection:
+def connect(path: Path, most_check_seconds: float = DEFAULTS.start_check_seconds) -> sqlite3.Connection:
     """Open a sound ledger as its only owner and bring its schema up to date. Raises StoreUnusableError.
 
     Whether it is sound is looked at for about `most_check_seconds`.

@@ -1,7 +1,7 @@
 """Notices when the files of a ledger are exchanged, moved or overwritten while they are used.
 
 SQLite goes on writing into the file that it has opened, whatever its path means meanwhile. What is charged then is gone
-with the process, and whoever has put another file there believes it to be the ledger.
+with the process, and the file that was put there is believed to be the ledger.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ from budget_service.stores.interface import (
     Clock,
     Committed,
     OutcomeUnknownError,
+    StoreDamagedError,
     StoreError,
     StoreUnavailableError,
     StoreUnusableError,
@@ -65,6 +66,8 @@ from budget_service.tuning import DEFAULTS, Tuning
 VOLATILE = Path(":memory:")
 # Deciding so many takes about 20 ms, during which the event loop does nothing else.
 MAX_BATCH = 256
+# What SQLite says of a file that cannot be read, or is not its own.
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 # Larger commits make each request hardly cheaper.
 LARGE = 36
 
@@ -212,8 +215,7 @@ class SqliteStore:
         """Open a ledger that lost charges, regardless of its high-water mark. Raises StoreUnusableError."""
         if not path.exists():
             raise StoreUnusableError(f"{path}: there is no ledger to confirm")
-        connection = connect(path, DEFAULTS.start_check_seconds)
-        return SqliteStore(connection, clock, path, uncounted, DEFAULTS)
+        return SqliteStore(connect(path), clock, path, uncounted, DEFAULTS)
 
     async def confirm(self) -> None:
         """Write a new high-water mark for a restored ledger. Raises StoreError."""
@@ -416,7 +418,8 @@ def _translated(error: Exception) -> Exception:
     """Return what a failure before the commit means; nothing was changed."""
     is_fault_of_this_program = isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
     if isinstance(error, sqlite3.DatabaseError) and not is_fault_of_this_program:
-        return StoreUnavailableError(str(error))
+        is_damage = getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
+        return StoreDamagedError("", "", str(error)) if is_damage else StoreUnavailableError(str(error))
     return error
 
 
