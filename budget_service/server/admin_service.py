@@ -200,6 +200,14 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
                 raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
             path = None
             if message.archive and self._archive is not None:
-                path = await checkpoints.archive(self._store, root, self._archive, self._tuning)
+                path = await self._archived(root, self._archive)
         name = "" if path is None else path.name
         return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)
+
+    async def _archived(self, root: str, folder: Path) -> Path | None:
+        try:
+            return await checkpoints.archive(self._store, root, folder, self._tuning)
+        except checkpoints.JournalChangedError as error:
+            raise rpc_errors.RefusalError(rpc_errors.journal_changed(error.first, error.last)) from None
+        except checkpoints.ArchiveMissingError as error:
+            raise rpc_errors.RefusalError(rpc_errors.archive_missing(error.last)) from None

@@ -279,6 +279,13 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
         said = capsys.readouterr().out
         assert f"checkpoint of acme: 3 entries, moved to {path.name}" in said
         assert checkpointed["digest"] in said
+        (sound,) = reported(capsys, "verify", "--archive", str(path))["archives"]
+        assert ("acme", 1, 3, checkpointed["digest"], "") == tuple(
+            sound[each] for each in ("root", "first", "last", "digest", "problem")
+        )
+        path.write_text(path.read_text().replace('"calls": 1', '"calls": 0', 1))
+        (forged,) = reported(capsys, "verify", "--archive", str(path), code=1)["archives"]
+        assert forged["problem"] == "has entries that do not have its digest"
         assert [] == reported(capsys, "verify", "--admin", running.admin_address)["differences"]
 
 
