@@ -27,7 +27,8 @@ from budget_service.stores.mark_file import (
 
 # A confirmed ledger continues its count above the high-water mark of any service.
 CONFIRMED_STEP = 10**9
-
+# The count of a ledger that is known to have lost charges: behind every mark, until it is confirmed.
+LOST_COUNT = -1
 
 # A ledger's name, and how often it was counted on.
 Count: TypeAlias = Position
@@ -84,10 +85,10 @@ class RollbackGuard:
         self._is_due = False
         try:
             found = await self._count(0)
-            if found.ledger_id != last.ledger_id or found.count < last.count:
-                raise StoreUnusableError(f"this ledger was set back while it was used: {WHAT_TO_DO}")
+            _demand_not_set_back(found, last, 0)
             if step:
                 found = await self._count(step)
+                _demand_not_set_back(found, last, step)
             await asyncio.to_thread(_keep, self._path, found, last)
         except BaseException:
             self._is_due = self._is_due or bool(step)
@@ -124,6 +125,11 @@ def _demand_not_behind(found: Count, mark: Count, path: Path) -> None:
         raise StoreUnusableError(f"{path} is the mark of another ledger: {WHAT_TO_DO}")
     if found.count < mark.count:
         raise StoreUnusableError(f"this ledger is behind its mark {path}: {WHAT_TO_DO}")
+
+
+def _demand_not_set_back(found: Count, last: Count, step: int) -> None:
+    if found.ledger_id != last.ledger_id or found.count < last.count + step:
+        raise StoreUnusableError(f"this ledger was set back while it was used: {WHAT_TO_DO}")
 
 
 def _keep(path: Path, found: Count, last: Count) -> None:
