@@ -99,7 +99,7 @@ class SqliteStore:
         self._clock = clock
         self._view = View(connection, tuning)
         self._purge = Purge(connection)
-        self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+        self._committer = _started_thread()
         # The holder of this lock may use the connection.
         self._turn = asyncio.Lock()
         # In the order in which they came.
@@ -128,12 +128,12 @@ class SqliteStore:
             return SqliteStore(connection, clock, None, committed, tuning)
         try:
             check_mark(connection, path)
+            return SqliteStore(connection, clock, path, committed, tuning)
         except BaseException as error:
             connection.close()
             if isinstance(error, sqlite3.Error | OSError):
                 raise StoreUnusableError(f"{path}: {error}") from error
             raise
-        return SqliteStore(connection, clock, path, committed, tuning)
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
@@ -412,6 +412,16 @@ class SqliteStore:
                     self._connection.execute("ROLLBACK")
             return error
         return None
+
+
+def _started_thread() -> ThreadPoolExecutor:
+    """Return an executor whose thread runs already: one that cannot be started later would leave a transaction open."""
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+    try:
+        executor.submit(int)
+    except RuntimeError as error:
+        raise StoreUnavailableError(str(error)) from error
+    return executor
 
 
 def _translated(error: Exception) -> Exception:
