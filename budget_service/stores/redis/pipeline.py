@@ -137,7 +137,7 @@ class PipelinedConnection:
         answers: list[asyncio.Future[Any]] = [asyncio.get_running_loop().create_future() for _ in batch]
         for answer in answers:
             await _read(connection, answer)
-        self._replication.changed(await connection.read_response())
+        self._replication.exchanged(await connection.read_response())
         for (waiting, _), answer in zip(batch, answers, strict=True):
             # Also the exception of one that nobody waits for any more is retrieved.
             error = answer.exception()

@@ -8,7 +8,8 @@ remembers how far the history was when its last changes were answered, so it kno
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,13 +39,25 @@ class Replication:
     def __init__(self) -> None:
         self.has_replicas = False
         self.lost = False
+        self._changes = 0
         self._known: _Position | None = None
 
-    def changed(self, information: str) -> None:
-        """Note the answer to COMMAND right behind changes, before these are acknowledged."""
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Be called around each change, from before it is sent until its answer is passed on."""
+        self._changes += 1
+        try:
+            yield
+        finally:
+            self._changes -= 1
+
+    def exchanged(self, information: str) -> None:
+        """Note the answer to COMMAND right behind other commands, before their answers are passed on."""
         found = dict(_FIELD.findall(information))
         self._compare(found)
-        self._known = _Position(found["master_replid"], int(found["master_repl_offset"]))
+        # What others write, such as Redis' own pings to its replicas, is not missed by this service.
+        if self._changes:
+            self._known = _Position(found["master_replid"], int(found["master_repl_offset"]))
 
     def accepted(self) -> None:
         """Forget a loss that an administrator has confirmed."""

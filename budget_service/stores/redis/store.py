@@ -171,7 +171,8 @@ class RedisStore:
             argument = text.argument(
                 request, limits, guess, self._clock_argument(), self._tuning.expired_at_once
             )
-            kind, answer = await self._change(script, keys, argument)
+            with self._replication.changing():
+                kind, answer = await self._change(script, keys, argument)
             if self._replication.lost:
                 # This change was made, in a ledger that lacks earlier ones.
                 raise OutcomeUnknownError(LOST)
