@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,8 +46,11 @@ class Position:
 
 
 def fresh_path(path: Path) -> Path:
-    """Return this process's own path for a file's replacement: workers share the mark of their service."""
-    return path.with_name(f"{path.name}.{os.getpid()}.new")
+    """Return this process's own path for a file's replacement: workers and replicas share a mark.
+
+    In containers, all replicas have the same process id.
+    """
+    return path.with_name(f"{path.name}.{socket.gethostname()}.{os.getpid()}.new")
 
 
 def write_whole(path: Path, text: str) -> None:
