@@ -17,6 +17,7 @@ from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import Account, InvalidFieldError, Limit, Unit
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, rpc_errors
+from budget_service.server.damage import reading_ledger
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
@@ -191,7 +192,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
         found = audit.Verification()
         for root in roots:
-            await audit.verify(self._store, root, found, self._tuning)
+            # Sums that no ledger can have are a fault of the journal.
+            with reading_ledger("journal", root):
+                await audit.verify(self._store, root, found, self._tuning)
         return pb.VerifyLedgerResponse(
             entries=found.entries,
             balances=found.balances,
@@ -205,11 +208,20 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.no_archive())
         async with self._checkpointing:
             try:
-                checkpoint = await checkpoints.make_checkpoint(self._store, root, self._tuning)
+                with reading_ledger("journal", root):
+                    checkpoint = await checkpoints.make_checkpoint(self._store, root, self._tuning)
             except checkpoints.LedgerDiffersError:
                 raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
             path = None
             if message.archive and self._archive is not None:
-                path = await checkpoints.archive(self._store, root, self._archive, self._tuning)
+                path = await self._archived(root, self._archive)
         name = "" if path is None else path.name
         return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)
+
+    async def _archived(self, root: str, folder: Path) -> Path | None:
+        try:
+            return await checkpoints.archive(self._store, root, folder, self._tuning)
+        except checkpoints.JournalChangedError as error:
+            raise rpc_errors.RefusalError(rpc_errors.journal_changed(error.first, error.last)) from None
+        except checkpoints.ArchiveMissingError as error:
+            raise rpc_errors.RefusalError(rpc_errors.archive_missing(error.last)) from None

@@ -17,6 +17,7 @@ from grpc_reflection.v1alpha import reflection
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
+from budget_service.server.damage import ReportingStore
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.health import watch
 from budget_service.server.request_runner import RequestRunner
@@ -42,6 +43,8 @@ STOP_AGAIN_SECONDS = 0.1
 SERVICES = (SERVICE_NAME, health.OVERALL)
 STORE = f"{SERVICE_NAME}/store"
 """The health check's name of the store: whether it answers now."""
+LEDGER = f"{SERVICE_NAME}/ledger"
+"""The health check's name of what the store holds: SERVING as long as no damage was met."""
 ALIVE = f"{SERVICE_NAME}/alive"
 """The health check's name of the process: SERVING as long as it can answer, whatever its store does."""
 
@@ -162,14 +165,14 @@ async def serving(
     server = server or new_server()
     detector = detector or FailureDetector(store)
     calls = RequestRunner(detector, tuning)
-    service = BudgetService(store, settings, calls, tuning)
+    service = BudgetService(ReportingStore(store, detector).store, settings, calls, tuning)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumentation.before(server, recorders))
     health_service = health_service or health.Health()
     _add_health(server, health_service, with_reflection=with_reflection)
     address = _bind(server, listen, security)
 
     report = _reporting(service, health_service, instrumentation)
-    report(False, False)
+    report(False, False, True)
     health_service.report((ALIVE,), serving=True)
     await server.start()
     instrumentation.report("server", serving=True)
@@ -190,13 +193,15 @@ async def serving(
 
 def _reporting(
     service: BudgetService, health_service: health.Health, instrumentation: Instrumentation
-) -> Callable[[bool, bool], None]:
-    def report(answers: bool, serving: bool) -> None:
+) -> Callable[[bool, bool, bool], None]:
+    def report(answers: bool, serving: bool, sound: bool) -> None:
         # A store that was away may have been set back to an earlier state meanwhile.
         service.forget_limits()
         health_service.report((STORE,), serving=answers)
+        health_service.report((LEDGER,), serving=sound)
         health_service.report(SERVICES, serving=serving)
         instrumentation.report("store", serving=answers)
+        instrumentation.report("ledger", serving=sound)
 
     return report
 
@@ -228,8 +233,10 @@ async def administering(
     `serving` runs, finds that the store must not be used. Reads are not refused: they help to repair it.
     """
     server = server or new_server(request_bytes=ADMIN_REQUEST_BYTES)
-    changes, readings = RequestRunner(detector, tuning), RequestRunner(None, tuning)
-    service = BudgetAdminService(store, settings, changes, readings, archive=archive, tuning=tuning)
+    changes = RequestRunner(detector, tuning, names_damage=True)
+    readings = RequestRunner(None, tuning, names_damage=True)
+    reporting = ReportingStore(store, detector).store
+    service = BudgetAdminService(reporting, settings, changes, readings, archive=archive, tuning=tuning)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, instrumentation.before(server))
     address = _bind(server, listen, security)
     await server.start()

@@ -51,7 +51,8 @@ from budget_service.stores.interface import (
     StoreUnusableError,
     uncounted,
 )
-from budget_service.stores.opening import confirm_restored, demand_readable, open_store
+from budget_service.stores.mark_file import Position
+from budget_service.stores.opening import confirm_restored, demand_readable, open_store, renew_mark
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health, logs
 from gris_serving.options import OperatingError, add_operating_options, address_option, operating_of
@@ -89,8 +90,9 @@ def main(arguments: list[str] | None = None) -> int:
             security.demand_safe(listen)
         if options.validate:
             return 0
-        if options.confirm_restored:
-            return asyncio.run(_confirm_restored(options, store, settings.current.configuration))
+        if options.confirm_restored or options.renew_mark is not None:
+            work = _confirm_restored if options.confirm_restored else _renew_mark
+            return asyncio.run(work(options, store, settings.current.configuration))
         if options.workers > 1:
             with start_worker_telemetry(options.operating) as (environment, addresses):
                 return asyncio.run(_supervise(options, store, environment, addresses))
@@ -133,6 +135,14 @@ async def _confirm_restored(options: argparse.Namespace, address: str, configura
         though_nothing_is_lost=options.spend_every_budget,
     )
     sys.stderr.write(f"budget_service: what was left of {count} budgets counts as spent\n")
+    return 0
+
+
+async def _renew_mark(options: argparse.Namespace, address: str, configuration: Configuration) -> int:
+    await renew_mark(
+        address, options.renew_mark, allow_volatile=configuration.allow_volatile, mark=options.mark
+    )
+    sys.stderr.write(f"budget_service: {options.mark} is written anew; nothing was changed in the ledger\n")
     return 0
 
 
@@ -206,6 +216,7 @@ class _Program:
             address,
             allow_volatile=self.settings.current.configuration.allow_volatile,
             mark=self.options.mark,
+            is_unguarded=self.options.no_mark,
             committed=uncounted if self.metrics is None else self.metrics.committed,
             tuning=self.tuning,
         )
@@ -299,6 +310,8 @@ async def _supervise(
         arguments.append("--reflection")
     if options.mark is not None:
         arguments += ["--mark", str(options.mark)]
+    if options.no_mark:
+        arguments.append("--no-mark")
     if options.archive is not None:
         arguments += ["--archive", str(options.archive)]
     wanted = {"address": options.listen}
@@ -357,16 +370,27 @@ def _parser() -> argparse.ArgumentParser:
         help="HOST:PORT for the administrator's service; without it there is none",
     )
     parser.add_argument("--archive", type=Path, help="the folder for archived journals")
-    parser.add_argument(
+    marks = parser.add_mutually_exclusive_group()
+    marks.add_argument(
         "--mark",
         type=Path,
         help="the file of the high-water mark, kept apart from Redis or PostgreSQL, to notice a restored backup",
     )
+    marks.add_argument(
+        "--no-mark", action="store_true", help="accept that nobody notices a restored backup; no warning then"
+    )
     parser.add_argument("--reflection", action="store_true", help="enable gRPC server reflection")
-    parser.add_argument(
+    accepting = parser.add_mutually_exclusive_group()
+    accepting.add_argument(
         "--confirm-restored",
         action="store_true",
         help="put a restored ledger into use: what was left of every open budget counts as spent; then exit",
+    )
+    accepting.add_argument(
+        "--renew-mark",
+        type=_position,
+        metavar="LEDGER:COUNT",
+        help="write a lost mark anew, if the ledger stands where the log of its last service says; then exit",
     )
     parser.add_argument(
         "--spend-every-budget",
@@ -377,6 +401,13 @@ def _parser() -> argparse.ArgumentParser:
     add_security_options(parser)
     parser.add_argument("--validate", action="store_true", help="only check the configuration and its files")
     return parser
+
+
+def _position(text: str) -> Position:
+    try:
+        return Position.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _positive(text: str) -> int:

@@ -147,6 +147,7 @@ def on_ledger(address: str, work: Callable[[Ledger], Coroutine[Any, Any, _Respon
 
     Raises:
         GrisError: The service cannot be reached or refuses.
+        typer.Exit: The ledger is damaged; standard error has the row.
         typer.BadParameter: It says which part of the request is wrong.
     """
 
@@ -171,6 +172,10 @@ async def _called(call: Callable[..., Awaitable[_Response]], request: object, se
         if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
             # The text of the ledger says what is wrong.
             raise typer.BadParameter(error.details() or "the ledger refuses") from None
+        if error.code() is grpc.StatusCode.DATA_LOSS:
+            # It names the row that cannot be read.
+            typer.echo(error.details(), err=True)
+            raise typer.Exit(1) from None
         if problem := _violation(error):
             raise typer.BadParameter(problem) from None
         raise error_of_rpc(Service.BUDGET, error) from None

@@ -33,6 +33,8 @@ STATUSES = [
     rpc_errors.statements_archived(),
     rpc_errors.accounts_without_end("acme/*"),
     rpc_errors.ledger_differs(),
+    rpc_errors.archive_missing(7),
+    rpc_errors.ledger_damaged("balances", "acme/ann"),
     rpc_errors.store_unavailable(),
     rpc_errors.overloaded(),
     rpc_errors.outcome_unknown(),
