@@ -11,7 +11,7 @@ from sqlglot import exp
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.sql_nodes import Scope, only, refuse_node, strip_parentheses, whole_number
 from dp_service.queries.sql_tokens import refuse
-from dp_service.queries.structured import Bound, Filter, In, NotIn, Range, Value, type_of
+from dp_service.queries.structured import VALUES_OF, Bound, Filter, In, NotIn, Range, Value, type_of
 from dp_service.queries.tables import Column
 from dp_service.terms import ColumnType
 
@@ -125,7 +125,7 @@ def _literal(node: exp.Expr, column: Column) -> Value:
     """Return a literal as a value of the column's type."""
     value = _value(strip_parentheses(node), column.type)
     if type_of(value) is not column.type:
-        raise QuestionError("sql", "expected a literal of the type of the column that it is compared with")
+        raise QuestionError("sql", f"{column.name}: expected {VALUES_OF[column.type]}")
     return value
 
 

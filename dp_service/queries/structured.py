@@ -44,6 +44,14 @@ _TYPE_OF_CLASS = {
     datetime.date: ColumnType.DATE,
 }
 
+VALUES_OF = {
+    ColumnType.STRING: "texts (in SQL in single quotes)",
+    ColumnType.INT64: "integers (in SQL without quotes)",
+    ColumnType.BOOL: "truth values (in SQL TRUE or FALSE)",
+    ColumnType.DATE: "days (in SQL as 'YYYY-MM-DD')",
+}
+"""What a column of each type is compared with, in messages."""
+
 
 def fault_of(value: object) -> str | None:
     """Return what is wrong with `value` as a value of any column, or None."""
