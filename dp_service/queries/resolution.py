@@ -73,7 +73,8 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     """
     table = policy.table(query.table)
     dimensions = [_groupable(table, name) for name in query.dimensions]
-    for condition in query.filters:
+    # By column, so that every order of the conditions is refused with the same words.
+    for condition in sorted(query.filters, key=lambda each: each.column):
         _check_filter(table, condition)
     if query.time_range is not None:
         table.time_column()
@@ -186,9 +187,9 @@ def _check_listed(column: Column, values: Sequence[Value]) -> None:
         return
     if not {*column.domain, column.value_for_null}.isdisjoint(values):
         return
-    which = "the value is not" if len(values) == 1 else f"none of the {len(values)} values is"
     raise QuestionError(
-        "filters", f"{column.name}: {which} in the column's domain, which has {listed(column.domain)}"
+        "filters",
+        f"{column.name}: expected a value of the column's domain, which has {listed(column.domain)}",
     )
 
 
