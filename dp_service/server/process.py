@@ -311,8 +311,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"dp_service: {error.filename}: {error.strerror}", file=sys.stderr)
         return EXIT_USAGE
-    except RuntimeError as error:
-        # gRPC raises this when it cannot listen on the address.
-        print(f"dp_service: --listen {options.listen}: {error}", file=sys.stderr)
+    except RuntimeError:
+        # gRPC raises this when it cannot listen on the address; its text is about gRPC.
+        problem = "the address is in use, or is none of this machine"
+        print(f"dp_service: --listen {options.listen}: {problem}", file=sys.stderr)
         return EXIT_USAGE
     return 0

@@ -51,12 +51,12 @@ def show(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what every level of an account may spend, has spent and has left."""
-    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import BUDGET_SETTING, on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import currency_notes, history_sheet, levels_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import history_request, path_of  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    found = on_ledger(budget, lambda ledger: ledger.budget(path_of(account)))
+    found = on_ledger(budget, lambda ledger: ledger.budget(path_of(account)), setting=BUDGET_SETTING)
     levels = found.levels
     sheets = {"levels": levels_sheet(levels, currency_notes(found))}
     if history:

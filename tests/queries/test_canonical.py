@@ -67,11 +67,10 @@ def test_true_and_false_together_say_nothing() -> None:
         "score > 3 AND score < 4",
         "score BETWEEN 4 AND 3",
         "score IN (1, 2) AND score NOT IN (2, 1)",
-        "score = 1 AND score = 2",
+        "score = 1 AND score = 0",
         "score > 9223372036854775807",
         "country = 'DE' AND country = 'FR'",
         "country = 'DE' AND country <> 'DE'",
-        "country = 'null'",
         "active <> TRUE AND active <> FALSE",
         "day > '9999-12-31'",
         "day < '2019-01-01' AND day > '2019-01-01'",
@@ -237,4 +236,4 @@ def test_order_and_repetition_of_filters_do_not_show(filters: list[Filter], rand
 def test_a_condition_that_leaves_nothing_of_a_domain_is_refused() -> None:
     """No element of the domain can meet it; whether one does is for the policy to say and not for the data."""
     with pytest.raises(QuestionError, match="contradict each other or its domain"):
-        resolved(f"{COUNTRIES} WHERE country = 'US' GROUP BY country")
+        resolved(f"{COUNTRIES} WHERE country NOT IN ('AT', 'DE', 'FR') GROUP BY country")
