@@ -366,7 +366,7 @@ def test_an_open_address_beyond_this_machine_is_asked_for_by_name_and_logged(
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("", "dictionary"),
+        ("", "expected keys and their values"),
         ("certificates: {}", "nobody could call"),
         ("certificates: {'ana': [read]}", "certificates.ana"),
         ("certificates: {'dns:a': [root]}", "certificates.dns:a.0"),
