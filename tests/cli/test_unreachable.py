@@ -13,7 +13,10 @@ NOWHERE = "127.0.0.1:1"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["catalog", "--dp", NOWHERE], f"dp_service: no answer at {NOWHERE}; --dp or GRIS_DP says where it is"),
+        (
+            ["catalog", "--dp", NOWHERE],
+            f"dp_service: no answer at {NOWHERE}; --dp or GRIS_DP says where it is",
+        ),
         (
             ["budget", "verify", "--admin", NOWHERE],
             f"budget_service: no answer at {NOWHERE}; --admin or GRIS_BUDGET_ADMIN says where it is",
