@@ -9,7 +9,9 @@ A script makes the keys of payments itself, since only it knows the question of 
                                         ahead
     gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
-                                        reserved since:leaves at:earlier days
+                                        reserved since:leaves at:earlier days:rule:day start:day end:
+                                        today:today
+    gris:{ROOT}:days:LEVEL     hash     start of a day that is over -> end,information,calls
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
@@ -25,13 +27,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 from msgspec.json import Encoder
 
 from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
-from budget_service.ledger.balances import Balance
+from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import Currency, window_before
 from budget_service.ledger.limits import (
     AppliedLimits,
@@ -53,6 +55,7 @@ from budget_service.ledger.requests import (
     SetLimits,
     WriteOff,
 )
+from budget_service.ledger.rules import counting_levels
 from budget_service.ledger.state import (
     EntryKind,
     JournalEntry,
@@ -62,21 +65,25 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.verification import Checkpoint
-from budget_service.ledger.windows import Microseconds, Span, Window
+from budget_service.ledger.windows import Microseconds, Span, Window, day_around
 from budget_service.stores.codec import (
     REUSED,
     decode_currency,
     decode_days,
     decode_end,
     decode_outcome,
+    decode_rule,
     encode_currency,
+    encode_days,
     encode_end,
+    encode_rule,
 )
 from budget_service.stores.interface import BalancePage
 
 LEDGER_KEY = "gris:ledger"
 ROOT_KEYS = "gris:{*}:root"
 _READ = ("root", "balances", "reservations", "ends")
+_READ_WITH_DAYS = (*_READ, "days")
 FIELDS_AT_ONCE = 1000
 # About 10 MB.
 _KEPT_LEVELS = 10_000
@@ -85,7 +92,7 @@ _ENCODER = Encoder()
 
 def reading_keys(root: str) -> list[str]:
     """Return the keys of `read.lua`, in its order."""
-    return [_key(root, name) for name in _READ]
+    return [_key(root, name) for name in _READ_WITH_DAYS]
 
 
 def limits_keys(root: str) -> list[str]:
@@ -95,7 +102,7 @@ def limits_keys(root: str) -> list[str]:
 
 def balances_keys(root: str) -> list[str]:
     """Return the keys of `balances.lua`, in its order."""
-    return [_key(root, name) for name in ("root", "balances", "reservations", "journal")]
+    return [_key(root, name) for name in ("root", "balances", "reservations", "journal", "days")]
 
 
 def journal_key(root: str) -> str:
@@ -165,15 +172,26 @@ def request_keys(request: Request, limits: AppliedLimits) -> list[str]:
     """Return the keys of a changing script, in the order of `ledger.lua`."""
     prefix = _prefix(request.account.root)
     payer = "" if isinstance(request, RootRequest) else limits.payer(request.account)
-    named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits")
+    named = ("journal", f"paid:{payer}", f"request:{request.request_id}", "limits", "days")
     return [prefix + name for name in (*_READ, *named)]
 
 
+Leaving: TypeAlias = dict[str, dict[str, str]]
+
+
 def argument(
-    request: Request, limits: AppliedLimits, guess: Microseconds, clock: str, expired_at_once: int
+    request: Request,
+    limits: AppliedLimits,
+    guess: Microseconds,
+    clock: str,
+    expired_at_once: int,
+    leaving: Leaving,
 ) -> bytes:
-    """Return the argument of a changing script; the windows are those around `guess`."""
-    header = {
+    """Return the argument of a changing script; the windows are those around `guess`.
+
+    `leaving` is empty, or what `leaving_days` returned.
+    """
+    header: dict[str, Any] = {
         "clock": clock,
         "account": request.account.text,
         "fingerprint": request.fingerprint(),
@@ -181,7 +199,18 @@ def argument(
         "refusal_retention": str(REFUSAL_RETENTION),
         "request_id": request.request_id,
     }
+    if leaving:
+        header["leaving"] = leaving
     return _ENCODER.encode(header | _fields(request, limits, guess, expired_at_once))
+
+
+def leaving_days(limits: AppliedLimits, unknown: str) -> Leaving:
+    """Return when past days stop counting in sliding windows, by level and start, from what a script did not know."""
+    rules = {each.level.text: each.limit.window for each in limits.levels}
+    return {
+        level: {start: str(rules[level].leaves_at(int(end))) for start, end in days.items()}
+        for level, days in json.loads(unknown).items()
+    }
 
 
 def parse_answer(kind: str, text: str) -> Answer:
@@ -189,11 +218,20 @@ def parse_answer(kind: str, text: str) -> Answer:
     return REUSED if kind == "reused" else Answer(decode_outcome(text), replayed=kind == "replayed")
 
 
-def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snapshot, Microseconds]:
+def parse_reading(
+    reply: list[Any], levels: Iterable[LevelLimit], *, with_history: bool
+) -> tuple[Snapshot, Microseconds]:
     """Return the snapshot that `read.lua` found, and its time."""
     now, unit_id, since, next_unit_id, next_since, ahead, last_time, limits_version, *rest = reply
     accounts = [each.level for each in levels]
     texts, lapsed = rest[: len(accounts)], rest[len(accounts) :]
+    past: dict[Account, list[PastDay]] | None = None
+    reservations: tuple[Reservation, ...] = ()
+    if with_history:
+        *days, held = lapsed[: len(accounts) + 1]
+        lapsed = lapsed[len(accounts) + 1 :]
+        past = {level: _past_days(each) for level, each in zip(accounts, days, strict=True)}
+        reservations = tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(held))
     snapshot = Snapshot(
         root=RootRecord(
             Currency(unit_id, int(since), next_unit_id, int(next_since)),
@@ -205,6 +243,8 @@ def parse_reading(reply: list[str], levels: Iterable[LevelLimit]) -> tuple[Snaps
         due=tuple(
             parse_reservation(id_, text, unit_id) for id_, text in zip(lapsed[::2], lapsed[1::2], strict=True)
         ),
+        past=past,
+        reservations=reservations,
     )
     return snapshot, int(now)
 
@@ -228,11 +268,13 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
 
 def parse_balances(reply: list[Any]) -> BalancePage:
     """Return the page that `balances.lua` found; the reservations of schema 1 count in the root's currency."""
-    position, cursor, unit_id, since, next_unit_id, next_since, balances, reservations = reply
+    position, cursor, unit_id, since, next_unit_id, next_since, balances, reservations, past = reply
+    found = tuple((_account(level), _balance(text)) for level, text in _pairs(balances))
     return BalancePage(
         position=position,
         currency=Currency(unit_id, int(since), next_unit_id, int(next_since)),
-        balances=tuple((_account(level), _balance(text)) for level, text in _pairs(balances)),
+        balances=found,
+        past={level: _past_days(days) for (level, _), days in zip(found, past, strict=True)},
         reservations=tuple(parse_reservation(id_, text, unit_id) for id_, text in _pairs(reservations)),
         after="" if cursor == "0" else cursor,
     )
@@ -313,6 +355,8 @@ def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Micr
         "window": [str(window.start), encode_end(window.end)],
         "limits_version": str(limits.version),
         "levels": [],
+        "path": [],
+        "others": [],
         "expired_at_once": "0",
     }
 
@@ -323,6 +367,8 @@ def _clock_fields(request: ResumeClock) -> dict[str, Any]:
         "clock_tolerance": str(CLOCK_TOLERANCE),
         "limits_version": "",
         "levels": [],
+        "path": [],
+        "others": [],
         "expired_at_once": "0",
     }
 
@@ -334,6 +380,8 @@ def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
         "most_limits": str(limits.most_stored),
         "limits_version": "",
         "levels": [],
+        "path": [],
+        "others": [],
         # Reservations lapse when a budget is used.
         "expired_at_once": "0",
     }
@@ -342,13 +390,24 @@ def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
 def _budget_fields(
     request: BudgetRequest, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
 ) -> dict[str, Any]:
+    path = counting_levels(request)
     return {
         "levels": [_level(each, each.limit.window.around(guess)) for each in limits.levels],
+        "path": [level.text for level in path],
+        "others": _others(path, limits.levels, guess) if len(path) > len(limits.levels) else [],
         "limits_version": str(limits.version),
         "expired_at_once": str(expired_at_once),
         "reservation_id": "" if isinstance(request, WriteOff | Refund) else request.reservation_id,
         **_own_fields(request),
     }
+
+
+def _others(
+    path: Iterable[Account], levels: tuple[LevelLimit, ...], guess: Microseconds
+) -> list[tuple[str, str, str]]:
+    limited = {each.level for each in levels}
+    day = day_around(guess, levels[-1].limit.window.zone)
+    return [(level.text, str(day.start), encode_end(day.end)) for level in path if level not in limited]
 
 
 def _own_fields(request: BudgetRequest) -> dict[str, Any]:
@@ -390,16 +449,43 @@ def _level(each: LevelLimit, span: Span) -> tuple[str, ...]:
     maximum = (str(limit.maximum.information), str(limit.maximum.calls))
     bounds = (str(span.window.start), encode_end(span.window.end))
     days = (str(span.counts_from), encode_end(span.leaves_at))
-    return (each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds, *days)
+    day = (encode_rule(limit.window), str(span.day.start), encode_end(span.day.end))
+    return (each.level.text, str(each.level.depth), *maximum, limit.mode.value, *bounds, *days, *day)
 
 
 def _balance(text: str) -> Balance:
     start, end, *rest = text.split(":")
-    spent, reserved = Cost(int(rest[0]), int(rest[1])), Cost(int(rest[2]), int(rest[3]))
-    # Up to schema 2 only calendar windows were known.
-    since, leaves_at, earlier = rest[4:] or (start, "", "")
-    window = Window(int(start), decode_end(end))
-    return Balance(window, spent, reserved, int(since), decode_end(leaves_at), decode_days(earlier))
+    amounts, (since, leaves_at, earlier, rule, day_start, day_end), today = rest[:4], rest[4:10], rest[10:]
+    return Balance(
+        window=Window(int(start), decode_end(end)),
+        day=Window(int(day_start), int(day_end)),
+        rule=decode_rule(rule),
+        spent=Cost(int(amounts[0]), int(amounts[1])),
+        reserved=Cost(int(amounts[2]), int(amounts[3])),
+        reserved_since=int(since),
+        leaves_at=decode_end(leaves_at),
+        earlier=decode_days(earlier),
+        today=Cost(int(today[0]), int(today[1])),
+    )
+
+
+def balance_text(balance: Balance) -> str:
+    """Return the text of a balance."""
+    window, day, spent, reserved = balance.window, balance.day, balance.spent, balance.reserved
+    amounts = (spent.information, spent.calls, reserved.information, reserved.calls)
+    days = (balance.reserved_since, encode_end(balance.leaves_at), encode_days(balance.earlier))
+    present = (encode_rule(balance.rule), day.start, encode_end(day.end))
+    today = (balance.today.information, balance.today.calls)
+    fields = (window.start, encode_end(window.end), *amounts, *days, *present, *today)
+    return ":".join(map(str, fields))
+
+
+def _past_days(fields: list[str]) -> list[PastDay]:
+    found = ((start, text.split(",")) for start, text in _pairs(fields))
+    return [
+        PastDay(int(start), int(end), Cost(int(information), int(calls)))
+        for start, (end, information, calls) in found
+    ]
 
 
 def _account(text: str) -> Account:
