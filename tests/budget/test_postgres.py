@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from copy import copy
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
 from budget_service.ledger.requests import Request
@@ -19,7 +20,6 @@ from budget_service.ledger.windows import DAY, SECOND, Period, Window
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import make_checkpoint
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
-from budget_service.stores.postgres import store as postgres_module
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
@@ -31,11 +31,24 @@ from tests.support.postgres_server import PostgresServer
 ACCOUNT = Account(("only-postgres", "ann"))
 OWN = levels(ACCOUNT)
 SHORT_TIMEOUTS = Tuning(postgres_answer_seconds=0.3)
+# Somebody waits to write outcomes.
+WRITES = (
+    "SELECT count(*) > 0 FROM pg_locks WHERE relation = 'gris.outcomes'::regclass AND NOT granted "
+    "AND mode = 'RowExclusiveLock'"
+)
 
 
 async def spent(store: Store, account: Account = ACCOUNT) -> Cost:
     """Return what an account has spent."""
     return (await store.read(account, levels(account))).levels[-1].spent
+
+
+def becomes_true(server: PostgresServer, question: LiteralString) -> None:
+    """Wait until a server answers yes."""
+    end = time.monotonic() + 20
+    while server.execute(question) != [(True,)]:
+        assert time.monotonic() < end, question
+        time.sleep(0.02)
 
 
 def is_now(window: Window) -> bool:
@@ -69,12 +82,28 @@ async def test_a_silent_postgres_leaves_the_outcome_unknown_and_a_repeat_settles
     address = own_postgres.address.replace("connect_timeout=10", "connect_timeout=0.2")
     async with closing(await PostgresStore.open(own_postgres.address, tuning=SHORT_TIMEOUTS)) as store:
         await store.check()
-        with own_postgres.frozen():
-            with pytest.raises(OutcomeUnknownError):
-                await store.apply(*charge("c", account=ACCOUNT))
-            with pytest.raises(StoreUnavailableError, match="does not answer"):
-                await PostgresStore.open(address)
+        with psycopg.connect(own_postgres.address) as other:
+            # Whoever has this lock lets a transaction begin and load, and holds up what it writes.
+            other.execute("LOCK TABLE gris.outcomes IN SHARE MODE")
+            charging = asyncio.create_task(store.apply(*charge("c", account=ACCOUNT)))
+            await asyncio.to_thread(becomes_true, own_postgres, WRITES)
+            with own_postgres.frozen():
+                with pytest.raises(OutcomeUnknownError):
+                    await charging
+                with pytest.raises(StoreUnavailableError, match="does not answer"):
+                    await PostgresStore.open(address)
         assert isinstance((await store.apply(*charge("c", account=ACCOUNT))).outcome, Charged)
+        assert await spent(store) == Cost(4, 1)
+
+
+async def test_a_postgres_that_is_silent_before_anything_is_written_has_changed_nothing(
+    own_postgres: PostgresServer,
+) -> None:
+    """Only the lock was asked for, and it goes with the connection."""
+    async with closing(await PostgresStore.open(own_postgres.address, tuning=SHORT_TIMEOUTS)) as store:
+        with own_postgres.frozen(), pytest.raises(StoreUnavailableError):
+            await store.apply(*charge("c", account=ACCOUNT))
+        assert not (await store.apply(*charge("c", account=ACCOUNT))).replayed
         assert await spent(store) == Cost(4, 1)
 
 
@@ -168,27 +197,45 @@ async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
         assert Cost(20, 20) == (await store.read(ACCOUNT, on)).levels[-1].spent
 
 
-async def test_answers_that_are_not_one_for_each_are_nobodys(
-    shared_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+REFUSE_COMMITS = """
+    CREATE SEQUENCE gris.refused;
+    CREATE FUNCTION gris.refuse_commit() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF nextval('gris.refused') <= 2 THEN
+        RAISE EXCEPTION 'refused' USING ERRCODE = TG_ARGV[0];
+      END IF;
+      RETURN NULL;
+    END $$;
+    CREATE CONSTRAINT TRIGGER refuse_commit AFTER INSERT OR UPDATE ON gris.outcomes DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION gris.refuse_commit({code});
+"""
+
+
+async def test_a_commit_that_is_refused_has_changed_nothing(
+    shared_postgres: PostgresServer, clock: SteppedClock
 ) -> None:
-    """Whose answer is missing cannot be told: the outcome is unknown, and repeats are answered."""
-    rows = PostgresStore._rows
-
-    async def too_few(*asked: Any) -> list[Any]:
-        _, *others = await rows(*asked)
-        return others
-
+    """That is known, because PostgreSQL says so; a repeat is no replay."""
     shared_postgres.forget()
-    async with closing(await PostgresStore.open(shared_postgres.address)) as store:
-        asked = [charge(name, Cost(1, 1), account=ACCOUNT) for name in ("c", "d", "e")]
-        with monkeypatch.context() as patched:
-            patched.setattr(PostgresStore, "_rows", too_few)
-            async with asyncio.timeout(10):
-                reported = await asyncio.gather(
-                    *(store.apply(*each) for each in asked), return_exceptions=True
-                )
-        assert [OutcomeUnknownError] * 3 == [type(each) for each in reported]
-        assert all([(await store.apply(*each)).replayed for each in asked])
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        shared_postgres.execute(sql.SQL(REFUSE_COMMITS).format(code="58030"))
+        for _ in range(2):
+            with pytest.raises(StoreUnavailableError, match="58030"):
+                await store.apply(*charge("c", account=ACCOUNT))
+            assert await spent(store) == Cost(0, 0)
+        assert not (await store.apply(*charge("c", account=ACCOUNT))).replayed
+        assert await spent(store) == Cost(4, 1)
+
+
+async def test_a_commit_for_which_another_one_was_quicker_is_begun_again(
+    shared_postgres: PostgresServer, clock: SteppedClock
+) -> None:
+    """The caller hears nothing of it; an ordinary PostgreSQL never says so, those that are spread over regions do."""
+    shared_postgres.forget()
+    async with closing(await PostgresStore.open(shared_postgres.address, clock=clock)) as store:
+        shared_postgres.execute(sql.SQL(REFUSE_COMMITS).format(code="40001"))
+        assert not (await store.apply(*charge("c", account=ACCOUNT))).replayed
+        assert await spent(store) == Cost(4, 1)
+        assert [(3,)] == shared_postgres.execute("SELECT last_value FROM gris.refused")
 
 
 MANY_MORE = """
@@ -231,17 +278,19 @@ async def test_time_is_that_of_postgres(shared_postgres: PostgresServer) -> None
         assert is_now((await store.read(account, daily)).levels[-1].window)
 
 
-async def test_a_wrong_guess_of_the_time_is_corrected(
+async def test_the_time_of_this_machine_is_of_no_account(
     shared_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With this machine a month behind, the windows are still those of PostgreSQL."""
+    """With it a month behind, the windows are still those of PostgreSQL."""
     account = Account(("postgres-guess", "ann"))
-    behind = time.time_ns() // 1000 - 40 * DAY
-    monkeypatch.setattr(postgres_module, "system_clock", lambda: behind)
+    now = time.time_ns()
     async with closing(await PostgresStore.open(shared_postgres.address)) as store:
-        for name in ("a", "b"):
-            assert isinstance((await store.apply(*charge(name, account=account))).outcome, Charged)
-        assert is_now((await store.read(account, levels(account))).levels[-1].window)
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "time_ns", lambda: now - 40_000 * DAY)
+            for name in ("a", "b"):
+                assert isinstance((await store.apply(*charge(name, account=account))).outcome, Charged)
+            found = await store.read(account, levels(account))
+        assert is_now(found.levels[-1].window)
 
 
 async def test_what_is_out_of_date_is_forgotten_and_balances_and_journal_are_not(

@@ -31,9 +31,11 @@ _ADDRESS = re.compile(
 )
 
 # What each session is set to. PostgreSQL gives up before the service does, so that most of what takes too long is known
-# to have had no effect. Every statement finds its rows by key: no plan made for an empty table may scan a full one.
+# to have had no effect. A service that is held up within a transaction loses it, and its lock, while others still wait.
+# Every statement finds its rows by key: no plan made for an empty table may scan a full one.
 SETTINGS = (
-    "-c statement_timeout=1000 -c lock_timeout=700 -c default_transaction_isolation=read\\ committed "
+    "-c statement_timeout=1200 -c lock_timeout=1000 -c idle_in_transaction_session_timeout=1000 "
+    "-c default_transaction_isolation=read\\ committed "
     "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off "
     "-c jit=off"
 )

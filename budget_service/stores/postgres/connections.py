@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import psycopg
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, sql
 from psycopg.errors import Diagnostic
 from psycopg.pq import TransactionStatus
 
@@ -30,12 +30,14 @@ CANCEL_AGAIN_SECONDS = 0.05
 FAULTS = (psycopg.DataError, psycopg.IntegrityError)
 
 
-class TooLongError(StoreUnavailableError):
-    """A statement had so much to do that the server cancelled it; it had no effect."""
+# Somebody else was quicker: the transaction was rolled back, and may be begun again.
+OTHERS_WERE_QUICKER = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+_AT_REST = (TransactionStatus.IDLE, TransactionStatus.INTRANS, TransactionStatus.INERROR)
+Cursor: TypeAlias = "AsyncCursor[tuple[Any, ...]]"
 
 
 class Session:
-    """A connection in autocommit mode: each statement is one round trip and one transaction."""
+    """A connection in autocommit mode: outside of BEGIN and COMMIT each statement is a transaction."""
 
     def __init__(self, connection: AsyncConnection[Any], answer_seconds: float) -> None:
         self._answer_seconds = answer_seconds
@@ -45,12 +47,12 @@ class Session:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether the connection can be used for another statement."""
+        """Return whether the connection can be used for another transaction."""
         return self.connection.pgconn.transaction_status == TransactionStatus.IDLE
 
     @property
     def was_ended(self) -> bool:
-        """Return whether the server has sent something to an idle connection: most likely that it closes it."""
+        """Return whether the server has sent something that nobody asked for: most likely that it hangs up."""
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
         return bool(poll.poll(0))
@@ -61,12 +63,28 @@ class Session:
         Raises StoreUnavailableError or one of FAULTS if the server refused it and nothing was changed, or
         OutcomeUnknownError.
         """
+        with self._reported():
+            cursor = await self.connection.execute(query, parameters, prepare=True)
+            return await cursor.fetchall()
+
+    @asynccontextmanager
+    async def pipeline(self) -> AsyncIterator[Pipeline]:
+        """Send statements together, without waiting for each; none is run after one that has failed.
+
+        Raises as `rows` does, and one of OTHERS_WERE_QUICKER, also at the end of the block.
+        """
+        with self._reported():
+            async with self.connection.pipeline() as pipeline:
+                yield Pipeline(self.connection, pipeline)
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Say what a failure of the block means, or a warning in it."""
         self._warnings.clear()
         try:
             with self.given(self._answer_seconds):
-                cursor = await self.connection.execute(query, parameters, prepare=True)
-                found = await cursor.fetchall()
-        except FAULTS:
+                yield
+        except (*FAULTS, *OTHERS_WERE_QUICKER):
             raise
         except psycopg.Error as error:
             raise self._failure(error) from None
@@ -75,7 +93,6 @@ class Session:
             raise OutcomeUnknownError(
                 "PostgreSQL answered with a warning, so that a fail-over may lose the change"
             )
-        return found
 
     @contextmanager
     def given(self, seconds: float) -> Iterator[None]:
@@ -93,10 +110,11 @@ class Session:
 
     def _failure(self, error: psycopg.Error) -> StoreUnavailableError | OutcomeUnknownError:
         # The server's message may quote a row, so only its code is reported.
-        if isinstance(error, psycopg.errors.QueryCanceled) and self.is_idle:
-            return TooLongError("PostgreSQL had too much to do for one statement")
-        if error.sqlstate is not None and self.is_idle:
-            return StoreUnavailableError(f"PostgreSQL refused: {type(error).__name__} ({error.sqlstate})")
+        said = f"{type(error).__name__} ({error.sqlstate})"
+        if isinstance(error, psycopg.errors.IdleInTransactionSessionTimeout):
+            return StoreUnavailableError("this service was held up, and PostgreSQL has let others go on")
+        if error.sqlstate is not None and self.connection.pgconn.transaction_status in _AT_REST:
+            return StoreUnavailableError(f"PostgreSQL refused: {said}")
         return OutcomeUnknownError(f"PostgreSQL hung up or gave no answer: {type(error).__name__}")
 
     def _note(self, notice: Diagnostic) -> None:
@@ -110,6 +128,28 @@ class Session:
             socket.fromfd(self.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as other,
         ):
             other.shutdown(socket.SHUT_RDWR)
+
+
+class Pipeline:
+    """Statements that are sent to the server, and whose answers are read when they are wanted, or at the end."""
+
+    def __init__(self, connection: AsyncConnection[Any], pipeline: AsyncPipeline) -> None:
+        self._connection = connection
+        self._pipeline = pipeline
+
+    async def send(
+        self, query: sql.SQL | sql.Composed, parameters: Mapping[str, Any] | None = None
+    ) -> Cursor:
+        """Send a statement; what it finds is there after `answers`, or after the block."""
+        return await self._connection.execute(query, parameters, prepare=True)
+
+    async def answers(self) -> None:
+        """Wait for the answers to all that was sent: one round trip.
+
+        What psycopg sends at the end of a pipeline, after it has asked for the last answer, would keep PostgreSQL from
+        ending a transaction that is idle: one that has begun in a pipeline must end in it.
+        """
+        await self._pipeline.sync()
 
 
 class Connections:

@@ -1,84 +1,105 @@
-"""The arguments of the functions in `sql/`, and the parsing of their answers."""
+"""How the ledger's values are JSON for PostgreSQL: the parameters of `statements`, and what they return."""
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import json
 from msgspec.structs import replace
 
-from budget_service.ledger.administration import CLOCK_TOLERANCE, REFUSAL_RETENTION, RETENTION
 from budget_service.ledger.balances import Balance, Day
-from budget_service.ledger.currency import Currency, window_before
-from budget_service.ledger.limits import (
-    AppliedLimits,
-    StoredLimits,
-    limit_text,
-    parse_limit,
-)
-from budget_service.ledger.outcomes import Answer, Reserved
-from budget_service.ledger.requests import (
-    BudgetRequest,
-    CancelReservation,
-    ChangeCurrency,
-    Charge,
-    Refund,
-    Request,
-    Reserve,
-    ResumeClock,
-    SetLimits,
-    WriteOff,
-)
-from budget_service.ledger.state import Reservation, RootRecord, Snapshot
-from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
+from budget_service.ledger.currency import Currency
+from budget_service.ledger.limits import StoredLimits, limit_text, parse_limit
+from budget_service.ledger.outcomes import Outcome, Reserved
+from budget_service.ledger.state import JournalEntry, PaidQuery, Remembered, Reservation, RootRecord
+from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import Microseconds, Window
-from budget_service.stores.codec import REUSED, decode_outcome
+from budget_service.stores.codec import decode_outcome, encode_outcome
+from budget_service.stores.transactions import Changes, Loaded, Wanted
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False)
-# What is out of date goes a little at a time, faster than it comes.
-PURGED_AT_ONCE = 20
+# What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
+PURGED_PER_REQUEST = 4
 
 
-def argument(
-    request: Request,
-    limits: AppliedLimits,
-    guess: Microseconds,
-    clock: Microseconds | None,
-    expired_at_once: int,
-) -> str:
-    """Return the argument of `apply`; the windows are those around `guess`, `clock` replaces PostgreSQL's own time."""
-    header = {
+def load_parameters(wanted: Wanted, clock: Microseconds | None, most_due: int) -> dict[str, Any]:
+    """Return the parameters of LOAD for one root; `clock` replaces PostgreSQL's own time."""
+    (root,) = wanted.roots
+    return {
+        "root": root,
         "clock": clock,
-        "root": request.account.root,
-        "account": request.account.text,
-        "fingerprint": request.fingerprint(),
-        "request_id": escaped(request.request_id),
-        "purged_at_once": PURGED_AT_ONCE,
-        "retention": RETENTION,
-        "refusal_retention": REFUSAL_RETENTION,
+        "most_due": most_due,
+        "levels": _text([level.text for level in wanted.levels]),
+        "outcomes": _text([escaped(request_id) for _, request_id in wanted.outcomes]),
+        "payments": _text(
+            [{"payer": payer, "kind": kind, "id": escaped(id_)} for payer, kind, id_ in wanted.payments]
+        ),
+        "reservations": _text(
+            [{"reservation_id": escaped(id_), "payer": payer} for (_, id_), payer in wanted.reservations]
+        ),
+        "is_counted": bool(wanted.counted),
     }
-    return _ENCODER.encode(header | _fields(request, limits, guess, expired_at_once))
 
 
-def parse_answer(kind: str, text: str) -> Answer:
-    """Return the answer of `apply`."""
-    if kind == "reused":
-        return REUSED
-    outcome = decode_outcome(text)
-    if isinstance(outcome, Reserved):
-        outcome = replace(outcome, reservation_id=unescaped(outcome.reservation_id))
-    return Answer(outcome, replayed=kind == "replayed")
-
-
-def parse_reading(found: dict[str, Any]) -> tuple[Snapshot, Microseconds]:
-    """Return the snapshot that `read` found, and its time."""
-    snapshot = Snapshot(
-        root=RootRecord(read_currency(found), found["last_time"], found["limits_version"], found["ahead"]),
-        balances={read_account(each["level"]): read_balance(each) for each in found["balances"] or ()},
-        due=tuple(read_reservation(each) for each in found["due"] or ()),
+def read_loaded(found: str, wanted: Wanted, most_due: int) -> Loaded:
+    """Return what LOAD found."""
+    row = json.decode(found)
+    (root,) = wanted.roots
+    due = tuple([read_reservation(each) for each in row["due"] or ()])
+    loaded = Loaded(
+        clock=row["clock"],
+        roots={} if row["root"] is None else {root: _read_root(row["root"])},
+        balances={read_account(each["level"]): read_balance(each) for each in row["balances"] or ()},
+        payments=dict.fromkeys(wanted.payments),
+        due={root: due},
+        due_further={root} if len(due) == most_due else set(),
+        stored_limits={root: row["stored_limits"]},
     )
-    return snapshot, found["now"]
+    for request_id, fingerprint, outcome, keep_until in row["outcomes"] or ():
+        remembered = Remembered(fingerprint, _read_outcome(outcome), keep_until)
+        loaded.outcomes[root, unescaped(request_id)] = remembered
+    for payer, each in row["reservations"] or ():
+        reservation = read_reservation(each)
+        loaded.reservations[root, reservation.reservation_id] = reservation
+        loaded.payments[payer, "query", reservation.query_id] = None
+    for each in row["payments"] or ():
+        paid = PaidQuery(unescaped(each["release_id"]), each["window_start"])
+        loaded.payments[each["payer"], each["kind"], unescaped(each["id"])] = paid
+    return loaded
+
+
+def write_parameters(root: str, changes: Changes, now: Microseconds) -> tuple[list[str], dict[str, Any]]:
+    """Return the parts of `statements.writing` that have something to do, and their parameters.
+
+    Args:
+        root: The root account that is locked.
+        changes: What is written.
+        now: The root's time, by which outcomes and payments are out of date.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {
+        "roots": [_root_row(each, record) for each, record in changes.roots.items()],
+        "balances": [_balance_row(level, balance) for level, balance in changes.balances.items()],
+        "outcomes": [_outcome_row(*key, each) for key, each in changes.outcomes.items()],
+        "opened": [_reservation_row(each) for each in changes.reservations.values() if each is not None],
+        "ended": [
+            {"root": root, "reservation_id": escaped(id_)}
+            for (_, id_), each in changes.reservations.items()
+            if each is None
+        ],
+        "journal": [_entry_row(entry) for entry in changes.journal],
+        **_payment_rows(changes),
+        **_limit_rows(changes),
+    }
+    given = {part: _text(each) for part, each in rows.items() if each}
+    purge = {
+        "root": root,
+        "now": now,
+        "purged": PURGED_PER_REQUEST * len(changes.outcomes),
+        "payers": _text(list(changes.payers)),
+        "payments": "[]",
+    }
+    return [*given, "purged_outcomes", "purged_payments"], purge | given
 
 
 def parse_limits(version: int, limits: dict[str, str]) -> StoredLimits:
@@ -97,110 +118,139 @@ def escaped(id_: str) -> str:
 
 def unescaped(text: str) -> str:
     """Return the id that `escaped` has made this text of."""
+    if "\\" not in text:
+        return text
     return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
 
 
-def _fields(
-    request: Request, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
-) -> dict[str, Any]:
-    match request:
-        case SetLimits():
-            return _limit_fields(request, limits)
-        case ChangeCurrency():
-            return _currency_fields(request, limits, guess)
-        case ResumeClock():
-            fields = {"operation": "resume clock", "told_time": request.true_time}
-            return fields | {"clock_tolerance": CLOCK_TOLERANCE}
-        case _:
-            return _budget_fields(request, limits, guess, expired_at_once)
+def _text(value: Any) -> str:
+    return json.encode(value).decode()
 
 
-def _currency_fields(request: ChangeCurrency, limits: AppliedLimits, guess: Microseconds) -> dict[str, Any]:
-    window = window_before(limits.rules, guess)
+def _payment_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
+    paid, unpaid = [], []
+    for (payer, kind, id_), each in changes.payments.items():
+        key = {"payer": payer, "kind": kind, "id": escaped(id_)}
+        if each is None:
+            unpaid.append(key)
+        else:
+            fields = {"window_start": each.window_start, "keep_until": each.keep_until}
+            paid.append(key | fields | {"release_id": escaped(each.release_id)})
+    return {"payments": paid, "unpaid": unpaid}
+
+
+def _limit_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
+    limits, unlimited = [], []
+    for level, limit in changes.limits.items():
+        key = {"root": level.root, "level": level.text}
+        if limit is None:
+            unlimited.append(key)
+        else:
+            limits.append(key | {"limit_text": limit_text(limit)})
+    return {"limits": limits, "unlimited": unlimited}
+
+
+def _outcome_row(root: str, request_id: str, each: Remembered) -> dict[str, Any]:
+    outcome = each.outcome
+    if isinstance(outcome, Reserved):
+        outcome = replace(outcome, reservation_id=escaped(outcome.reservation_id))
     return {
-        "operation": "change currency",
-        "unit_id": request.unit_id,
-        "limits_version": limits.version,
-        "window_start": window.start,
-        "window_end": window.end,
+        "root": root,
+        "request_id": escaped(request_id),
+        "fingerprint": each.fingerprint,
+        "outcome": encode_outcome(outcome),
+        "keep_until": each.keep_until,
     }
 
 
-def _limit_fields(request: SetLimits, limits: AppliedLimits) -> dict[str, Any]:
-    changes = [
-        {"level": level.text, "limit_text": None if limit is None else limit_text(limit)}
-        for level, limit in request.changes
-    ]
-    return {"operation": "set limits", "changes": changes, "most_limits": limits.most_stored}
+def _read_outcome(text: str) -> Outcome:
+    outcome = decode_outcome(text)
+    if isinstance(outcome, Reserved):
+        return replace(outcome, reservation_id=unescaped(outcome.reservation_id))
+    return outcome
 
 
-def _budget_fields(
-    request: BudgetRequest, limits: AppliedLimits, guess: Microseconds, expired_at_once: int
-) -> dict[str, Any]:
+def _root_row(root: str, record: RootRecord) -> dict[str, Any]:
+    currency = record.currency
     return {
-        "payer": limits.payer(request.account),
-        "levels": [_level(each, guess) for each in limits.levels],
-        "limits_version": limits.version,
-        "reservation_id": "" if isinstance(request, WriteOff | Refund) else escaped(request.reservation_id),
-        "expired_at_once": expired_at_once,
-        **_own_fields(request),
+        "root": root,
+        "unit_id": currency.unit_id,
+        "last_time": record.last_time,
+        "limits_version": record.limits_version,
+        "currency_since": currency.since,
+        "next_unit_id": currency.next_unit_id,
+        "next_since": currency.next_since,
+        "ahead": record.ahead,
     }
 
 
-def _own_fields(request: BudgetRequest) -> dict[str, Any]:
-    match request:
-        case Reserve():
-            own = {"operation": "reserve", "ttl": request.ttl, "forfeits": request.forfeits}
-            return own | _question(request.query_id) | _cost(request.max_cost, request.unit_id)
-        case Charge():
-            own = {"operation": "charge", "release_id": escaped(request.release_id)}
-            own["policy_statement"] = escaped(request.policy_statement)
-            own["worst_case_above"] = request.worst_case_above
-            return own | _question(request.query_id) | _cost(request.cost, request.unit_id)
-        case WriteOff():
-            return {"operation": "write off"}
-        case Refund():
-            return _refund_fields(request)
-        case CancelReservation():
-            return {"operation": "release"}
+def _read_root(row: Mapping[str, Any]) -> RootRecord:
+    return RootRecord(read_currency(row), row["last_time"], row["limits_version"], row["ahead"])
 
 
-def _refund_fields(request: Refund) -> dict[str, Any]:
-    fields: dict[str, Any] = {"operation": "refund", "release_id": escaped(request.release_id)}
-    fields["reason"] = escaped(request.reason)
-    fields["holds"] = [
-        {"level": request.account.level(each.depth).text, "window_start": each.window_start}
-        for each in request.holds
-    ]
-    if (shared := request.shared_cost) is not None:
-        fields |= {"shared_information": shared.information, "shared_calls": shared.calls}
-    return fields | _question(request.query_id) | _cost(request.cost, request.unit_id)
-
-
-def _question(query_id: str) -> dict[str, Any]:
-    return {"query_id": escaped(query_id)}
-
-
-def _cost(cost: Cost, unit_id: str) -> dict[str, Any]:
-    return {"information": cost.information, "calls": cost.calls, "unit_id": unit_id}
-
-
-def _level(each: LevelLimit, guess: Microseconds) -> dict[str, Any]:
-    limit, span = each.limit, each.limit.window.around(guess)
+def _balance_row(level: Account, balance: Balance) -> dict[str, Any]:
     return {
-        "level": each.level.text,
-        "depth": each.level.depth,
-        "information": limit.maximum.information,
-        "calls": limit.maximum.calls,
-        "mode": limit.mode.value,
-        "window_start": span.window.start,
-        "window_end": span.window.end,
-        "counts_from": span.counts_from,
-        "leaves_at": span.leaves_at,
+        "level": level.text,
+        "window_start": balance.window.start,
+        "window_end": balance.window.end,
+        "spent_information": balance.spent.information,
+        "spent_calls": balance.spent.calls,
+        "reserved_information": balance.reserved.information,
+        "reserved_calls": balance.reserved.calls,
+        "reserved_since": balance.reserved_since,
+        "leaves_at": balance.leaves_at,
+        "earlier": [
+            {"start": day.start, "leaves_at": day.leaves_at} | _cost_fields(day.spent)
+            for day in balance.earlier
+        ],
     }
 
 
-def read_balance(row: dict[str, Any]) -> Balance:
+def _reservation_row(each: Reservation) -> dict[str, Any]:
+    return {
+        "root": each.account.root,
+        "reservation_id": escaped(each.reservation_id),
+        "account": each.account.text,
+        "request_id": escaped(each.request_id),
+        "query_id": escaped(each.query_id),
+        "unit_id": each.unit_id,
+        "expires_at": each.expires_at,
+        "paid_release_id": escaped(each.paid_release_id),
+        "forfeits": each.forfeits,
+        "holds": _hold_rows(each.account, each.holds),
+        **_cost_fields(each.held),
+    }
+
+
+def _entry_row(entry: JournalEntry) -> dict[str, Any]:
+    shared = entry.shared_cost
+    return {
+        "root": entry.account.root,
+        "kind": entry.kind.value,
+        "account": entry.account.text,
+        "unit_id": entry.unit_id,
+        "request_id": escaped(entry.request_id),
+        "release_id": escaped(entry.release_id),
+        "query_id": escaped(entry.query_id),
+        "time": entry.time,
+        "holds": _hold_rows(entry.account, entry.holds),
+        "policy_statement": escaped(entry.policy_statement),
+        "shared_information": None if shared is None else shared.information,
+        "shared_calls": None if shared is None else shared.calls,
+        "reason": escaped(entry.reason),
+        **_cost_fields(entry.cost),
+    }
+
+
+def _cost_fields(cost: Cost) -> dict[str, int]:
+    return {"information": cost.information, "calls": cost.calls}
+
+
+def _hold_rows(account: Account, holds: Iterable[Hold]) -> list[dict[str, Any]]:
+    return [{"level": account.level(each.depth).text, "window_start": each.window_start} for each in holds]
+
+
+def read_balance(row: Mapping[str, Any]) -> Balance:
     """Return the balance of a row of its table."""
     return Balance(
         Window(row["window_start"], row["window_end"]),
@@ -217,11 +267,11 @@ def read_holds(rows: list[dict[str, Any]]) -> tuple[Hold, ...]:
     return tuple(Hold(read_account(each["level"]).depth, each["window_start"]) for each in rows)
 
 
-def _day(row: dict[str, Any]) -> Day:
+def _day(row: Mapping[str, Any]) -> Day:
     return Day(row["start"], row["leaves_at"], Cost(row["information"], row["calls"]))
 
 
-def read_reservation(row: dict[str, Any]) -> Reservation:
+def read_reservation(row: Mapping[str, Any]) -> Reservation:
     """Return the reservation of a row of its table."""
     return Reservation(
         reservation_id=unescaped(row["reservation_id"]),
@@ -237,7 +287,7 @@ def read_reservation(row: dict[str, Any]) -> Reservation:
     )
 
 
-def read_currency(row: dict[str, Any]) -> Currency:
+def read_currency(row: Mapping[str, Any]) -> Currency:
     """Return the currency of a row of a root."""
     return Currency(row["unit_id"], row["currency_since"], row["next_unit_id"], row["next_since"])
 

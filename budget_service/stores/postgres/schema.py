@@ -1,9 +1,8 @@
-"""The ledger's tables and functions in PostgreSQL, and what a server must promise to keep one."""
+"""The ledger's tables in PostgreSQL, and what a server must promise to keep one."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -14,17 +13,13 @@ from budget_service.stores.interface import StoreUnavailableError, StoreUnusable
 from budget_service.stores.postgres.connections import Session
 from budget_service.tuning import Tuning
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"
 TABLES = (SQL / "tables.sql").read_bytes()
-PLACEHOLDER = "gris_rules"
-_FILES = "ledger balances reserve charge cancel write_off refund limits currency clock apply"
-_FUNCTIONS = "\n".join((SQL / f"{name}.sql").read_text(encoding="utf-8") for name in _FILES.split())
-# Each program calls the functions that it installed: another version on the same database changes nothing for it.
-RULES = f"{PLACEHOLDER}_{hashlib.sha256(_FUNCTIONS.encode()).hexdigest()[:16]}"
-FUNCTIONS = _FUNCTIONS.replace(f"{PLACEHOLDER}.", f"{RULES}.").encode()
+# Programs before schema 6 decided in functions, in a schema of this name for each version of them.
+OLD_FUNCTIONS = "gris_rules_"
 
 # What makes a schema into the next one.
 MIGRATIONS = {
@@ -32,6 +27,8 @@ MIGRATIONS = {
     2: (SQL / "from_2.sql").read_bytes(),
     3: (SQL / "from_3.sql").read_bytes(),
     4: (SQL / "from_4.sql").read_bytes(),
+    # The tables are the same.
+    5: b"",
 }
 
 # Any number that other programs of the database are unlikely to lock.
@@ -65,7 +62,7 @@ async def demand_promises(session: Session, *, allow_volatile: bool) -> None:
 
 
 async def install(session: Session, tuning: Tuning) -> None:
-    """Make the tables and functions that are missing; several processes may do so at once.
+    """Make the tables if they are missing; several processes may do so at once.
 
     Raises StoreUnusableError if the ledger is newer than this program, StoreUnavailableError if it cannot be done.
     """
@@ -76,7 +73,6 @@ async def install(session: Session, tuning: Tuning) -> None:
             await connection.execute("SET LOCAL statement_timeout = 0")
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (INSTALLATION_LOCK,))
             await _install_tables(connection)
-            await _install_functions(connection)
     except TimeoutError:
         raise StoreUnavailableError("the ledger cannot be installed: another process is at it") from None
     except psycopg.errors.InsufficientPrivilege:
@@ -106,16 +102,10 @@ async def _install_tables(connection: AsyncConnection[Any]) -> None:
 
 
 async def _drop_functions(connection: AsyncConnection[Any]) -> None:
-    """Drop the functions of every program: they are made for the tables that were there."""
+    """Drop the functions of every older program, each of which decided by its own."""
     names = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)"
-    for (name,) in await (await connection.execute(names, (f"{PLACEHOLDER}_",))).fetchall():
+    for (name,) in await (await connection.execute(names, (OLD_FUNCTIONS,))).fetchall():
         await connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
-
-
-async def _install_functions(connection: AsyncConnection[Any]) -> None:
-    if await _first(connection, "SELECT to_regnamespace(%s) IS NULL", RULES):
-        await connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(RULES)))
-        await connection.execute(FUNCTIONS)
 
 
 async def _first(connection: AsyncConnection[Any], query: LiteralString, *parameters: str) -> Any:

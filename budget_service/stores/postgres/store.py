@@ -1,8 +1,8 @@
-"""The PostgreSQL store: one round trip and one transaction for what was asked, decided by functions inside it.
+"""The PostgreSQL store: it keeps the ledger's rows and locks one root account at a time; the service decides.
 
 A charge that was answered is on PostgreSQL's disk, and on that of its synchronous standbys if it has any. All changes
-of one root account come one after the other, since each locks the root's row; so those that wait for their turn here
-go together, as one transaction: the disk is waited for once.
+of one root account come one after the other, since each transaction locks the root's row; so those that wait for their
+turn here go together, as one transaction: the disk is waited for once.
 """
 
 from __future__ import annotations
@@ -10,26 +10,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from itertools import islice
 from pathlib import Path
-from time import perf_counter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from psycopg import sql
 
-from budget_service.internal_errors import log_internal_error
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement, statement
+from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
-    NOT_BEGUN,
-    OUTCOME_NOT_KNOWN,
     Alike,
     BalancePage,
     Clock,
@@ -38,33 +32,21 @@ from budget_service.stores.interface import (
     StoreUnavailableError,
     StoreUnusableError,
     all_alike,
-    count,
-    system_clock,
     uncounted,
 )
-from budget_service.stores.postgres import audit
+from budget_service.stores.ledger_engine import LedgerEngine
+from budget_service.stores.postgres import audit, transaction
 from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.address import parse_address
-from budget_service.stores.postgres.connections import (
-    FAULTS,
-    MAX_CONNECTIONS,
-    Connections,
-    Session,
-    TooLongError,
-)
-from budget_service.stores.postgres.schema import RULES, demand_promises, install
+from budget_service.stores.postgres.connections import MAX_CONNECTIONS, Connections, Session
+from budget_service.stores.postgres.schema import demand_promises, install
 from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
+from budget_service.stores.transactions import Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
-# Two is what a window that ends between guess and decision takes.
-MAX_GUESSES = 4
+# All of them are lost together if a connection is.
 MAX_TOGETHER = 64
-# Larger transactions make each request hardly cheaper.
-LARGE = 36
 
-_RULES = sql.Identifier(RULES)
-_APPLY = sql.SQL("SELECT kind, outcome FROM {}.apply_all(%s)").format(_RULES)
-_READ = sql.SQL("SELECT {}.read(%s::bigint, %s, %s::text[], %s)").format(_RULES)
 _LIMITS = sql.SQL(
     "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
     "coalesce(json_object_agg(level, limit_text), '{}') FROM gris.limits WHERE root = %s AND level = ANY(%s::text[])"
@@ -80,13 +62,12 @@ _QUESTION = sql.SQL(
     "SELECT query_id FROM gris.reservations WHERE root = %s AND reservation_id = %s AND account = %s"
 )
 _OPEN = sql.SQL(
-    "SELECT count(*) FROM gris.reservations JOIN unnest(%s::text[], %s::bigint[]) AS asked (root, moment) USING (root) "
-    "WHERE expires_at > moment"
+    "SELECT count(*) FROM gris.reservations JOIN gris.roots USING (root) WHERE root = ANY(%s::text[]) "
+    "AND expires_at > greatest("
+    "coalesce(%s::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) + ahead, last_time)"
 )
 
 Result = TypeVar("Result")
-# A change that waits for its turn: the future of its kind and outcome, and its argument of `apply_all`.
-Waiting: TypeAlias = tuple[asyncio.Future[tuple[str, str]], str]
 
 
 class PostgresStore:
@@ -107,17 +88,13 @@ class PostgresStore:
     ) -> None:
         self._tuning = tuning
         answer_seconds = tuning.postgres_answer_seconds
-        self._committed = committed
         self._connections = Connections(parse_address(address), self._prove, MAX_CONNECTIONS, answer_seconds)
         self._heartbeat = Connections(parse_address(address), self._prove, 1, answer_seconds)
         self._allow_volatile = allow_volatile
         self._guard: RollbackGuard | None = None
         self._clock = clock
-        # By root account, in the order in which they came.
-        self._waiting: dict[str, dict[asyncio.Future[tuple[str, str]], str]] = {}
+        self._engine = LedgerEngine(self, by_root=True, most=MAX_TOGETHER, committed=committed)
         self._begun: set[asyncio.Task[Any]] = set()
-        # How far the time of a root was ahead of our clock when a guess of it was wrong.
-        self._ahead: dict[str, Microseconds] = {}
 
     @staticmethod
     def demand_readable(address: str) -> None:
@@ -160,28 +137,41 @@ class PostgresStore:
         """Decide a request and write the change in one transaction; see `Store`."""
         if self._guard is not None:
             self._guard.charged()
-        guess = self._guess(request.account.root)
-        for _ in range(MAX_GUESSES):
-            argument = text.argument(
-                request, limits, guess, self._clock_argument(), self._tuning.expired_at_once
-            )
-            kind, answer = await self._in_turn(request.account.root, argument)
-            if kind == "limits":
-                raise LimitsChangedError
-            if kind != "clock":
-                return text.parse_answer(kind, answer)
-            guess = int(answer)
-            self._ahead[request.account.root] = guess - system_clock()
-        raise StoreUnavailableError("the clock of PostgreSQL does not stand still")
+        return await self._engine.apply(request, limits)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
-        names = [each.level.text for each in levels]
-        ((found,),) = await self._reading(
-            _READ, self._clock_argument(), account.root, names, self._tuning.expired_at_once
-        )
-        snapshot, now = text.parse_reading(found)
-        return statement(snapshot, levels, now)
+        return await self._engine.read(account, levels)
+
+    async def load(self, wanted: Wanted) -> Loaded:
+        """Return what is wanted as it is now; see `Transactions`."""
+
+        async def loaded() -> Loaded:
+            async with self._session() as session:
+                return await transaction.load(session, wanted, self._now(), self._tuning.expired_at_once)
+
+        return await self._to_the_end(loaded())
+
+    @asynccontextmanager
+    async def transaction(self, wanted: Wanted) -> AsyncIterator[transaction.PostgresTransaction]:
+        """Lock the root that is wanted and load; see `Transactions`.
+
+        A session that is left within a transaction is closed, and PostgreSQL rolls back.
+        """
+        (root,) = wanted.roots
+        may_have_an_effect = False
+        try:
+            async with self._session() as session, transaction.opened(session, root) as opened:
+                await opened.begin(wanted, self._now(), self._tuning.expired_at_once)
+                try:
+                    yield opened
+                finally:
+                    may_have_an_effect = opened.may_have_an_effect
+        except OutcomeUnknownError as error:
+            if may_have_an_effect:
+                raise
+            # Only the lock was asked for, and it goes with the session.
+            raise StoreUnavailableError(str(error)) from None
 
     async def limits(self, account: Account) -> StoredLimits:
         """Return the stored limits of the levels of an account; see `Store`."""
@@ -240,7 +230,7 @@ class PostgresStore:
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Return how many reservations are open; see `Store`."""
-        ((count,),) = await self._reading(_OPEN, list(roots), [self._guess(root) for root in roots])
+        ((count,),) = await self._reading(_OPEN, list(roots), self._now())
         return int(count)
 
     async def check(self) -> None:
@@ -263,6 +253,7 @@ class PostgresStore:
 
     async def close(self) -> None:
         """Finish what was begun and close every connection."""
+        await self._engine.finish()
         await asyncio.gather(*self._begun, return_exceptions=True)
         await self._connections.close()
         await self._heartbeat.close()
@@ -277,64 +268,6 @@ class PostgresStore:
             raise StoreUnavailableError(str(error)) from None
         if self._guard is not None:
             await self._guard.look()
-
-    async def _in_turn(self, root: str, argument: str) -> tuple[str, str]:
-        answered: asyncio.Future[tuple[str, str]] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting.get(root)
-        if waiting is None:
-            waiting = self._waiting[root] = {}
-            self._begin(self._serve(root, waiting))
-        waiting[answered] = argument
-        try:
-            return await answered
-        finally:
-            # A caller that leaves before its turn leaves nothing behind.
-            waiting.pop(answered, None)
-
-    async def _serve(self, root: str, waiting: dict[asyncio.Future[tuple[str, str]], str]) -> None:
-        """Answer what waits for this root account, until nothing does."""
-        group_commit, together = GroupCommit(waiting, LARGE), list[Waiting]()
-        try:
-            while waiting:
-                await group_commit.gather(len(together))
-                together = list(islice(waiting.items(), MAX_TOGETHER))
-                for answered, _ in together:
-                    del waiting[answered]
-                if together and not await self._answer(together):
-                    # They were not sent. If each attempt were awaited in turn, no caller would get an answer in time.
-                    _refuse(waiting, "PostgreSQL gave no good answer to those before")
-        except Exception as error:
-            log_internal_error(error)
-        finally:
-            del self._waiting[root]
-            # Only an internal error leaves requests here: those being decided, and those still waiting.
-            _fail_all([answered for answered, _ in together], OutcomeUnknownError(OUTCOME_NOT_KNOWN))
-            _refuse(waiting, NOT_BEGUN)
-
-    async def _answer(self, together: list[Waiting]) -> bool:
-        """Answer each request; return whether PostgreSQL answered anything."""
-        argument = f"[{','.join([each for _, each in together])}]"
-        began = perf_counter()
-        try:
-            answers = await self._rows(_APPLY, argument)
-            if len(answers) != len(together):
-                raise OutcomeUnknownError("PostgreSQL gave another number of answers")
-        except Exception as error:
-            if isinstance(error, (*FAULTS, TooLongError)) and len(together) > 1:
-                # Nothing was changed. One of them is at fault and the others must not pay for it, or it was too much.
-                for each in together:
-                    await self._answer([each])
-            else:
-                _fail_all([answered for answered, _ in together], error)
-            return not isinstance(error, OutcomeUnknownError)
-        else:
-            seconds = perf_counter() - began
-            for (answered, _), answer in zip(together, answers, strict=True):
-                # A caller may have left.
-                if not answered.done():
-                    answered.set_result(answer)
-            count(self._committed, len(together), seconds)
-            return True
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
         """Run work to its end, even if its caller leaves."""
@@ -363,9 +296,13 @@ class PostgresStore:
             raise StoreUnavailableError(str(error)) from None
 
     async def _reading(self, query: sql.Composed | sql.SQL, *parameters: Any) -> list[Any]:
+        return await self._to_the_end(self._rows(query, *parameters))
+
+    async def _to_the_end(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Read something. Raises StoreUnavailableError."""
         try:
             # Cancelled in the middle, psycopg would ask the server to cancel the statement, and wait for that.
-            return await asyncio.shield(self._begin(self._rows(query, *parameters)))
+            return await asyncio.shield(self._begin(work))
         except OutcomeUnknownError as error:
             # A reading has no outcome that could be unknown.
             raise StoreUnavailableError(str(error)) from None
@@ -373,20 +310,6 @@ class PostgresStore:
     async def _prove(self, session: Session) -> None:
         await demand_promises(session, allow_volatile=self._allow_volatile)
 
-    def _guess(self, root: str) -> Microseconds:
-        return system_clock() + self._ahead.get(root, 0) if self._clock is None else self._clock()
-
-    def _clock_argument(self) -> Microseconds | None:
+    def _now(self) -> Microseconds | None:
+        """Return the time that replaces PostgreSQL's own, if there is one."""
         return None if self._clock is None else self._clock()
-
-
-def _refuse(waiting: dict[asyncio.Future[tuple[str, str]], str], reason: str) -> None:
-    behind = list(waiting)
-    waiting.clear()
-    _fail_all(behind, StoreUnavailableError(reason))
-
-
-def _fail_all(waiting: list[asyncio.Future[tuple[str, str]]], error: Exception) -> None:
-    for answered in waiting:
-        if not answered.done():
-            answered.set_exception(error)

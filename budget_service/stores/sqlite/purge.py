@@ -46,7 +46,9 @@ class Purge:
         self._rests_from: Microseconds = 0
 
     def continue_purge(self, clock: Microseconds, requests: int) -> None:
-        """Remove what is out of date, in proportion to the requests of the transaction that is open."""
+        """Remove what is out of date, in proportion to the requests that the open transaction has decided."""
+        if not requests:
+            return
         if not self._positions:
             # A clock that went back does not show how long the pause was.
             if self._rests_from <= clock < self._rests_from + REST:

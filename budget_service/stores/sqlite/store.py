@@ -12,27 +12,20 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from itertools import islice
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from time import perf_counter
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
-from budget_service.internal_errors import log_internal_error
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.reading import Statement, statement
+from budget_service.ledger.reading import Statement
 from budget_service.ledger.requests import Request
-from budget_service.ledger.rules import decide
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
-from budget_service.stores.group_commit import GroupCommit
 from budget_service.stores.interface import (
-    NOT_BEGUN,
-    OUTCOME_NOT_KNOWN,
     Alike,
     BalancePage,
     Clock,
@@ -41,28 +34,25 @@ from budget_service.stores.interface import (
     StoreError,
     StoreUnavailableError,
     StoreUnusableError,
-    count,
     system_clock,
     uncounted,
 )
+from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.sqlite import audit
 from budget_service.stores.sqlite.disk import HANGS, Disk
 from budget_service.stores.sqlite.file import check_settings, connect, secure
+from budget_service.stores.sqlite.loading import Loader
 from budget_service.stores.sqlite.purge import Purge
 from budget_service.stores.sqlite.rollback_guard import HighWaterMark, check_mark, mark_anew, save, state_of
-from budget_service.stores.sqlite.view import View
+from budget_service.stores.sqlite.writing import write
+from budget_service.stores.transactions import Changes, Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
 VOLATILE = Path(":memory:")
 # Deciding so many takes about 20 ms, during which the event loop does nothing else.
 MAX_BATCH = 256
-# Larger commits make each request hardly cheaper.
-LARGE = 36
 
 Result = TypeVar("Result")
-# What is asked, and the limits that it is decided by.
-Asked: TypeAlias = tuple[Request, AppliedLimits]
-Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Asked]
 
 
 class SqliteStore:
@@ -80,21 +70,16 @@ class SqliteStore:
         tuning: Tuning,
     ) -> None:
         self._connection = connection
-        self._committed = committed
         self._path = path
         self._mark: HighWaterMark | None = None
         self._clock = clock
-        self._view = View(connection, tuning)
+        self._loader = Loader(connection, tuning)
         self._purge = Purge(connection)
         self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         # The holder of this lock may use the connection.
         self._turn = asyncio.Lock()
-        # In the order in which they came.
-        self._waiting: dict[asyncio.Future[Answer], Asked] = {}
-        self._group_commit = GroupCommit(self._waiting, LARGE)
-        self._worker: asyncio.Task[None] | None = None
-        self._committing: list[Waiting] = []
-        self._disk = Disk(self._give_up, tuning)
+        self._engine = LedgerEngine(self, by_root=False, most=MAX_BATCH, committed=committed)
+        self._disk = Disk(lambda: self._engine.give_up(HANGS), tuning)
 
     @staticmethod
     def open(
@@ -125,28 +110,39 @@ class SqliteStore:
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
         self._disk.demand()
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Answer] = loop.create_future()
-        self._waiting[answer] = (request, limits)
-        if self._worker is None:
-            self._worker = loop.create_task(self._work())
-        try:
-            return await answer
-        finally:
-            # A caller that leaves before its turn leaves nothing behind.
-            self._waiting.pop(answer, None)
+        return await self._engine.apply(request, limits)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
         """Return the state of an account now; see `Store`."""
-        return await self._reading(lambda: self._read(account, levels))
+        return await self._engine.read(account, levels)
+
+    async def load(self, wanted: Wanted) -> Loaded:
+        """Return what is wanted as it is now; see `Transactions`."""
+        return await self._reading(lambda: self._loader.load(wanted, self._clock()))
+
+    @asynccontextmanager
+    async def transaction(self, wanted: Wanted) -> AsyncIterator[SqliteTransaction]:
+        """Begin a transaction and load what is wanted; see `Transactions`."""
+        async with self._turn:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                loaded = self._loader.load(wanted, self._clock())
+                yield SqliteTransaction(loaded, self._commit)
+            except BaseException as error:
+                self._loader.forget()
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise _translated(error) from error
+                raise
 
     async def limits(self, account: Account) -> StoredLimits:
         """Return the stored limits of the levels of an account; see `Store`."""
-        return await self._reading(lambda: self._view.limits(account))
+        return await self._reading(lambda: self._loader.limits(account))
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Return all stored limits of a root; see `Store`."""
-        return await self._reading(lambda: self._view.all_limits(root))
+        return await self._reading(lambda: self._loader.all_limits(root))
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
@@ -184,15 +180,15 @@ class SqliteStore:
 
     async def question_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""
-        found = await self._reading(lambda: self._view.reservation(account, reservation_id))
-        return None if found is None else found.query_id
+        found = await self._reading(lambda: self._loader.reservation((account.root, reservation_id)))
+        return None if found is None or found.account != account else found.query_id
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Return how many reservations are open; see `Store`."""
         clock = self._clock()
 
         def count() -> int:
-            nows = {root: self._view.root(root).now(clock) for root in roots}
+            nows = {root: self._loader.root(root).now(clock) for root in roots}
             return audit.count_open(self._connection, nows)
 
         return await self._reading(count)
@@ -222,8 +218,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Finish what was begun and free the file."""
-        if self._worker is not None:
-            await self._worker
+        await self._engine.finish()
         with suppress(StoreError):
             await self.check()
         async with self._turn:
@@ -237,7 +232,7 @@ class SqliteStore:
             except sqlite3.Error as error:
                 raise _translated(error) from error
             # Reading one account after the other must not fill the memory.
-            self._view.trim()
+            self._loader.trim()
             return found
 
     async def _apart(self, work: Callable[[], Result]) -> Result:
@@ -267,140 +262,49 @@ class SqliteStore:
             raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
         self._mark = state
 
-    def _read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
-        root = self._view.root(account.root)
-        now = root.now(self._clock())
-        return statement(self._view.reading(root, account, levels, now), levels, now)
-
-    async def _work(self) -> None:
-        batch: list[Waiting] = []
-        try:
-            while self._waiting:
-                await self._group_commit.gather(len(batch))
-                async with self._turn:
-                    batch = self._take()
-                    if batch:
-                        await self._serve(batch)
-        except Exception as error:
-            log_internal_error(error)
-        finally:
-            self._worker = None
-            # Only an internal error leaves requests here: those being decided, and those still waiting.
-            _resolve(batch, [OutcomeUnknownError(OUTCOME_NOT_KNOWN) for _ in batch])
-            self._refuse_waiting(NOT_BEGUN)
-
-    def _take(self) -> list[Waiting]:
-        """Return those whose turn it is; they wait no more."""
-        batch = list(islice(self._waiting.items(), MAX_BATCH))
-        for answer, _ in batch:
-            del self._waiting[answer]
-        return batch
-
-    async def _serve(self, batch: list[Waiting]) -> None:
-        try:
-            results = self._decide(batch)
-        except Exception as error:
-            if len(batch) == 1:
-                _resolve(batch, [_translated(error)])
-                return
-            # One request is at fault, or the file is: each gets its own error.
-            for each in batch:
-                await self._serve([each])
-            return
-        loop = asyncio.get_running_loop()
-        finished: asyncio.Future[bool] = loop.create_future()
-        began = perf_counter()
-
-        def commit() -> None:
-            # The callers get their answers in the same turn of the loop.
-            loop.call_soon_threadsafe(self._finish, batch, results, self._commit(), finished)
-
-        self._committing = batch
+    async def _commit(self, loaded: Loaded, changes: Changes) -> None:
+        write(self._connection, changes)
+        for (root, _), opened in changes.reservations.items():
+            if opened is not None:
+                self._loader.opened(root, opened.expires_at)
+        self._loader.trim()
+        self._purge.continue_purge(loaded.clock, len(changes.outcomes))
         self._disk.begins()
-        self._committer.submit(commit)
-        if await finished:
-            count(self._committed, len(batch), perf_counter() - began)
-
-    def _finish(
-        self,
-        batch: list[Waiting],
-        results: list[Answer | Exception],
-        failure: Exception | None,
-        finished: asyncio.Future[bool],
-    ) -> None:
-        if failure is not None:
-            self._view.forget()
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._committer, self._wait_for_the_disk)
+        except Exception as error:
             # A commit that failed may still be found on the disk after a crash.
-            results = [OutcomeUnknownError(str(failure)) for _ in batch]
-        self._disk.ends()
-        self._committing = []
-        _resolve(batch, results)
-        finished.set_result(failure is None)
+            raise OutcomeUnknownError(str(error)) from error
+        finally:
+            self._disk.ends()
 
-    def _give_up(self) -> None:
-        """Fail all requests because the disk does not answer. Those that still wait have had no effect."""
-        _resolve(self._committing, [OutcomeUnknownError(HANGS) for _ in self._committing])
-        self._refuse_waiting(HANGS)
-
-    def _refuse_waiting(self, reason: str) -> None:
-        behind = list(self._waiting.items())
-        self._waiting.clear()
-        _resolve(behind, [StoreUnavailableError(reason) for _ in behind])
-
-    def _decide(self, batch: list[Waiting]) -> list[Answer | Exception]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            now = self._clock()
-            if len(batch) > 1:
-                self._view.expect([asked for _, asked in batch])
-            results = [self._decide_one(*asked) for _, asked in batch]
-            self._view.flush()
-            self._purge.continue_purge(now, len(batch))
-        except BaseException:
-            self._view.forget()
-            self._connection.execute("ROLLBACK")
-            raise
-        return results
-
-    def _decide_one(self, request: Request, limits: AppliedLimits) -> Answer | Exception:
-        root = self._view.root(request.account.root)
-        clock = self._clock()
-        now = root.now(clock)
-        try:
-            snapshot = self._view.snapshot(root, request, limits, now, clock)
-            decision = decide(snapshot, request, limits, now)
-        except LimitsChangedError as error:
-            return error
-        if decision.change is not None:
-            self._view.note(request, limits, decision.change)
-        return decision.answer
-
-    def _commit(self) -> Exception | None:
-        """Wait for the disk, on the other thread; return why the commit failed, if it did."""
+    def _wait_for_the_disk(self) -> None:
+        """Commit, on the other thread."""
         try:
             self._connection.execute("COMMIT")
-        except Exception as error:
+        except BaseException:
             with suppress(sqlite3.Error):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-            return error
-        return None
+            raise
 
 
-def _translated(error: Exception) -> Exception:
+class SqliteTransaction:
+    """A transaction of the file's only writer, so that nobody is ever quicker; see `Transaction`."""
+
+    def __init__(self, loaded: Loaded, commit: Callable[[Loaded, Changes], Awaitable[None]]) -> None:
+        self.loaded = loaded
+        self._commit = commit
+
+    async def commit(self, changes: Changes) -> bool:
+        """Write all changes or none; see `Transaction`."""
+        await self._commit(self.loaded, changes)
+        return True
+
+
+def _translated(error: sqlite3.Error) -> Exception:
     """Return what a failure before the commit means; nothing was changed."""
     is_fault_of_this_program = isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
     if isinstance(error, sqlite3.DatabaseError) and not is_fault_of_this_program:
         return StoreUnavailableError(str(error))
     return error
-
-
-def _resolve(batch: Iterable[Waiting], results: Iterable[Answer | Exception]) -> None:
-    for (answer, _), result in zip(batch, results, strict=True):
-        # A caller that was cancelled waits no more.
-        if answer.done():
-            continue
-        if isinstance(result, Exception):
-            answer.set_exception(result)
-        else:
-            answer.set_result(result)

@@ -9,29 +9,47 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from budget_service.ledger.outcomes import Charged
-from budget_service.ledger.requests import Charge, Request
+from budget_service.ledger.limits import AppliedLimits
+from budget_service.ledger.outcomes import Charged, LimitsSet, Reason, Refused
+from budget_service.ledger.requests import Charge, Request, SetLimits
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite.store import SqliteStore
+from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
 from tests.budget.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import Asked, SteppedClock, charge, levels, limit
+from tests.support.budget_samples import (
+    ANALYST,
+    COMPANY,
+    Asked,
+    SteppedClock,
+    charge,
+    levels,
+    limit,
+    reserve,
+)
 
 roots = itertools.count()
 
 
+ON_EVERY_ENGINE = pytest.mark.parametrize("any_store", ["sqlite", "postgres"], indirect=True)
+# With the last one, a batch ends early because more has lapsed than one request ends.
+TUNINGS = pytest.mark.parametrize("tuning", [Tuning(), Tuning(expired_at_once=1)], ids=["", "one expires"])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("any_store", ["sqlite"], indirect=True)
+@TUNINGS
+@ON_EVERY_ENGINE
 @settings(max_examples=150, **ON_ONE_STORE)
 @given(HISTORIES)
 async def test_a_commit_of_many_answers_as_the_pure_rules(
-    any_store: Store, clock: SteppedClock, history: list[Step]
+    any_store: Store, clock: SteppedClock, tuning: Tuning, history: list[Step]
 ) -> None:
     """All that is asked between two moments is asked at once, repeats and what was paid for before among it."""
-    player, rules = Player(f"batch {next(roots)}", clock, rewindows=True), MemoryStore(clock)
+    player = Player(f"batch {next(roots)}", clock, rewindows=True)
+    rules = MemoryStore(clock, expired_at_once=tuning.expired_at_once)
     together: list[Asked[Request]] = []
     for step in history:
         before = clock.now
@@ -78,12 +96,50 @@ async def test_what_a_commit_of_many_needs_is_read_from_the_file(tmp_path: Path,
     ]
 
 
-async def test_the_journal_has_the_charges_of_a_commit_in_their_order(
-    tmp_path: Path, clock: SteppedClock
-) -> None:
-    """As many as three statements write."""
+@ON_EVERY_ENGINE
+async def test_the_journal_has_the_charges_of_a_commit_in_their_order(any_store: Store) -> None:
+    """As many as three statements of SQLite write."""
     asked = [charge(f"c{number}", Cost(1, 1), on=levels(own=limit(100, 100))) for number in range(27)]
-    async with closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store:
-        await asyncio.gather(*(store.apply(*each) for each in asked))
-        entries = await store.journal("acme", "", "", 100)
+    await asyncio.gather(*(any_store.apply(*each) for each in asked))
+    entries = await any_store.journal("acme", "", "", 100)
     assert [each.request.request_id for each in asked] == [entry.request_id for _, entry in entries]
+
+
+@ON_EVERY_ENGINE
+async def test_a_batch_may_settle_what_it_has_reserved(any_store: Store) -> None:
+    """Also by other limits than those it was reserved by, whose payments nobody has looked up yet."""
+    company = levels(ANALYST.level(1), own=limit(20, 10))
+    await any_store.apply(*charge("before", Cost(1, 1), release_id="rel", query_id="q", on=company))
+    asked: list[Asked[Request]] = [
+        reserve("r", query_id="q"),
+        charge("c", settles="r", release_id="other", on=company),
+        charge("d", settles="r", release_id="rel", on=company),
+        charge("e", settles="r", release_id="rel"),
+    ]
+    answers = await asyncio.gather(*(any_store.apply(*each) for each in asked))
+    assert Refused(Reason.RELEASE_MISMATCH) == answers[1].outcome
+    assert isinstance(answers[2].outcome, Charged)
+    assert answers[2].outcome.already_paid
+    assert Refused(Reason.RESERVATION_OVER) == answers[3].outcome
+
+
+@ON_EVERY_ENGINE
+async def test_limits_that_are_set_in_one_batch_are_all_counted(any_store: Store) -> None:
+    """Three at once, each of which adds one, where two are allowed."""
+    at_most_two = AppliedLimits(most_stored=2)
+    asked = [
+        SetLimits(account=COMPANY, request_id=name, changes=((Account(("acme", name)), limit(1, 1)),))
+        for name in "abc"
+    ]
+    answers = await asyncio.gather(*(any_store.apply(each, at_most_two) for each in asked))
+    assert [LimitsSet(1), LimitsSet(2), Refused(Reason.TOO_MANY_LIMITS)] == [each.outcome for each in answers]
+
+
+@ON_EVERY_ENGINE
+async def test_two_new_reservations_of_one_id_are_not_both_made(any_store: Store) -> None:
+    """The second one is at fault, and what it would hold is held by nobody."""
+    on = levels(own=limit(100, 100))
+    asked = [reserve(str(number), Cost(1, 1), on=on).but(reservation_id="same") for number in range(3)]
+    answers = await asyncio.gather(*(any_store.apply(*each) for each in asked), return_exceptions=True)
+    assert [False, True, True] == [isinstance(each, Exception) for each in answers]
+    assert Cost(1, 1) == (await any_store.read(ANALYST, on)).levels[-1].reserved

@@ -1,0 +1,213 @@
+"""The ledger engine: how requests are gathered, decided and written, whatever the store.
+
+It takes a batch of requests, has the store begin a transaction and load what they name, decides one after the other by
+the pure rules, has the store write all changes with their outcomes in that transaction, and only then answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from itertools import islice
+from time import perf_counter
+from typing import TypeAlias
+
+from budget_service.internal_errors import log_internal_error
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
+from budget_service.ledger.outcomes import Answer
+from budget_service.ledger.reading import Statement, statement
+from budget_service.ledger.requests import Request
+from budget_service.ledger.rules import decide
+from budget_service.ledger.values import Account, LevelLimit
+from budget_service.stores.group_commit import GroupCommit
+from budget_service.stores.interface import (
+    NOT_BEGUN,
+    OUTCOME_NOT_KNOWN,
+    Committed,
+    OutcomeUnknownError,
+    StoreError,
+    StoreUnavailableError,
+    count,
+)
+from budget_service.stores.transactions import Loaded, Transactions
+from budget_service.stores.view import Asked, NotLoadedError, View, wanted_by, wanted_to_read
+
+# Beyond this, the requests of a batch are hardly cheaper together.
+LARGE = 36
+# How often a batch is begun again because others were quicker.
+MAX_ATTEMPTS = 16
+FAILED_BEFORE = "the store gave no good answer to those before"
+
+Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Asked]
+
+
+class Queue:
+    """Requests that wait to be decided, in the order in which they came, and those that are being decided."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[asyncio.Future[Answer], Asked] = {}
+        self.batch: list[Waiting] = []
+        self.group_commit = GroupCommit(self.waiting, LARGE)
+        self.worker: asyncio.Task[None] | None = None
+
+    def take(self, most: int) -> None:
+        """Make a batch of those whose turn it is; they wait no more."""
+        self.batch = list(islice(self.waiting.items(), most))
+        for answer, _ in self.batch:
+            del self.waiting[answer]
+
+    def refuse(self, reason: str) -> None:
+        """Give all that wait an error; they have had no effect."""
+        behind = list(self.waiting.items())
+        self.waiting.clear()
+        fail(behind, StoreUnavailableError(reason))
+
+
+class LedgerEngine:
+    """Decides requests on a store.
+
+    A batch that has begun is finished even if its callers are cancelled; a request that still waits then has no effect.
+
+    Args:
+        store: The store's transactions.
+        by_root: The store locks one root account at a time, so each has batches of its own.
+        most: The most requests of a batch.
+        committed: Called after every commit.
+    """
+
+    def __init__(self, store: Transactions, *, by_root: bool, most: int, committed: Committed) -> None:
+        self._store = store
+        self._by_root = by_root
+        self._most = most
+        self._committed = committed
+        self._queues: dict[str, Queue] = {}
+
+    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+        """Decide a request and commit the change, together with others; see `Store`."""
+        name = request.account.root if self._by_root else ""
+        queue = self._queues.get(name)
+        if queue is None:
+            queue = self._queues[name] = Queue()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Answer] = loop.create_future()
+        queue.waiting[answer] = (request, limits)
+        if queue.worker is None:
+            queue.worker = loop.create_task(self._work(name, queue))
+        try:
+            return await answer
+        finally:
+            # A caller that leaves before its turn leaves nothing behind.
+            queue.waiting.pop(answer, None)
+
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> Statement:
+        """Return the state of an account now; see `Store`."""
+        loaded = await self._store.load(wanted_to_read(account, levels))
+        view = View(loaded)
+        return statement(view.reading(account, levels), levels, view.root(account.root).now(loaded.clock))
+
+    def give_up(self, reason: str) -> None:
+        """Fail all requests because a commit hangs. Those that still wait have had no effect."""
+        for queue in self._queues.values():
+            fail(queue.batch, OutcomeUnknownError(reason))
+            queue.refuse(reason)
+
+    async def finish(self) -> None:
+        """Return when nothing is being decided."""
+        workers = [queue.worker for queue in self._queues.values() if queue.worker is not None]
+        await asyncio.gather(*workers)
+
+    async def _work(self, name: str, queue: Queue) -> None:
+        try:
+            while queue.waiting:
+                await queue.group_commit.gather(len(queue.batch))
+                queue.take(self._most)
+                if queue.batch and not await self._serve(queue.batch):
+                    # If each attempt were awaited in turn, no caller would get an answer in time.
+                    queue.refuse(FAILED_BEFORE)
+        except Exception as error:
+            log_internal_error(error)
+        finally:
+            queue.worker = None
+            if self._by_root:
+                del self._queues[name]
+            # Only an internal error leaves requests here: those being decided, and those still waiting.
+            fail(queue.batch, OutcomeUnknownError(OUTCOME_NOT_KNOWN))
+            queue.batch = []
+            queue.refuse(NOT_BEGUN)
+
+    async def _serve(self, batch: list[Waiting]) -> bool:
+        """Answer each request; return whether the store did its part."""
+        rest, attempts = batch, 0
+        while rest and attempts < MAX_ATTEMPTS:
+            try:
+                decided = await self._attempt(rest)
+            except StoreError as error:
+                fail(rest, error)
+                return False
+            except Exception as error:
+                if len(rest) == 1:
+                    fail(rest, error)
+                    return True
+                # Nothing was written. One request is at fault, and the others must not pay for it.
+                return await self._serve_each(rest)
+            rest, attempts = rest[decided:], 0 if decided else attempts + 1
+        fail(rest, StoreUnavailableError("others were quicker each time"))
+        return True
+
+    async def _serve_each(self, batch: list[Waiting]) -> bool:
+        for number, each in enumerate(batch, 1):
+            if not await self._serve([each]):
+                fail(batch[number:], StoreUnavailableError(FAILED_BEFORE))
+                return False
+        return True
+
+    async def _attempt(self, batch: list[Waiting]) -> int:
+        """Decide and commit as many as can be decided on what is loaded; return how many, 0 to begin again."""
+        began = perf_counter()
+        async with self._store.transaction(wanted_by([asked for _, asked in batch])) as transaction:
+            loaded = perf_counter()
+            view = View(transaction.loaded)
+            results = _decide(batch, view, transaction.loaded)
+            decided = perf_counter()
+            if not await transaction.commit(view.changes):
+                return 0
+        count(self._committed, len(results), perf_counter() - decided + loaded - began)
+        for (answer, _), result in zip(batch, results, strict=False):
+            _resolve(answer, result)
+        return len(results)
+
+
+def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> list[Answer | LimitsChangedError]:
+    results: list[Answer | LimitsChangedError] = []
+    for _, (request, limits) in batch:
+        now = view.root(request.account.root).now(loaded.clock)
+        try:
+            decision = decide(view.snapshot(request, limits, now), request, limits, now)
+        except LimitsChangedError as error:
+            results.append(error)
+            continue
+        except NotLoadedError:
+            # The first request of a batch needs nothing but what it names itself.
+            if not results:
+                raise
+            break
+        if decision.change is not None:
+            view.note(request, limits, decision.change)
+        results.append(decision.answer)
+    return results
+
+
+def fail(waiting: Iterable[Waiting], error: Exception) -> None:
+    """Give an error to all of these that still wait for an answer."""
+    for answer, _ in waiting:
+        _resolve(answer, error)
+
+
+def _resolve(answer: asyncio.Future[Answer], result: Answer | Exception) -> None:
+    # A caller that was cancelled waits no more.
+    if answer.done():
+        return
+    if isinstance(result, Exception):
+        answer.set_exception(result)
+    else:
+        answer.set_result(result)

@@ -1,0 +1,52 @@
+-- What a batch of requests names, of one root account at one time. The names of what it returns are those of `Loaded`.
+WITH record AS MATERIALIZED (
+  SELECT * FROM gris.roots WHERE root = %(root)s
+), clock AS MATERIALIZED (
+  SELECT coalesce(%(clock)s::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS clock
+), due AS MATERIALIZED (
+  SELECT * FROM gris.reservations
+  WHERE root = %(root)s AND expires_at <= (
+    SELECT greatest(clock + coalesce(ahead, 0), coalesce(last_time, 0)) FROM clock LEFT JOIN record ON true
+  )
+  ORDER BY expires_at, reservation_id LIMIT %(most_due)s
+), named AS MATERIALIZED (
+  SELECT reservation, asked.payer
+  FROM json_to_recordset(%(reservations)s::json) AS asked (reservation_id text, payer text)
+  CROSS JOIN LATERAL (
+    SELECT * FROM gris.reservations AS each
+    WHERE each.root = %(root)s AND each.reservation_id = asked.reservation_id
+  ) AS reservation
+), paid AS (
+  SELECT payment
+  FROM json_to_recordset(%(payments)s::json) AS asked (payer text, kind text, id text)
+  CROSS JOIN LATERAL (
+    SELECT * FROM gris.payments AS each
+    WHERE each.payer = asked.payer AND each.kind = asked.kind AND each.id = asked.id
+  ) AS payment
+  UNION ALL
+  SELECT payment
+  FROM named
+  CROSS JOIN LATERAL (
+    SELECT * FROM gris.payments AS each
+    WHERE each.payer = named.payer AND each.kind = 'query' AND each.id = (named.reservation).query_id
+  ) AS payment
+)
+SELECT json_build_object(
+  'clock', (SELECT clock FROM clock),
+  'root', (SELECT to_json(record) FROM record),
+  'balances', (
+    SELECT json_agg(balance) FROM gris.balances AS balance WHERE level = ANY (ARRAY(
+      SELECT json_array_elements_text(%(levels)s::json)
+      UNION SELECT hold.level FROM due CROSS JOIN unnest(due.holds) AS hold
+      UNION SELECT hold.level FROM named CROSS JOIN unnest((named.reservation).holds) AS hold
+    ))
+  ),
+  'outcomes', (
+    SELECT json_agg(json_build_array(request_id, fingerprint, outcome, keep_until)) FROM gris.outcomes
+    WHERE root = %(root)s AND request_id = ANY (ARRAY(SELECT json_array_elements_text(%(outcomes)s::json)))
+  ),
+  'payments', (SELECT json_agg(payment) FROM paid),
+  'reservations', (SELECT json_agg(json_build_array(payer, reservation)) FROM named),
+  'due', (SELECT json_agg(each ORDER BY expires_at, reservation_id) FROM due AS each),
+  'stored_limits', (SELECT count(*) FROM gris.limits WHERE root = %(root)s AND %(is_counted)s)
+)::text

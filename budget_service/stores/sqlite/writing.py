@@ -1,0 +1,87 @@
+"""Writes the changes of a batch into a SQLite ledger, in the transaction that is open."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import chain
+from typing import Any
+
+from budget_service.ledger.limits import limit_text
+from budget_service.stores.codec import encode_outcome
+from budget_service.stores.sqlite import rows
+from budget_service.stores.transactions import Changes
+
+# So many rows are written by one statement: much of what a statement costs is the call.
+TOGETHER = 8
+
+# SQLite keeps the last number that it gave away, if there was one.
+LEAVE_OUT_A_NUMBER = (
+    "INSERT OR REPLACE INTO sqlite_sequence (rowid, name, seq) VALUES ("
+    "(SELECT rowid FROM sqlite_sequence WHERE name = 'journal'), 'journal', "
+    "1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0))"
+)
+
+
+def write(connection: sqlite3.Connection, changes: Changes) -> None:
+    """Write all changes."""
+    root_rows = [rows.root_row(root, record) for root, record in changes.roots.items()]
+    _insert(connection, "INSERT OR REPLACE INTO roots", root_rows)
+    balances = [rows.balance_row(level, balance) for level, balance in changes.balances.items()]
+    _insert(connection, "INSERT OR REPLACE INTO balances", balances)
+    entries = [rows.journal_row(each) for each in changes.journal]
+    _insert(connection, f"INSERT INTO journal ({rows.JOURNAL})", entries)
+    outcomes = [
+        (*key, each.fingerprint, encode_outcome(each.outcome), each.keep_until)
+        for key, each in changes.outcomes.items()
+    ]
+    _insert(connection, "INSERT OR REPLACE INTO outcomes", outcomes)
+    _write_payments(connection, changes)
+    _write_reservations(connection, changes)
+    if changes.limits:
+        _write_limits(connection, changes)
+
+
+def _write_payments(connection: sqlite3.Connection, changes: Changes) -> None:
+    paid = [
+        (*key, each.release_id, each.window_start, each.keep_until)
+        for key, each in changes.payments.items()
+        if each is not None
+    ]
+    _insert(connection, "INSERT OR REPLACE INTO payments", paid)
+    unpaid = [key for key, each in changes.payments.items() if each is None]
+    _delete(connection, "DELETE FROM payments WHERE account = ? AND kind = ? AND id = ?", unpaid)
+
+
+def _write_reservations(connection: sqlite3.Connection, changes: Changes) -> None:
+    ended = [key for key, each in changes.reservations.items() if each is None]
+    _delete(connection, "DELETE FROM reservations WHERE root = ? AND reservation_id = ?", ended)
+    opened = [rows.reservation_row(each) for each in changes.reservations.values() if each is not None]
+    _insert(connection, "INSERT INTO reservations", opened)
+
+
+def _write_limits(connection: sqlite3.Connection, changes: Changes) -> None:
+    removed = [(level.root, level.text) for level, limit in changes.limits.items() if limit is None]
+    _delete(connection, "DELETE FROM limits WHERE root = ? AND level = ?", removed)
+    kept = [(level.root, level.text, limit_text(each)) for level, each in changes.limits.items() if each]
+    _insert(connection, "INSERT OR REPLACE INTO limits", kept)
+    # Not a journal entry, but the high-water mark must notice its loss: it takes the journal's next number.
+    connection.execute(LEAVE_OUT_A_NUMBER)
+
+
+def _insert(connection: sqlite3.Connection, into: str, many: list[tuple[Any, ...]]) -> None:
+    """Write rows; `into` is the statement without its values, and all columns are given."""
+    if not many:
+        return
+    one = f"({', '.join('?' * len(many[0]))})"
+    whole = len(many) - len(many) % TOGETHER
+    if whole:
+        starts = range(0, whole, TOGETHER)
+        groups = [tuple(chain.from_iterable(many[start : start + TOGETHER])) for start in starts]
+        connection.executemany(f"{into} VALUES {', '.join([one] * TOGETHER)}", groups)
+    if whole < len(many):
+        connection.executemany(f"{into} VALUES {one}", many[whole:])
+
+
+def _delete(connection: sqlite3.Connection, statement: str, many: list[Any]) -> None:
+    if many:
+        connection.executemany(statement, many)

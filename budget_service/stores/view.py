@@ -1,0 +1,214 @@
+"""The ledger as a batch of requests sees it: what was loaded, and over it what has been decided and is not written yet.
+
+A batch is decided on the view, one request after the other, and then written at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.limits import AppliedLimits
+from budget_service.ledger.requests import (
+    BudgetRequest,
+    CancelReservation,
+    Charge,
+    Refund,
+    Request,
+    Reserve,
+    RootRequest,
+    SetLimits,
+)
+from budget_service.ledger.state import (
+    Change,
+    PaidQuery,
+    Reservation,
+    RootRecord,
+    Snapshot,
+)
+from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.windows import Microseconds
+from budget_service.stores.transactions import Changes, Loaded, PaymentKey, RootKey, Wanted
+
+# What is asked, and the limits that it is decided by.
+Asked: TypeAlias = tuple[Request, AppliedLimits]
+
+_UNUSED = RootRecord()
+
+
+class NotLoadedError(Exception):
+    """What came before in the batch makes a request need more than was loaded: it begins the next batch."""
+
+
+class View:
+    """What was loaded for a batch, and its `changes` so far."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.changes = Changes()
+        self._loaded = loaded
+
+    def root(self, root: str) -> RootRecord:
+        """Return what is kept once for a root account."""
+        return self._loaded.roots.get(root, _UNUSED)
+
+    def snapshot(self, request: Request, limits: AppliedLimits, now: Microseconds) -> Snapshot:
+        """Return all that the rules need to decide a request. Raises NotLoadedError."""
+        root = request.account.root
+        record = self.root(root)
+        remembered = self._loaded.outcomes.get((root, request.request_id))
+        if remembered is not None and now < remembered.keep_until:
+            return Snapshot(root=record, remembered=remembered)
+        if isinstance(request, SetLimits):
+            return Snapshot(root=record, stored_limits=self._stored_limits(root))
+        if isinstance(request, RootRequest):
+            return Snapshot(root=record, clock=self._loaded.clock)
+        reservation = self._named(request)
+        due = self._due(root)
+        named = due if reservation is None else (*due, reservation)
+        levels = [each.level for each in limits.levels]
+        if named:
+            levels += held_levels(named)
+        if isinstance(request, Refund):
+            levels += refunded_levels(request)
+        return Snapshot(
+            root=record,
+            balances=self._balances(levels),
+            due=due,
+            reservation=reservation,
+            query_paid=self._query_paid(request, limits, reservation),
+            release_paid_in=self._release_paid(request, limits),
+        )
+
+    def reading(self, account: Account, levels: tuple[LevelLimit, ...]) -> Snapshot:
+        """Return all that the rules need to state the balances of an account."""
+        due = self._loaded.due.get(account.root, ())
+        names = [*(each.level for each in levels), *held_levels(due)]
+        return Snapshot(root=self.root(account.root), due=due, balances=self._balances(names))
+
+    def note(self, request: Request, limits: AppliedLimits, change: Change) -> None:
+        """Take a change into the view."""
+        loaded, changes, root = self._loaded, self.changes, request.account.root
+        changes.roots[root] = loaded.roots[root] = change.root
+        loaded.balances.update(change.balances)
+        changes.balances.update(change.balances)
+        key = (root, request.request_id)
+        changes.outcomes[key] = loaded.outcomes[key] = change.remembered
+        changes.journal.extend(change.journal)
+        for ended in change.ended:
+            self._note_reservation((root, ended), None)
+        if change.opened is not None:
+            self._open((root, change.opened.reservation_id), change.opened)
+        if limits.levels:
+            self._note_payments(limits.payer(request.account), change)
+        changes.limits.update(change.limits)
+
+    def _named(self, request: BudgetRequest) -> Reservation | None:
+        """Return the reservation that a request names, if it is of this account; it may have lapsed."""
+        if not (isinstance(request, Charge | CancelReservation) and request.reservation_id):
+            return None
+        found = self._loaded.reservations.get((request.account.root, request.reservation_id))
+        return found if found is not None and found.account == request.account else None
+
+    def _due(self, root: str) -> tuple[Reservation, ...]:
+        due = self._loaded.due.get(root, ())
+        if not due or (root, due[0].reservation_id) not in self.changes.reservations:
+            return due
+        # One request before has ended them all.
+        if root in self._loaded.due_further:
+            raise NotLoadedError
+        return ()
+
+    def _stored_limits(self, root: str) -> int:
+        if any(level.root == root for level in self.changes.limits):
+            raise NotLoadedError
+        return self._loaded.stored_limits[root]
+
+    def _balances(self, levels: Iterable[Account]) -> dict[Account, Balance]:
+        known = self._loaded.balances
+        return {level: known[level] for level in levels if level in known}
+
+    def _query_paid(
+        self, request: BudgetRequest, limits: AppliedLimits, reservation: Reservation | None
+    ) -> PaidQuery | None:
+        if isinstance(request, Reserve | Charge | Refund):
+            query_id = request.query_id if reservation is None else reservation.query_id
+            return self._payment(limits.payer(request.account), "query", query_id) if query_id else None
+        return None
+
+    def _release_paid(self, request: BudgetRequest, limits: AppliedLimits) -> Microseconds | None:
+        if isinstance(request, Charge | Refund) and request.release_id:
+            paid = self._payment(limits.payer(request.account), "release", request.release_id)
+            return paid.window_start if paid else None
+        return None
+
+    def _payment(self, *key: str) -> PaidQuery | None:
+        try:
+            return self._loaded.payments[key]  # type: ignore[index]
+        except KeyError:
+            raise NotLoadedError from None
+
+    def _note_reservation(self, key: RootKey, reservation: Reservation | None) -> None:
+        self.changes.reservations[key] = self._loaded.reservations[key] = reservation
+
+    def _open(self, key: RootKey, opened: Reservation) -> None:
+        # A store finds the same of what is in it, by its key.
+        if self._loaded.reservations.get(key) is not None:
+            raise ValueError("the id of a new reservation is taken")
+        self._note_reservation(key, opened)
+
+    def _note_payments(self, payer: str, change: Change) -> None:
+        self.changes.payers.add(payer)
+        if change.payment is not None:
+            paid = change.payment
+            found = PaidQuery(paid.release_id, paid.window_start)
+            for kind, id_ in (("release", paid.release_id), ("query", paid.query_id)):
+                if id_:
+                    self.changes.payments[payer, kind, id_] = paid
+                    self._loaded.payments[payer, kind, id_] = found
+        for kind, id_ in change.unpaid:
+            self.changes.payments[payer, kind, id_] = self._loaded.payments[payer, kind, id_] = None
+
+
+def wanted_by(batch: Sequence[Asked]) -> Wanted:
+    """Return what a batch of requests names."""
+    return Wanted(
+        roots=frozenset([request.account.root for request, _ in batch]),
+        levels=[level for asked in batch for level in _levels(*asked)],
+        outcomes=[(request.account.root, request.request_id) for request, _ in batch],
+        payments=[key for asked in batch for key in _payments(*asked)],
+        reservations=[key for asked in batch for key in _reservations(*asked)],
+        counted=frozenset([request.account.root for request, _ in batch if isinstance(request, SetLimits)]),
+    )
+
+
+def wanted_to_read(account: Account, levels: tuple[LevelLimit, ...]) -> Wanted:
+    """Return what stating the balances of an account needs."""
+    return Wanted(roots=frozenset((account.root,)), levels=[each.level for each in levels])
+
+
+def held_levels(reservations: Iterable[Reservation]) -> list[Account]:
+    """Return the levels whose balances reservations hold a part of."""
+    return [each.account.level(hold.depth) for each in reservations for hold in each.holds]
+
+
+def refunded_levels(request: Refund) -> list[Account]:
+    """Return the levels that a refund gives back to."""
+    return [request.account.level(hold.depth) for hold in request.holds]
+
+
+def _levels(request: Request, limits: AppliedLimits) -> list[Account]:
+    own = [each.level for each in limits.levels]
+    return own + refunded_levels(request) if isinstance(request, Refund) else own
+
+
+def _payments(request: Request, limits: AppliedLimits) -> Iterator[PaymentKey]:
+    if isinstance(request, Charge | Refund) and request.release_id:
+        yield limits.payer(request.account), "release", request.release_id
+    if isinstance(request, Charge | Reserve | Refund) and request.query_id:
+        yield limits.payer(request.account), "query", request.query_id
+
+
+def _reservations(request: Request, limits: AppliedLimits) -> Iterator[tuple[RootKey, str]]:
+    if isinstance(request, Charge | CancelReservation) and request.reservation_id:
+        yield (request.account.root, request.reservation_id), limits.payer(request.account)

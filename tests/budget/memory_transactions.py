@@ -1,0 +1,100 @@
+"""Transactions over dictionaries: what is loaded is compared with what is there when it is written, as by revisions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.state import JournalEntry, PaidQuery, Remembered, Reservation, RootRecord
+from budget_service.ledger.values import Account
+from budget_service.stores.interface import Clock
+from budget_service.stores.transactions import Changes, Loaded, PaymentKey, RootKey, Transaction, Wanted
+from budget_service.stores.view import held_levels
+
+
+async def at_once() -> None:
+    """Take no time."""
+    await asyncio.sleep(0)
+
+
+@dataclass
+class MemoryTransactions:
+    """Everything in dictionaries; `trip` is awaited for each round trip."""
+
+    clock: Clock
+    expired_at_once: int = 1000
+    trip: Callable[[], Awaitable[None]] = at_once
+    revision: int = 0
+    roots: dict[str, RootRecord] = field(default_factory=dict)
+    balances: dict[Account, Balance] = field(default_factory=dict)
+    outcomes: dict[RootKey, Remembered] = field(default_factory=dict)
+    payments: dict[PaymentKey, PaidQuery] = field(default_factory=dict)
+    reservations: dict[RootKey, Reservation] = field(default_factory=dict)
+    journal: list[JournalEntry] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def transaction(self, wanted: Wanted) -> AsyncIterator[Transaction]:
+        """Note the revision and load."""
+        loaded, revision = await self.load(wanted), self.revision
+        yield _Transaction(self, loaded, revision)
+
+    async def load(self, wanted: Wanted) -> Loaded:
+        """Give no more than is wanted."""
+        await self.trip()
+        clock = self.clock()
+        loaded = Loaded(clock, {each: self.roots[each] for each in wanted.roots if each in self.roots}, {})
+        for root in wanted.roots:
+            now = self.roots.get(root, RootRecord()).now(clock)
+            due = [
+                each
+                for (name, _), each in self.reservations.items()
+                if name == root and each.expires_at <= now
+            ]
+            due.sort(key=lambda each: (each.expires_at, each.reservation_id))
+            loaded.due[root] = tuple(due[: self.expired_at_once])
+            loaded.due_further |= {root} if len(due) > self.expired_at_once else set()
+        loaded.outcomes = {key: self.outcomes[key] for key in wanted.outcomes if key in self.outcomes}
+        loaded.payments = {key: self.payments.get(key) for key in wanted.payments}
+        for key, payer in wanted.reservations:
+            found = loaded.reservations[key] = self.reservations.get(key)
+            if found is not None:
+                paid_for = (payer, "query", found.query_id)
+                loaded.payments[paid_for] = self.payments.get(paid_for)
+        named = [each for each in loaded.reservations.values() if each is not None]
+        held = held_levels([*named, *(each for due in loaded.due.values() for each in due)])
+        loaded.balances = {
+            level: self.balances[level] for level in (*wanted.levels, *held) if level in self.balances
+        }
+        return loaded
+
+    async def write(self, changes: Changes, revision: int) -> bool:
+        """Write all changes if nobody has written since; there are no stored limits here."""
+        await self.trip()
+        if revision != self.revision:
+            return False
+        self.revision += 1
+        self.roots |= changes.roots
+        self.balances |= changes.balances
+        self.outcomes |= changes.outcomes
+        self.journal += changes.journal
+        for key, payment in changes.payments.items():
+            self.payments.pop(key, None)
+            if payment is not None:
+                self.payments[key] = PaidQuery(payment.release_id, payment.window_start)
+        for name, reservation in changes.reservations.items():
+            self.reservations.pop(name, None)
+            self.reservations |= {} if reservation is None else {name: reservation}
+        return True
+
+
+@dataclass
+class _Transaction:
+    store: MemoryTransactions
+    loaded: Loaded
+    revision: int
+
+    async def commit(self, changes: Changes) -> bool:
+        return await self.store.write(changes, self.revision)
