@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from budget_service.ledger.values import NOTHING, Cost
-from budget_service.ledger.windows import Microseconds, Span, Window, WindowRule
+from budget_service.ledger.windows import DaySpan, Microseconds, Span, Window, WindowRule
 
 
 class Day(Struct, frozen=True, gc=False):
@@ -50,7 +50,7 @@ class Balance(Struct, frozen=True, gc=False):
     """
 
     window: Window
-    day: Window
+    day: DaySpan
     rule: WindowRule | None = None
     spent: Cost = NOTHING
     reserved: Cost = NOTHING
@@ -66,9 +66,9 @@ class Balance(Struct, frozen=True, gc=False):
         return Balance(window, day, rule, reserved_since=window.start, leaves_at=span.leaves_at)
 
     @staticmethod
-    def without_rule(day: Window) -> Balance:
+    def without_rule(day: DaySpan) -> Balance:
         """Return an empty balance of a level that has no limit."""
-        return Balance(day, day)
+        return Balance(Window(*day), day)
 
     @property
     def is_empty(self) -> bool:
@@ -86,13 +86,17 @@ class Balance(Struct, frozen=True, gc=False):
         """
         if self.leaves_at is None:
             # Of a balance that was rebuilt, a day may count that had begun before the window.
-            return self.window if self.reserved_since >= self.window.start else Window(self.reserved_since, self.window.end)
+            return (
+                self.window
+                if self.reserved_since >= self.window.start
+                else Window(self.reserved_since, self.window.end)
+            )
         start = min((self.window.start, *(day.start for day in self.earlier)))
         leaving = [day.leaves_at for day in self.earlier if day.spent != NOTHING]
         if self.today != NOTHING or not leaving:
             leaving.append(self.leaves_at)
         first = max(leaving) if as_one else min(leaving)
-        return Window(start, max(first, self.day.end or 0))
+        return Window(start, max(first, self.day.end))
 
     @property
     def last_end(self) -> Microseconds | None:
@@ -113,7 +117,7 @@ class Balance(Struct, frozen=True, gc=False):
             and spent.calls + reserved.calls + cost.calls <= maximum.calls
         )
 
-    def on(self, now: Microseconds, day: Window, since: Microseconds) -> tuple[Balance, PastDay | None]:
+    def on(self, now: Microseconds, day: DaySpan, since: Microseconds) -> tuple[Balance, PastDay | None]:
         """Return the balance with its present day at `now`, and the day that has ended, if one has.
 
         Days do not overlap: each charge is in one. Where the zone of the days changes, a day may begin at any time.
@@ -126,13 +130,12 @@ class Balance(Struct, frozen=True, gc=False):
         first = max(day.start, since)
         if self.day.start >= first and now < self.day.end:
             return self, None
+        # Replicas with different zones may have charged since the day began by this one: it begins now.
+        start = first if self.day.start < since else now
         if now >= self.day.end:
             start = max(first, self.day.end)
-        else:
-            # Replicas with different zones may have charged since the day began by this one.
-            start = first if self.day.start < since else now
         ended = PastDay(self.day.start, min(self.day.end, start), self.today)
-        return replace(self, day=Window(start, max(day.end, start + 1)), today=NOTHING), ended
+        return replace(self, day=DaySpan(start, max(day.end, start + 1)), today=NOTHING), ended
 
     def rolled(self, now: Microseconds, span: Span, ended: PastDay | None) -> Balance | None:
         """Return the balance at `now` by its own rule, whose span that is; None if only the past days tell.
@@ -158,7 +161,7 @@ class Balance(Struct, frozen=True, gc=False):
         spent = self.today
         for day in earlier:
             spent = spent + day.spent
-        return replace(self, window=self.day, spent=spent, leaves_at=span.leaves_at, earlier=earlier)
+        return replace(self, window=Window(*self.day), spent=spent, leaves_at=span.leaves_at, earlier=earlier)
 
     def rebuilt(self, rule: WindowRule, span: Span, past: Iterable[PastDay], since: Microseconds) -> Balance:
         """Return the balance that another rule has made of the same charges, without what is reserved.
@@ -175,7 +178,7 @@ class Balance(Struct, frozen=True, gc=False):
         spent = self.today
         for each in counted:
             spent = spent + each.spent
-        window = span.window.since(since) if span.leaves_at is None else self.day
+        window = span.window.since(since) if span.leaves_at is None else Window(*self.day)
         first = min((max(span.counts_from, since), self.day.start, *(each.start for each in counted)))
         sliding = () if span.leaves_at is None else counted
         earlier = tuple(Day(each.start, rule.leaves_at(each.end), each.spent) for each in sliding)
@@ -192,10 +195,8 @@ class Balance(Struct, frozen=True, gc=False):
 
     def forgetting_rule(self) -> Balance:
         """Return the balance without what only counts by its rule."""
-        window, since = self.day, self.reserved_since
-        return Balance(
-            window, self.day, reserved=self.reserved, reserved_since=since, today=self.today
-        )
+        empty = Balance.without_rule(self.day)
+        return replace(empty, reserved=self.reserved, reserved_since=self.reserved_since, today=self.today)
 
     def charged(self, start: Microseconds, cost: Cost) -> Balance:
         """Return the balance after a charge that was admitted on the day that began at `start`.

@@ -18,7 +18,7 @@ from budget_service.ledger.state import (
     Snapshot,
 )
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, LevelLimit, Mode
-from budget_service.ledger.windows import DAY, Microseconds, Span, Window, day_around
+from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, day_around
 
 
 class Draft:
@@ -199,7 +199,7 @@ class Draft:
             if level not in limited:
                 self._refresh_without_limit(level, day)
 
-    def _refresh_without_limit(self, level: Account, day: Window) -> None:
+    def _refresh_without_limit(self, level: Account, day: DaySpan) -> None:
         last = self.balances.get(level)
         if last is None:
             self.balances[level] = Balance.without_rule(day)
@@ -218,10 +218,9 @@ class Draft:
     def _change_day(
         self, level: Account, start: Microseconds, information: int, calls: int, end: Microseconds = 0
     ) -> None:
+        change = DayChange(level, start, end or start + DAY, information, calls)
         last = self._days.get((level, start))
-        if last is not None:
-            information, calls, end = information + last.information, calls + last.calls, last.end
-        self._days[level, start] = DayChange(level, start, end or start + DAY, information, calls)
+        self._days[level, start] = change if last is None else last.followed_by(change)
 
     def _rebuilt(self, each: LevelLimit, span: Span, found: Balance, ended: PastDay | None) -> Balance:
         """Return the balance by a rule that it was not made for, from the past days and what is reserved now."""
@@ -243,9 +242,7 @@ class Draft:
         known = {day.start: day for day in self._snapshot.past.get(level, ())}
         for (changed, start), change in self._days.items():
             if changed == level:
-                last = known.get(start, PastDay(start, change.end, NOTHING))
-                sums = (last.spent.information + change.information, last.spent.calls + change.calls)
-                known[start] = PastDay(start, last.end, Cost(*sums))
+                known[start] = change.applied(known.get(start))
         return known.values()
 
     def _reserved(self, level: Account, since: Microseconds) -> Cost:

@@ -154,6 +154,13 @@ RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock
 Request: TypeAlias = BudgetRequest | RootRequest
 
 
+def counting_levels(request: BudgetRequest) -> tuple[Account, ...]:
+    """Return the levels that a request counts on: all of its account, but a write-off only on its own."""
+    account = request.account
+    first = account.depth if isinstance(request, WriteOff) else 1
+    return tuple([account.level(depth) for depth in range(first, account.depth + 1)])
+
+
 def _cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:
     return str(cost.information), str(cost.calls), unit_id
 

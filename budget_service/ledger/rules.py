@@ -40,6 +40,7 @@ from budget_service.ledger.requests import (
     ResumeClock,
     SetLimits,
     WriteOff,
+    counting_levels,
 )
 from budget_service.ledger.state import (
     Change,
@@ -52,7 +53,7 @@ from budget_service.ledger.state import (
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Mode
+from budget_service.ledger.values import NOTHING, Cost, Hold, Mode
 from budget_service.ledger.windows import Microseconds
 
 
@@ -92,13 +93,6 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         # What more has lapsed is still counted as held: this is no refusal to be given, or remembered.
         return Decision(None, replace(change, remembered=None))
     return Decision(Answer(outcome, replayed=False), change)
-
-
-def counting_levels(request: BudgetRequest) -> tuple[Account, ...]:
-    """Return the levels that a request counts on: all of its account, but a write-off only on its own."""
-    account = request.account
-    first = account.depth if isinstance(request, WriteOff) else 1
-    return tuple([account.level(depth) for depth in range(first, account.depth + 1)])
 
 
 def _recall(remembered: Remembered, request: Request) -> Answer:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
-from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
+from budget_service.ledger.values import NOTHING, Account, Cost, Fingerprint, Hold, Limit
 from budget_service.ledger.windows import Microseconds
 
 # One step ends at most this many lapsed reservations. While there may be more, no budget is called exhausted.
@@ -173,6 +173,17 @@ class DayChange(Struct, frozen=True, gc=False):
     end: Microseconds
     information: int
     calls: int
+
+    def followed_by(self, other: DayChange) -> DayChange:
+        """Return this change and a later one of the same day as one."""
+        information, calls = self.information + other.information, self.calls + other.calls
+        return DayChange(self.level, self.start, self.end, information, calls)
+
+    def applied(self, last: PastDay | None) -> PastDay:
+        """Return the day after the change."""
+        day = last or PastDay(self.start, self.end, NOTHING)
+        spent = Cost(day.spent.information + self.information, day.spent.calls + self.calls)
+        return PastDay(self.start, day.end, spent)
 
 
 class Change(Struct, frozen=True, gc=False, kw_only=True):

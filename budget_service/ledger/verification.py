@@ -73,7 +73,7 @@ class Rebuilt:
 
     def checkpointed(self, position: str) -> Checkpoint:
         """Return a checkpoint at the last entry, with a sum for each day that is kept at a compared balance."""
-        spent = {level: _by_day(spans, self.kept.get(level, ())) for level, spans in self.spent.items()}
+        spent = {level: by_day(spans, self.kept.get(level, ())) for level, spans in self.spent.items()}
         return Checkpoint(position, self.entries, self.digest, spent, self.currency)
 
     def add(self, entry: JournalEntry) -> None:
@@ -89,7 +89,7 @@ class Rebuilt:
         if not entry.kind.is_charge:
             return
         self.currency = currency.charged(entry.unit_id)
-        for depth, start in _counted(entry):
+        for depth, start in counted_levels(entry):
             spans = self.spent[entry.account.level(depth)]
             spans[start] = spans.get(start, NOTHING) + entry.cost_at(depth)
 
@@ -110,7 +110,7 @@ class Rebuilt:
         """Compare a balance and its past days with the journal up to its time, and with what was `held` there then."""
         kept = {day.start: day.spent for day in past} | {balance.day.start: balance.today}
         self.kept[level] = sorted(kept)
-        rebuilt = _by_day(self.spent.get(level, {}), self.kept[level])
+        rebuilt = by_day(self.spent.get(level, {}), self.kept[level])
         for start in sorted(kept.keys() | rebuilt.keys()):
             spent = kept.get(start, NOTHING)
             yield from _compared(level, Sum.SPENT, start, spent, rebuilt.get(start, NOTHING))
@@ -157,7 +157,7 @@ def _later_fields(entry: JournalEntry) -> tuple[str, ...]:
     return (*counted, "reason", entry.reason) if entry.reason else counted
 
 
-def _counted(entry: JournalEntry) -> list[tuple[int, Microseconds]]:
+def counted_levels(entry: JournalEntry) -> list[tuple[int, Microseconds]]:
     """Return the levels, by depth, that a charge counts on, and the day or the time at which it counts."""
     named = [(hold.depth, hold.window_start) for hold in entry.holds]
     if not entry.kind.counts_everywhere or len(named) == entry.account.depth:
@@ -167,9 +167,7 @@ def _counted(entry: JournalEntry) -> list[tuple[int, Microseconds]]:
     return named + [(depth, entry.time) for depth in depths if depth not in known]
 
 
-def _by_day(
-    spans: Mapping[Microseconds, Cost], starts: Sequence[Microseconds]
-) -> dict[Microseconds, Cost]:
+def by_day(spans: Mapping[Microseconds, Cost], starts: Sequence[Microseconds]) -> dict[Microseconds, Cost]:
     """Return the sums by day; each day lasts until the next one begins."""
     found: dict[Microseconds, Cost] = {}
     for start, cost in spans.items():

@@ -56,6 +56,21 @@ class Window(NamedTuple):
         return self if time <= self.start else Window(time, self.end)
 
 
+class DaySpan(NamedTuple):
+    """The half-open span [start, end) of a day."""
+
+    start: Microseconds
+    end: Microseconds
+
+    def contains(self, time: Microseconds) -> bool:
+        """Return whether a time is on the day."""
+        return self.start <= time < self.end
+
+    def since(self, time: Microseconds) -> DaySpan:
+        """Return the part of the day from a time on."""
+        return self if time <= self.start else DaySpan(time, self.end)
+
+
 class Span(Struct, frozen=True, gc=False):
     """What a rule means at one time: the window that admits charges, and what else counts.
 
@@ -65,7 +80,7 @@ class Span(Struct, frozen=True, gc=False):
 
     window: Window
     counts_from: Microseconds
-    day: Window
+    day: DaySpan
     leaves_at: Microseconds | None = None
 
 
@@ -102,7 +117,7 @@ class WindowRule(Struct, frozen=True, gc=False, cache_hash=True):
         return datetime_of(time).astimezone(ZoneInfo(self.zone)).date()
 
 
-def day_around(now: Microseconds, zone: str) -> Window:
+def day_around(now: Microseconds, zone: str) -> DaySpan:
     """Return the day in a zone that contains `now`."""
     return WindowRule(Period.DAY, zone).around(now).day
 
@@ -114,9 +129,9 @@ MAX_LAST_SPANS = 1024
 
 @lru_cache(maxsize=1024)
 def _sliding_span(days: int, zone: str, today: date) -> Span:
-    window = _day(today, zone)
+    day = _day(today, zone)
     first, after = today - timedelta(days=days - 1), today + timedelta(days=days)
-    return Span(window, _midnight(first, zone), window, _midnight(after, zone))
+    return Span(Window(*day), _midnight(first, zone), day, _midnight(after, zone))
 
 
 @lru_cache(maxsize=1024)
@@ -133,8 +148,8 @@ def _calendar_span(period: Period, zone: str, today: date) -> Span:
     return Span(window, window.start, _day(today, zone))
 
 
-def _day(today: date, zone: str) -> Window:
-    return Window(_midnight(today, zone), _midnight(today + timedelta(days=1), zone))
+def _day(today: date, zone: str) -> DaySpan:
+    return DaySpan(_midnight(today, zone), _midnight(today + timedelta(days=1), zone))
 
 
 def _midnight(day: date, zone: str) -> Microseconds:

@@ -33,7 +33,7 @@ from budget_service.ledger.state import (
     RootRecord,
     Snapshot,
 )
-from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit
+from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import Alike, BalancePage, Clock, all_alike
@@ -173,16 +173,12 @@ class MemoryStore:
         return {level: list(days.values()) for level, days in self.past.items() if level.root == root}
 
     def _with_history(self, account: Account, snapshot: Snapshot) -> Snapshot:
-        reservations = tuple(
-            each for each in self.reservations.values() if each.account.root == account.root
-        )
+        reservations = tuple(each for each in self.reservations.values() if each.account.root == account.root)
         return replace(snapshot, past=self._past(account.root), reservations=reservations)
 
     def _add(self, each: DayChange) -> None:
         days = self.past.setdefault(each.level, {})
-        last = days.get(each.start, PastDay(each.start, each.end, NOTHING))
-        spent = Cost(last.spent.information + each.information, last.spent.calls + each.calls)
-        days[each.start] = PastDay(each.start, last.end, spent)
+        days[each.start] = each.applied(days.get(each.start))
 
     def _snapshot(self, request: Request, limits: AppliedLimits, root: RootRecord) -> Snapshot:
         account = request.account

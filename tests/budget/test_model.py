@@ -29,7 +29,6 @@ from tests.budget.memory_store import MemoryStore
 from tests.budget.model import Model, Reported
 from tests.support.budget_samples import Asked, SteppedClock
 
-
 # A day of one zone is in two of another, and then counts in both: the model knows no zones.
 ZONES = ("UTC", "Asia/Kolkata")
 NEW_LIMITS = (Act.RELEVEL, Act.REWINDOW, Act.RELIMIT)

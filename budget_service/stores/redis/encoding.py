@@ -54,8 +54,8 @@ from budget_service.ledger.requests import (
     RootRequest,
     SetLimits,
     WriteOff,
+    counting_levels,
 )
-from budget_service.ledger.rules import counting_levels
 from budget_service.ledger.state import (
     EntryKind,
     JournalEntry,
@@ -65,7 +65,7 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account, Cost, Hold, LevelLimit
 from budget_service.ledger.verification import Checkpoint
-from budget_service.ledger.windows import Microseconds, Span, Window, day_around
+from budget_service.ledger.windows import DaySpan, Microseconds, Span, Window, day_around
 from budget_service.stores.codec import (
     REUSED,
     decode_currency,
@@ -115,6 +115,26 @@ def checkpoint_key(root: str) -> str:
     return _key(root, "checkpoint")
 
 
+def root_key(root: str) -> str:
+    """Return the key of what is kept once for a root."""
+    return _key(root, "root")
+
+
+def balances_key(root: str) -> str:
+    """Return the key of a root's balances."""
+    return _key(root, "balances")
+
+
+def reservations_key(root: str) -> str:
+    """Return the key of a root's reservations."""
+    return _key(root, "reservations")
+
+
+def days_key(level: Account) -> str:
+    """Return the key of a level's past days."""
+    return _key(level.root, f"days:{level.text}")
+
+
 def new_checkpoint_key(root: str, name: str) -> str:
     """Return the key of a new checkpoint that is being written."""
     return _key(root, f"checkpoint:{name}")
@@ -141,7 +161,7 @@ def parse_checkpoint(fields: list[str]) -> Checkpoint:
     if not kept:
         return Checkpoint()
     spent = {
-        _account(name.removeprefix("level:")): _sums(text)
+        parse_account(name.removeprefix("level:")): _sums(text)
         for name, text in kept.items()
         if name.startswith("level:")
     }
@@ -184,6 +204,7 @@ def argument(
     limits: AppliedLimits,
     guess: Microseconds,
     clock: str,
+    *,
     expired_at_once: int,
     leaving: Leaving,
 ) -> bytes:
@@ -254,7 +275,7 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
     kept = json.loads(text)
     return Reservation(
         reservation_id=reservation_id,
-        account=_account(kept["account"]),
+        account=parse_account(kept["account"]),
         request_id=kept["request_id"],
         query_id=kept["query_id"],
         held=Cost(int(kept["information"]), int(kept["calls"])),
@@ -269,7 +290,7 @@ def parse_reservation(reservation_id: str, text: str, unit_id: str = "") -> Rese
 def parse_balances(reply: list[Any]) -> BalancePage:
     """Return the page that `balances.lua` found; the reservations of schema 1 count in the root's currency."""
     position, cursor, unit_id, since, next_unit_id, next_since, balances, reservations, past = reply
-    found = tuple((_account(level), _balance(text)) for level, text in _pairs(balances))
+    found = tuple((parse_account(level), _balance(text)) for level, text in _pairs(balances))
     return BalancePage(
         position=position,
         currency=Currency(unit_id, int(since), next_unit_id, int(next_since)),
@@ -282,7 +303,9 @@ def parse_balances(reply: list[Any]) -> BalancePage:
 
 def parse_all_limits(version: str, limits: list[str]) -> StoredLimits:
     """Return the limits of a root that `all_limits.lua` found."""
-    return StoredLimits(int(version), {_account(level): parse_limit(each) for level, each in _pairs(limits)})
+    return StoredLimits(
+        int(version), {parse_account(level): parse_limit(each) for level, each in _pairs(limits)}
+    )
 
 
 def parse_entry(fields: list[str]) -> JournalEntry:
@@ -290,7 +313,7 @@ def parse_entry(fields: list[str]) -> JournalEntry:
     kept = dict(_pairs(fields))
     return JournalEntry(
         kind=EntryKind(kept["kind"]),
-        account=_account(kept["account"]),
+        account=parse_account(kept["account"]),
         cost=Cost(int(kept["information"]), int(kept["calls"])),
         unit_id=kept["unit_id"],
         request_id=kept["request_id"],
@@ -317,7 +340,7 @@ def _pairs(flat: list[str]) -> Iterator[tuple[str, str]]:
 
 def _holds(kept: Any) -> tuple[Hold, ...]:
     # Lua writes an empty list as an empty object.
-    return tuple(Hold(_account(level).depth, int(start)) for level, start in kept or ())
+    return tuple(Hold(parse_account(level).depth, int(start)) for level, start in kept or ())
 
 
 def ends_key(root: str) -> str:
@@ -458,7 +481,7 @@ def _balance(text: str) -> Balance:
     amounts, (since, leaves_at, earlier, rule, day_start, day_end), today = rest[:4], rest[4:10], rest[10:]
     return Balance(
         window=Window(int(start), decode_end(end)),
-        day=Window(int(day_start), int(day_end)),
+        day=DaySpan(int(day_start), int(day_end)),
         rule=decode_rule(rule),
         spent=Cost(int(amounts[0]), int(amounts[1])),
         reserved=Cost(int(amounts[2]), int(amounts[3])),
@@ -480,6 +503,29 @@ def balance_text(balance: Balance) -> str:
     return ":".join(map(str, fields))
 
 
+# Without a rule and a present day.
+OLDER_COLONS = 8
+
+
+def is_of_an_older_schema(balance: str) -> bool:
+    """Return whether the text of a balance is one of schema 7 or older."""
+    return balance.count(":") <= OLDER_COLONS
+
+
+def parse_older_balance(text: str) -> Balance:
+    """Return the windows of a balance of schema 7 or older."""
+    start, end, *rest = text.split(":")
+    # Up to schema 2 only calendar windows were known.
+    earlier = decode_days(rest[6]) if len(rest) > 4 else ()
+    window = Window(int(start), decode_end(end))
+    return Balance(window, DaySpan(0, 0), earlier=earlier)
+
+
+def past_day_text(day: PastDay) -> str:
+    """Return the text of a past day."""
+    return f"{day.end},{day.spent.information},{day.spent.calls}"
+
+
 def _past_days(fields: list[str]) -> list[PastDay]:
     found = ((start, text.split(",")) for start, text in _pairs(fields))
     return [
@@ -488,5 +534,6 @@ def _past_days(fields: list[str]) -> list[PastDay]:
     ]
 
 
-def _account(text: str) -> Account:
+def parse_account(text: str) -> Account:
+    """Return an account from its path joined by slashes."""
     return Account(tuple(text.split("/")))

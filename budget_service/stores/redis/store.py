@@ -163,7 +163,12 @@ class RedisStore:
         attempts = 0
         while attempts < MAX_GUESSES:
             argument = text.argument(
-                request, limits, guess, self._clock_argument(), self._tuning.expired_at_once, leaving
+                request,
+                limits,
+                guess,
+                self._clock_argument(),
+                expired_at_once=self._tuning.expired_at_once,
+                leaving=leaving,
             )
             kind, answer = await self._change(script, keys, argument)
             if kind == "limits":
