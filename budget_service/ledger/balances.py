@@ -203,11 +203,12 @@ class Balance(Struct, frozen=True, gc=False):
 
         If that is not the present day, the sum of the past one has to be changed too.
         """
-        today = self.today + cost if start == self.day.start else self.today
+        is_present = start == self.day.start
+        today = self.today + cost if is_present else self.today
         if not self.counts(start):
-            return replace(self, today=today) if start == self.day.start else self
+            return replace(self, today=today) if is_present else self
         earlier = self.earlier
-        if earlier and start != self.day.start:
+        if earlier and not is_present:
             earlier = tuple(
                 replace(day, spent=day.spent + cost) if day.start == start else day for day in earlier
             )

@@ -45,9 +45,7 @@ BOTH = levels(own=OWN, above=limit(45, 45))
 
 
 @pytest_asyncio.fixture(params=["sqlite", "redis", "postgres"])
-async def older(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock
-) -> AsyncIterator[Store]:
+async def older(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Store]:
     """Open the ledger of an older program in each store."""
     if request.param == "sqlite":
         for name in ("ledger.db", "ledger.db.mark"):
