@@ -305,7 +305,7 @@ async def test_what_is_out_of_date_is_forgotten_and_balances_and_journal_are_not
         assert counts(shared_postgres) == (2, 2, 2, 2)
         clock.step(days=1)
         await store.apply(*charge("e", Cost(0, 0)))
-        assert counts(shared_postgres) == (2, 0, 1, 3)
+        assert counts(shared_postgres) == (2, 0, 2, 3)
 
 
 def counts(server: PostgresServer) -> tuple[int, ...]:
