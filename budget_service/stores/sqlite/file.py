@@ -139,7 +139,7 @@ MIGRATIONS = {
         "ALTER TABLE journal ADD COLUMN shared_calls INTEGER",
     ),
     7: ("ALTER TABLE journal ADD COLUMN reason TEXT NOT NULL DEFAULT ''",),
-    # What they hold is worked out from the journal; see `stores.counting_by_day`.
+    # What they hold is worked out from the journal; see `sqlite.migration`.
     8: (
         "ALTER TABLE balances ADD COLUMN rule TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE balances ADD COLUMN day_start INTEGER NOT NULL DEFAULT 0",
