@@ -179,11 +179,9 @@ class LedgerEngine:
             view = View(transaction.loaded)
             results, attempt = _decide(batch, view, transaction.loaded)
             decided = perf_counter()
-            if not await transaction.commit(view.changes):
+            if not await transaction.commit(view.changes, lambda: _resolve_all(batch, results)):
                 return Attempt(0)
         count(self._committed, len(results), perf_counter() - decided + loaded - began)
-        for (answer, _), result in zip(batch, results, strict=False):
-            _resolve(answer, result)
         return attempt
 
 
@@ -235,6 +233,11 @@ def fail(waiting: Iterable[Waiting], error: Exception) -> None:
     """Give an error to all of these that still wait for an answer."""
     for answer, _ in waiting:
         _resolve(answer, error)
+
+
+def _resolve_all(batch: Iterable[Waiting], results: Iterable[Answer | LimitsChangedError]) -> None:
+    for (answer, _), result in zip(batch, results, strict=False):
+        _resolve(answer, result)
 
 
 def _resolve(answer: asyncio.Future[Answer], result: Answer | Exception) -> None:

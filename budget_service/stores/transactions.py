@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -99,10 +99,11 @@ class Transaction(Protocol):
 
     loaded: Loaded
 
-    async def commit(self, changes: Changes) -> bool:
+    async def commit(self, changes: Changes, committed: Callable[[], None]) -> bool:
         """Write all changes or none, and return True; False if what was loaded has changed since: begin again.
 
-        The commit of an empty change makes sure that what was loaded is as durable as if it had just been written.
+        `committed` is called as soon as that is known, so that no caller waits for a turn of the event loop. The commit
+        of an empty change makes sure that what was loaded is as durable as if it had just been written.
 
         Raises:
             StoreUnavailableError: Nothing was written.

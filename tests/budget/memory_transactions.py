@@ -107,5 +107,8 @@ class _Transaction:
     loaded: Loaded
     revision: int
 
-    async def commit(self, changes: Changes) -> bool:
-        return await self.store.write(changes, self.revision)
+    async def commit(self, changes: Changes, committed: Callable[[], None]) -> bool:
+        is_done = await self.store.write(changes, self.revision)
+        if is_done:
+            committed()
+        return is_done

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -142,11 +142,12 @@ class _Failing:
         self.store = store
         self.loaded = loaded
 
-    async def commit(self, changes: Changes) -> bool:
+    async def commit(self, changes: Changes, committed: Callable[[], None]) -> bool:
         if self.store.is_written or self.store.failure is None:
             await self.store.write(changes, self.store.revision)
         if self.store.failure is not None:
             raise self.store.failure
+        committed()
         return True
 
 

@@ -18,7 +18,7 @@ from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUna
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.tuning import Tuning
 from tests.budget.conftest import closing
-from tests.support.budget_samples import charge, levels, limit
+from tests.support.budget_samples import charge, levels, limit, reserve
 from tests.support.postgres_server import PostgresServer
 from tests.support.proxy import Proxy
 
@@ -137,6 +137,39 @@ async def test_who_waits_behind_a_charge_without_an_answer_is_told_with_it(
             await first
             await asyncio.gather(*behind)
         assert (tally.acknowledged, tally.unknown, tally.refused) == (1, 0, 4)
+
+
+async def test_a_change_takes_two_round_trips_and_a_reading_one(own_postgres: PostgresServer) -> None:
+    """Each is one packet of the service, however many requests share it and whatever they are about."""
+    parts = urlsplit(own_postgres.address)
+    async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
+        address = own_postgres.address.replace(f"127.0.0.1:{own_postgres.port}", line.address)
+        async with closing(await PostgresStore.open(address)) as store:
+            account, on = ACCOUNTS[0], ON[ACCOUNTS[0]]
+
+            async def ask(name: str) -> None:
+                held = [reserve(f"{name} {n}", Cost(1, 1), account=account, on=on) for n in range(5)]
+                await asyncio.gather(*(store.apply(*each) for each in held))
+                settled = [
+                    charge(
+                        f"{name} c{n}",
+                        Cost(1, 1),
+                        account=account,
+                        on=on,
+                        settles=f"{name} {n}",
+                        release_id=name,
+                    )
+                    for n in range(5)
+                ]
+                await asyncio.gather(*(store.apply(*each) for each in settled))
+
+            # The first ones make the root and prepare the statements.
+            await ask("first")
+            before = line.packets_forth
+            await ask("second")
+            assert line.packets_forth == before + 4
+            await store.read(account, on)
+            assert line.packets_forth == before + 5
 
 
 async def opened(address: str) -> PostgresStore:

@@ -33,6 +33,7 @@ class Proxy:
     delay_seconds: float = 0.0
     address: str = ""
     lost_replies: int = 0
+    packets_forth: int = 0
     _swallowing: bool = False
     _packets_left: int | None = None
     _lines: set[_Line] = field(default_factory=set)
@@ -121,6 +122,7 @@ class Proxy:
     async def _forth(self, line: _Line, client: asyncio.StreamReader) -> None:
         with suppress(OSError):
             while data := await client.read(CHUNK_BYTES):
+                self.packets_forth += 1
                 await asyncio.sleep(self.delay_seconds)
                 if self._is_silent():
                     line.lost_bytes = True

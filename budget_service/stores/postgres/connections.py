@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import select
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, TypeAlias
+from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection, AsyncCursor, AsyncPipeline, sql
+from psycopg import AsyncConnection, sql
 from psycopg.errors import Diagnostic
 from psycopg.pq import TransactionStatus
+from psycopg.pq.abc import PGresult
 
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.postgres.address import Address
+from budget_service.stores.postgres.round_trip import Statement, Values, round_trip
 
 MAX_CONNECTIONS = 16
 # Each one is a process of the server, and many that start at once are slower than one after the other.
@@ -33,7 +35,6 @@ FAULTS = (psycopg.DataError, psycopg.IntegrityError)
 # Somebody else was quicker: the transaction was rolled back, and may be begun again.
 OTHERS_WERE_QUICKER = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _AT_REST = (TransactionStatus.IDLE, TransactionStatus.INTRANS, TransactionStatus.INERROR)
-Cursor: TypeAlias = "AsyncCursor[tuple[Any, ...]]"
 
 
 class Session:
@@ -43,6 +44,7 @@ class Session:
         self._answer_seconds = answer_seconds
         self.connection = connection
         self._warnings: list[Diagnostic] = []
+        self._prepared: set[bytes] = set()
         connection.add_notice_handler(self._note)
 
     @property
@@ -67,15 +69,13 @@ class Session:
             cursor = await self.connection.execute(query, parameters, prepare=True)
             return await cursor.fetchall()
 
-    @asynccontextmanager
-    async def pipeline(self) -> AsyncIterator[Pipeline]:
-        """Send statements together, without waiting for each; none is run after one that has failed.
+    async def together(self, *statements: tuple[Statement, Values]) -> list[PGresult]:
+        """Send statements in one round trip and return what each has found. None is run after one that fails.
 
-        Raises as `rows` does, and one of OTHERS_WERE_QUICKER, also at the end of the block.
+        Raises as `rows` does, and one of OTHERS_WERE_QUICKER.
         """
         with self._reported():
-            async with self.connection.pipeline() as pipeline:
-                yield Pipeline(self.connection, pipeline)
+            return await self.connection.wait(round_trip(self.connection.pgconn, self._prepared, statements))
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -128,28 +128,6 @@ class Session:
             socket.fromfd(self.connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as other,
         ):
             other.shutdown(socket.SHUT_RDWR)
-
-
-class Pipeline:
-    """Statements that are sent to the server, and whose answers are read when they are wanted, or at the end."""
-
-    def __init__(self, connection: AsyncConnection[Any], pipeline: AsyncPipeline) -> None:
-        self._connection = connection
-        self._pipeline = pipeline
-
-    async def send(
-        self, query: sql.SQL | sql.Composed, parameters: Mapping[str, Any] | None = None
-    ) -> Cursor:
-        """Send a statement; what it finds is there after `answers`, or after the block."""
-        return await self._connection.execute(query, parameters, prepare=True)
-
-    async def answers(self) -> None:
-        """Wait for the answers to all that was sent: one round trip.
-
-        What psycopg sends at the end of a pipeline, after it has asked for the last answer, would keep PostgreSQL from
-        ending a transaction that is idle: one that has begun in a pipeline must end in it.
-        """
-        await self._pipeline.sync()
 
 
 class Connections:

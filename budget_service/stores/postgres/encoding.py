@@ -37,21 +37,21 @@ def load_parameters(wanted: Wanted, clock: Microseconds | None, most_due: int) -
         "root": root,
         "clock": clock,
         "most_due": most_due,
-        "levels": _text([level.text for level in wanted.levels]),
-        "outcomes": _text([escaped(request_id) for _, request_id in wanted.outcomes]),
-        "payments": _text(
+        "levels": json.encode([level.text for level in wanted.levels]),
+        "outcomes": json.encode([escaped(request_id) for _, request_id in wanted.outcomes]),
+        "payments": json.encode(
             [{"payer": payer, "kind": kind, "id": escaped(id_)} for payer, kind, id_ in wanted.payments]
         ),
-        "reservations": _text(
+        "reservations": json.encode(
             [{"reservation_id": escaped(id_), "payer": payer} for (_, id_), payer in wanted.reservations]
         ),
         "is_counted": bool(wanted.counted),
-        "limits": _text([level.text for level in wanted.limits]),
+        "limits": json.encode([level.text for level in wanted.limits]),
         "history": wanted.history,
     }
 
 
-def read_loaded(found: str, wanted: Wanted, most_due: int) -> Loaded:
+def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
     """Return what LOAD found."""
     row = json.decode(found)
     (root,) = wanted.roots
@@ -107,14 +107,14 @@ def write_parameters(root: str, changes: Changes, now: Microseconds) -> tuple[li
         **_payment_rows(changes),
         **_limit_rows(changes),
     }
-    given = {part: _text(each) for part, each in rows.items() if each}
+    given = {part: json.encode(each) for part, each in rows.items() if each}
     purge = {
         "root": root,
         "now": now,
         "purged": PURGED_PER_REQUEST * len(changes.outcomes),
-        "payers": _text(list(changes.payers)),
-        "payments": "[]",
-        "outcomes": "[]",
+        "payers": json.encode(list(changes.payers)),
+        "payments": b"[]",
+        "outcomes": b"[]",
     }
     return [*given, "purged_outcomes", "purged_payments"], purge | given
 
@@ -138,10 +138,6 @@ def unescaped(text: str) -> str:
     if "\\" not in text:
         return text
     return re.sub(r"\\(.)", lambda found: "\0" if found[1] == "0" else found[1], text)
-
-
-def _text(value: Any) -> str:
-    return json.encode(value).decode()
 
 
 def _payment_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
@@ -278,8 +274,25 @@ def _hold_rows(account: Account, holds: Iterable[Hold]) -> list[dict[str, Any]]:
 
 
 def holds_text(account: Account, holds: Iterable[Hold]) -> str:
-    """Return the days that something counts on as a parameter."""
-    return _text(_hold_rows(account, holds))
+    """Return the days that something counts on as the text of a parameter."""
+    return json.encode(_hold_rows(account, holds)).decode()
+
+
+def balances_text(balances: Mapping[Account, Balance]) -> str:
+    """Return the rows of balances as the text of a parameter."""
+    return json.encode([_balance_row(level, each) for level, each in balances.items()]).decode()
+
+
+def past_text(past: Mapping[Account, Iterable[PastDay]]) -> str:
+    """Return the rows of past days as the text of a parameter."""
+    days = (
+        DayChange(level, day.start, day.end, *_amounts(day.spent)) for level in past for day in past[level]
+    )
+    return json.encode([_day_row(each) for each in days]).decode()
+
+
+def _amounts(cost: Cost) -> tuple[int, int]:
+    return cost.information, cost.calls
 
 
 def read_balance(row: Mapping[str, Any]) -> Balance:

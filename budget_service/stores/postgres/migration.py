@@ -7,16 +7,20 @@ from typing import Any
 from psycopg import AsyncConnection, sql
 
 from budget_service.ledger.migration import Migrated, OlderRoot
-from budget_service.ledger.state import DayChange
-from budget_service.stores.postgres import audit, statements
+from budget_service.stores.postgres import audit
 from budget_service.stores.postgres import encoding as text
-from budget_service.stores.transactions import Changes
 
 PAGE = 1000
 ALL = 2**31 - 1
 _LAST_TIME = sql.SQL("SELECT last_time FROM gris.roots WHERE root = %s")
+_FORGET_BALANCES = sql.SQL("DELETE FROM gris.balances WHERE level = ANY (%s)")
+_BALANCES = sql.SQL(
+    "INSERT INTO gris.balances SELECT * FROM json_populate_recordset(NULL::gris.balances, %s::json)"
+)
+_DAYS = sql.SQL("INSERT INTO gris.days SELECT * FROM json_populate_recordset(NULL::gris.days, %s::json)")
 _HOLDS = sql.SQL(
-    "UPDATE gris.reservations SET holds = ARRAY(SELECT each FROM json_populate_recordset(NULL::gris.hold, %s) AS each) "
+    "UPDATE gris.reservations SET holds = ARRAY("
+    "SELECT each FROM json_populate_recordset(NULL::gris.hold, %s::json) AS each) "
     "WHERE root = %s AND reservation_id = %s"
 )
 
@@ -46,13 +50,9 @@ async def _migrated(connection: AsyncConnection[Any], root: str) -> Migrated:
 
 
 async def _write(connection: AsyncConnection[Any], root: str, found: Migrated) -> None:
-    changes = Changes(balances=dict(found.balances))
-    for level, past in found.past.items():
-        for each in past:
-            amounts = (each.spent.information, each.spent.calls)
-            changes.days[level, each.start] = DayChange(level, each.start, each.end, *amounts)
-    parts, parameters = text.write_parameters(root, changes, 0)
-    await connection.execute(statements.writing(parts), parameters)
+    await connection.execute(_FORGET_BALANCES, ([level.text for level in found.balances],))
+    await connection.execute(_BALANCES, (text.balances_text(found.balances),))
+    await connection.execute(_DAYS, (text.past_text(found.past),))
     for held in found.reservations:
         holds = text.holds_text(held.account, held.holds)
         await connection.execute(_HOLDS, (holds, root, text.escaped(held.reservation_id)))

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from psycopg import sql
+from budget_service.stores.postgres.round_trip import Statement
 
-BEGIN = sql.SQL("BEGIN")
-COMMIT = sql.SQL("COMMIT")
+BEGIN = Statement.of("BEGIN")
+COMMIT = Statement.of("COMMIT")
 # Only the session that has locked the row of a root changes anything of that root.
-LOCK = sql.SQL("SELECT FROM gris.roots WHERE root = %(root)s FOR UPDATE")
-ADD_ROOT = sql.SQL(
+LOCK = Statement.of("SELECT FROM gris.roots WHERE root = %(root)s FOR UPDATE")
+ADD_ROOT = Statement.of(
     "INSERT INTO gris.roots (root, unit_id, last_time, limits_version) VALUES (%(root)s, '', 0, 0) "
     "ON CONFLICT DO NOTHING"
 )
-REMOVE_ROOT = sql.SQL("DELETE FROM gris.roots WHERE root = %(root)s")
-LOAD = sql.SQL((Path(__file__).parent / "sql" / "load.sql").read_text(encoding="utf-8"))
+REMOVE_ROOT = Statement.of("DELETE FROM gris.roots WHERE root = %(root)s")
+LOAD = Statement.of((Path(__file__).parent / "sql" / "load.sql").read_text(encoding="utf-8"))
 
 _BALANCE = (
     "level, window_start, window_end, spent_information, spent_calls, reserved_information, reserved_calls, "
@@ -106,11 +106,11 @@ _PARTS = {
 
 
 @cache
-def _write(parts: tuple[str, ...]) -> sql.SQL:
+def _write(parts: tuple[str, ...]) -> Statement:
     named = ", ".join(f"written_{part} AS ({_PARTS[part]})" for part in parts)
-    return sql.SQL(f"WITH {named} SELECT")
+    return Statement.of(f"WITH {named} SELECT")
 
 
-def writing(parts: Iterable[str]) -> sql.SQL:
+def writing(parts: Iterable[str]) -> Statement:
     """Return the one statement that writes these parameters; the same ones give the same statement."""
     return _write(tuple(parts))

@@ -262,43 +262,53 @@ class SqliteStore:
             raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
         self._mark = state
 
-    async def _commit(self, loaded: Loaded, changes: Changes) -> None:
+    async def _commit(self, loaded: Loaded, changes: Changes, committed: Callable[[], None]) -> None:
         write(self._connection, changes)
         for (root, _), opened in changes.reservations.items():
             if opened is not None:
                 self._loader.opened(root, opened.expires_at)
         self._loader.trim()
         self._purge.continue_purge(loaded.clock, len(changes.outcomes))
-        self._disk.begins()
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._committer, self._wait_for_the_disk)
-        except Exception as error:
-            # A commit that failed may still be found on the disk after a crash.
-            raise OutcomeUnknownError(str(error)) from error
-        finally:
-            self._disk.ends()
+        loop = asyncio.get_running_loop()
+        finished: asyncio.Future[Exception | None] = loop.create_future()
 
-    def _wait_for_the_disk(self) -> None:
-        """Commit, on the other thread."""
+        def finish(failure: Exception | None) -> None:
+            self._disk.ends()
+            if failure is None:
+                committed()
+            finished.set_result(failure)
+
+        self._disk.begins()
+        self._committer.submit(lambda: loop.call_soon_threadsafe(finish, self._wait_for_the_disk()))
+        failure = await finished
+        if failure is not None:
+            # A commit that failed may still be found on the disk after a crash.
+            raise OutcomeUnknownError(str(failure)) from failure
+
+    def _wait_for_the_disk(self) -> Exception | None:
+        """Commit, on the other thread; return why it failed, if it did."""
         try:
             self._connection.execute("COMMIT")
-        except BaseException:
+        except Exception as error:
             with suppress(sqlite3.Error):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-            raise
+            return error
+        return None
 
 
 class SqliteTransaction:
     """A transaction of the file's only writer, so that nobody is ever quicker; see `Transaction`."""
 
-    def __init__(self, loaded: Loaded, commit: Callable[[Loaded, Changes], Awaitable[None]]) -> None:
+    def __init__(
+        self, loaded: Loaded, commit: Callable[[Loaded, Changes, Callable[[], None]], Awaitable[None]]
+    ) -> None:
         self.loaded = loaded
         self._commit = commit
 
-    async def commit(self, changes: Changes) -> bool:
+    async def commit(self, changes: Changes, committed: Callable[[], None]) -> bool:
         """Write all changes or none; see `Transaction`."""
-        await self._commit(self.loaded, changes)
+        await self._commit(self.loaded, changes, committed)
         return True
 
 

@@ -28,7 +28,7 @@ def main() -> int:
             results.append(asyncio.run(run(plan, Path(folder))))
         _print_findings(results[-1])
     _print_table(results)
-    return 1 if any(result.report.findings for result in results) else 0
+    return 1 if any(result.report.findings or result.others_stuck for result in results) else 0
 
 
 def _print_findings(result: Result) -> None:
@@ -63,6 +63,8 @@ def _rows(result: Result) -> dict[str, str]:
         "times all lines of a proxy were cut": result.cuts,
         "times a proxy lost replies": result.losses,
         "packets of replies lost": result.replies_lost,
+        "services stopped between their round trips": result.held_up,
+        "of those, that others did not go on after": result.others_stuck,
         "limits lowered below what is spent": result.lowered,
         "journals sealed": result.checkpointed,
         "seconds": round(result.seconds),

@@ -26,6 +26,8 @@ CLIENTS = 24
 CONNECTORS = 4
 LOOK_SECONDS = 0.05
 STALLED_SECONDS = 60.0
+# After every so many kills a service is stopped between its round trips.
+HOLD_UP_EACH = 3
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Result:
     cuts: int
     losses: int
     replies_lost: int
+    held_up: int
+    others_stuck: int
     lowered: int
     checkpointed: int
     seconds: float
@@ -83,6 +87,8 @@ async def run(plan: Plan, folder: Path) -> Result:
             pauses=saboteur.pauses,
             cuts=saboteur.cuts,
             losses=saboteur.losses,
+            held_up=saboteur.held_up,
+            others_stuck=saboteur.others_stuck,
             lowered=administrator.lowered,
             checkpointed=administrator.checkpointed,
             replies_lost=sum(proxy.lost_replies for proxy in stage.proxies),
@@ -108,6 +114,8 @@ async def _break_things(plan: Plan, load: Load, saboteur: Saboteur) -> None:
         share = plan.charges / plan.kills
         await _until_charged(load, int(share * (number + load.dice.random())))
         await saboteur.disturb()
+        if number % HOLD_UP_EACH == 0:
+            await saboteur.hold_a_lock()
         if saboteur.kills < plan.kills:
             await saboteur.kill()
     await _until_charged(load, plan.charges)

@@ -7,11 +7,18 @@ import random
 from dataclasses import dataclass
 
 from tests.campaigns.chaos.administrator import Administrator
+from tests.campaigns.chaos.root_locks import HELD_SECONDS, RootLocks
 from tests.campaigns.chaos.stage import Service, Stage
 
 LONGEST_PAUSE_SECONDS = 1.5
 LONGEST_LOSS_SECONDS = 0.4
 DELAY_SECONDS = 0.02
+# Heartbeats still arrive in time.
+HOLD_DELAY_SECONDS = 0.01
+# How often a service is stopped to meet it between its round trips, and how soon the others then have to go on: they
+# wait for the time-out of the transaction, and those that waited from before it begin again.
+MOST_ATTEMPTS = 20
+OTHERS_GO_ON_SECONDS = 6.0
 
 
 @dataclass
@@ -26,6 +33,8 @@ class Saboteur:
     pauses: int = 0
     cuts: int = 0
     losses: int = 0
+    held_up: int = 0
+    others_stuck: int = 0
 
     @property
     def kills(self) -> int:
@@ -44,6 +53,32 @@ class Saboteur:
         """Do one of the lesser things, or what an administrator may do at any time."""
         faults = (self._pause_service, self._pause_store, self._cut, self._lose, self._delay)
         await self.dice.choice((*faults, self.administrator.lower_a_limit, self.administrator.seal))()
+
+    async def hold_a_lock(self) -> None:
+        """Stop a service between its round trips until the others have gone on; then let it go on, too late."""
+        if self.stage.locks is None or self.stage.line is None:
+            return
+        self.stage.line.delay_seconds = HOLD_DELAY_SECONDS
+        try:
+            for _ in range(MOST_ATTEMPTS):
+                with self._service().frozen():
+                    since = await asyncio.to_thread(self.stage.locks.now)
+                    await asyncio.sleep(1.5 * HELD_SECONDS)
+                    if await asyncio.to_thread(self.stage.locks.is_held):
+                        self.held_up += 1
+                        self.others_stuck += not await self._have_gone_on(self.stage.locks, since)
+                        return
+                await asyncio.sleep(self.dice.random() * 0.1)
+        finally:
+            self.stage.line.delay_seconds = 0
+
+    async def _have_gone_on(self, locks: RootLocks, since: int) -> bool:
+        end = asyncio.get_running_loop().time() + OTHERS_GO_ON_SECONDS
+        while not await asyncio.to_thread(locks.have_all_gone_on, since):
+            if asyncio.get_running_loop().time() > end:
+                return False
+            await asyncio.sleep(0.05)
+        return True
 
     async def _kill(self, *, service: Service | None, store: bool) -> None:
         if service is not None:

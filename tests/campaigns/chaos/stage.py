@@ -10,12 +10,13 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from tests.campaigns.chaos.accounts import configuration
+from tests.campaigns.chaos.root_locks import RootLocks
 from tests.support.postgres_server import postgres_server
 from tests.support.proxy import Proxy
 from tests.support.redis_server import redis_server
@@ -114,12 +115,18 @@ class Service:
 
 @dataclass(frozen=True)
 class Stage:
-    """Everything that runs. `store` is None for SQLite, which is no process of its own."""
+    """Everything that runs. `store` is None for SQLite, which is no process of its own.
+
+    `locks` is not None if a service holds the lock of a root account between its round trips to the store; `line` is
+    what lies between the two.
+    """
 
     services: tuple[Service, ...]
     store: StoreProcess | None
     proxies: tuple[Proxy, ...]
     address: str
+    locks: RootLocks | None = None
+    line: Proxy | None = None
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -147,7 +154,7 @@ async def postgres_stage(folder: Path) -> AsyncIterator[Stage]:
     """Run two services on a PostgreSQL with its own defaults, with a proxy between."""
     with postgres_server() as postgres:
         async with _remote(folder, postgres) as stage:
-            yield stage
+            yield replace(stage, locks=RootLocks(postgres))
 
 
 STAGES = {"sqlite": sqlite_stage, "redis": redis_stage, "postgres": postgres_stage}
@@ -159,7 +166,7 @@ async def _remote(folder: Path, store: StoreProcess) -> AsyncIterator[Stage]:
     async with Proxy(f"{parts.hostname}:{parts.port}").listening() as line:
         netloc = parts.netloc.replace(f"{parts.hostname}:{parts.port}", line.address)
         async with _running(folder, parts._replace(netloc=netloc).geturl(), (1, 2)) as services:
-            yield Stage(services, store, (*_proxies(services), line), store.address)
+            yield Stage(services, store, (*_proxies(services), line), store.address, line=line)
 
 
 @asynccontextmanager

@@ -22,3 +22,6 @@ async def test_nothing_is_lost_or_overspent_under_kills_and_broken_lines(store: 
     assert result.report.acknowledged >= CHARGES
     assert result.report.replays >= CHARGES
     assert result.service_kills + result.store_kills >= KILLS
+    assert result.others_stuck == 0
+    # The others keep no lock between two round trips.
+    assert (result.held_up > 0) == (store == "postgres")
