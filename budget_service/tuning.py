@@ -18,6 +18,8 @@ class Tuning:
         redis_answer_seconds: How long Redis may take for an answer.
         postgres_answer_seconds: How long PostgreSQL may take for an answer; longer than its own statement_timeout.
         installation_seconds: How long a start waits for another process that installs the ledger in PostgreSQL.
+        start_check_seconds: How long a start looks for damage in a SQLite file. A gigabyte takes one to four seconds;
+            a table that was begun is finished.
         slow_disk_seconds: A commit to a SQLite file that takes longer counts as a silent store.
         hanging_disk_seconds: After this the callers of such a commit get an error. It is less than the two seconds that
             a client gives one attempt.
@@ -38,6 +40,7 @@ class Tuning:
     redis_answer_seconds: float = 2.0
     postgres_answer_seconds: float = 1.5
     installation_seconds: float = 300.0
+    start_check_seconds: float = 20.0
     slow_disk_seconds: float = 1.0
     hanging_disk_seconds: float = 1.5
     kept_balances: int = 20_000

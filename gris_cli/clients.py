@@ -12,7 +12,8 @@ from pathlib import Path
 import typer
 from gris_api.dp.v1 import question_pb2
 
-from gris_cli.connection_options import credentials, protected_address
+from gris_cli.caching import cache_directory
+from gris_cli.connection_options import credentials, protected_address, remember_address
 from gris_cli.examples import find_examples
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS, ConnectionFlags, EngineName
 from pinot_connector.budget_service_client import BudgetServiceClient
@@ -150,17 +151,24 @@ def _account(flags: ConnectionFlags) -> str:
 def _gateway(flags: ConnectionFlags) -> Address:
     if flags.embedded:
         raise typer.BadParameter("--gateway and --embedded: one of them says whom to ask")
+    remember_address("gateway", flags.gateway, "--gateway or GRIS_GATEWAY")
     return gateway_address(flags.gateway, credentials())
 
 
 @contextmanager
 def _addresses(flags: ConnectionFlags) -> Iterator[tuple[Address, Address]]:
     if not flags.embedded:
-        yield protected_address(flags.dp), protected_address(flags.budget)
+        yield (
+            protected_address(flags.dp, "dp_service", "--dp or GRIS_DP"),
+            protected_address(flags.budget, "budget_service", "--budget or GRIS_BUDGET"),
+        )
         return
     examples = find_examples(flags.examples)
     with EmbeddedServices(
-        policy=examples.policy, budget_config=examples.budget, directory=flags.directory
+        policy=examples.policy,
+        budget_config=examples.budget,
+        directory=flags.directory,
+        adaptive_tables=cache_directory(),
     ) as services:
         yield services.dp_address, services.budget_address
 

@@ -30,6 +30,9 @@ class ConnectionOptions:
 
 
 _PLAIN = ConnectionOptions()
+# Where each service of this command was looked for, and what sets that: for the message if it does not answer. A dict
+# that is changed in place, because coroutines have a copy of the context.
+_addresses: ContextVar[dict[str, str] | None] = ContextVar("addresses", default=None)
 _flags: ContextVar[ConnectionOptions] = ContextVar("line_flags", default=_PLAIN)
 
 
@@ -62,14 +65,34 @@ def read_connection_options(
     ] = None,
 ) -> None:
     """Keep the options for the command that follows."""
+    _addresses.set({})
     _flags.set(ConnectionOptions(tls, ca_file, certificate_file, key_file, token_file))
 
 
-def protected_address(address: str) -> Address:
-    """Return an address with the credentials of the options."""
+def protected_address(address: str, service: str, setting: str) -> Address:
+    """Return an address with the credentials of the options.
+
+    Args:
+        address: The address.
+        service: The service that is expected there, as errors call it.
+        setting: The option and the environment variable that the address comes from.
+    """
+    remember_address(service, address, setting)
     from pinot_connector.endpoints import Endpoint  # noqa: PLC0415 - `gris --help` should not load gRPC
 
     return Endpoint(address, credentials()) if _flags.get().is_protected else address
+
+
+def remember_address(service: str, address: str, setting: str) -> None:
+    """Keep where a service is expected."""
+    known = _addresses.get()
+    if known is not None:
+        known[service] = f"at {address}; {setting} says where it is"
+
+
+def address_of(service: str) -> str:
+    """Return where a service was expected and what sets that; empty if this command did not say."""
+    return (_addresses.get() or {}).get(service, "")
 
 
 def credentials() -> Credentials:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from gris_api.dp.v1 import question_pb2
 
+from gris_cli.caching import cache_directory
 from gris_cli.examples import COFACTS, Examples
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.base import Engine
@@ -104,7 +105,10 @@ class DemoScript:
             key = folder / KEY_FILE
             self._report.begins(NoiseKey(key, made=not key.exists(), kept=directory is not None))
             with EmbeddedServices(
-                policy=self._examples.policy, budget_config=self._examples.budget, directory=folder
+                policy=self._examples.policy,
+                budget_config=self._examples.budget,
+                directory=folder,
+                adaptive_tables=cache_directory(),
             ) as services:
                 with self._client(services, ANALYST) as client:
                     identical = self._ask_all(client)

@@ -5,11 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pinot_connector.errors import BudgetExhausted, ErrorCode, GrisError, InvalidQuestion, Shortfall
+from gris_cli.connection_options import address_of
+from pinot_connector.errors import (
+    BudgetExhausted,
+    ErrorCode,
+    GrisError,
+    InvalidQuestion,
+    ServiceError,
+    Shortfall,
+)
 from pinot_connector.json_values import to_json
 
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
+NO_ANSWER = "no answer"
 
 _EXIT_CODES = {
     ErrorCode.UNEXPECTED: EXIT_UNEXPECTED,
@@ -43,10 +52,17 @@ def failure_of(error: Exception) -> Failure:
     return Failure(
         exit_code=_EXIT_CODES[error.code],
         code=error.code.value,
-        message=str(error),
+        message=_message(error),
         field=error.field if isinstance(error, InvalidQuestion) else "",
         shortfalls=error.shortfalls if isinstance(error, BudgetExhausted) else (),
     )
+
+
+def _message(error: GrisError) -> str:
+    """Return the text of an error; of a service that does not answer also where it was expected."""
+    is_silent = isinstance(error, ServiceError) and NO_ANSWER in str(error)
+    where = address_of(error.service) if isinstance(error, ServiceError) and is_silent else ""
+    return f"{error} {where}" if where else str(error)
 
 
 def usage_failure(error: Exception) -> Failure:

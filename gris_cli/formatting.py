@@ -39,6 +39,7 @@ _BOUNDS = {
     Bound.DONG_DURFEE_ROGERS: "bounded-range composition",
     Bound.DURFEE_ROGERS: "composition of the kind of Durfee and Rogers",
     Bound.ZCDP: "zero-concentrated composition",
+    Bound.ADAPTIVE: "the smallest bound for adaptive choice",
 }
 _COUNT_NOISES = {
     CountNoise.NONE: "no noise",

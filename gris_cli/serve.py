@@ -29,14 +29,17 @@ def serve(
     as_json: JsonFlag = False,
 ) -> None:
     """Run both services in the foreground until Ctrl-C."""
-    from gris_cli.examples import find_examples  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.caching import cache_directory  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.examples import find_examples  # noqa: PLC0415
     from pinot_connector.embedded import EmbeddedServices  # noqa: PLC0415
 
     if policy is None or budget_config is None:
         found = find_examples(examples)
         policy, budget_config = policy or found.policy, budget_config or found.budget
     stopped = threading.Event()
-    with EmbeddedServices(policy=policy, budget_config=budget_config, directory=directory) as services:
+    with EmbeddedServices(
+        policy=policy, budget_config=budget_config, directory=directory, adaptive_tables=cache_directory()
+    ) as services:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stopped.set())
         _announce(services.dp_address, services.budget_address, as_json=as_json)

@@ -16,10 +16,10 @@ from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError, cu
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.rate_limits import Limiter, TooManyError
 from gris_gateway.rpc_errors import DOMAIN, too_many
-from gris_gateway.slow_callers import SlowCallerLimit, UnreadError, UnsentError, with_timeout
 from gris_serving.admission import Admission, Handler, Surrounding, refuse
 from gris_serving.identity import Context
 from gris_serving.instrumentation import Instrumentation
+from gris_serving.slow_callers import SlowCallerLimit, UnreadError, UnsentError, with_timeout
 from gris_serving.tokens import TokenError
 
 PUSHBACK = "grpc-retry-pushback-ms"

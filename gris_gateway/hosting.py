@@ -21,13 +21,14 @@ from gris_gateway.history import History, Keeping
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.rate_limits import Limiter
 from gris_gateway.service import PrivateQueryServicer
-from gris_gateway.slow_callers import keepalive_options
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
 from gris_serving.draining import connection_options, drain_and_stop
 from gris_serving.reloading_files import SecurityError
+from gris_serving.security import warn_of_missing_protection
+from gris_serving.slow_callers import keepalive_options
 from gris_serving.telemetry import Telemetry
-from gris_serving.tls import server_credentials
+from gris_serving.tls import is_loopback, server_credentials
 from pinot_connector import telemetry
 from pinot_connector.channels import MAX_MESSAGE_BYTES
 from pinot_connector.client import AsyncPrivateClient
@@ -165,6 +166,8 @@ class Gateway:
         listen = self._configuration.listen
         try:
             if self._credentials is None:
+                if not is_loopback(listen):
+                    warn_of_missing_protection(listen, ["tls"])
                 port = server.add_insecure_port(listen)
             else:
                 port = server.add_secure_port(listen, self._credentials)

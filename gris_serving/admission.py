@@ -15,6 +15,7 @@ from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
+from gris_serving.decoding import UNFINISHED
 from gris_serving.identity import Context
 from gris_serving.instrumentation import Instrumentation
 
@@ -57,8 +58,8 @@ class Admission(ABC, grpc.aio.ServerInterceptor):
         return self.surrounded(handler, lambda context: self._recorded(method, context))
 
     def surrounded(self, handler: Handler, admitted: Surrounding) -> Handler:
-        """Return a handler that does the same inside `admitted`."""
-        return _surrounded(handler, admitted)
+        """Return a handler that does the same inside `admitted`, and decodes nothing before that is entered."""
+        return decoded_once_admitted(handler, admitted)
 
     def opened(self, handler: Handler) -> Handler:
         """Return the handler of an open method."""
@@ -93,29 +94,40 @@ def status_of(code: grpc.StatusCode, message: str, *details: Message) -> grpc.St
     return rpc_status.to_status(Status(code=code.value[0], message=message, details=packed))
 
 
-def _surrounded(handler: Handler, admitted: Surrounding) -> Handler:
-    """Return a handler whose behaviour runs inside `admitted`; generators stay generators."""
-    coders = {
-        "request_deserializer": handler.request_deserializer,
-        "response_serializer": handler.response_serializer,
-    }
+def decoded_once_admitted(handler: Handler, admitted: Surrounding) -> Handler:
+    """Return a handler that does the same inside `admitted`; a request is decoded there, and a stream is read there."""
+    if handler.request_streaming or handler.response_streaming:
+        return read_once_admitted(handler, admitted)
+    behaviour: Any = handler.unary_unary
+    decode = handler.request_deserializer or bytes
 
-    async def one(request: Any, context: Context) -> Any:
-        behaviour: Any = handler.stream_unary or handler.unary_unary
+    async def one(message: bytes, context: Context) -> Any:
         async with admitted(context):
-            return await behaviour(request, context)
+            return await behaviour(decode(message), context)
 
-    async def many(request: Any, context: Context) -> AsyncIterator[Any]:
-        behaviour: Any = handler.stream_stream or handler.unary_stream
+    return grpc.unary_unary_rpc_method_handler(one, None, handler.response_serializer)
+
+
+def read_once_admitted(handler: Handler, admitted: Surrounding) -> Handler:
+    """Return a handler that does the same inside `admitted`, and reads nothing before that is entered.
+
+    By itself gRPC reads the whole request of a method that is no stream before anything asks who sends it. So the
+    method is served as a stream, which is the same on the wire.
+    """
+    behaviour: Any = (
+        handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
+    )
+
+    async def served(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
         async with admitted(context):
-            async for response in behaviour(request, context):
+            given = requests if handler.request_streaming else await anext(requests, UNFINISHED)
+            answer = behaviour(given, context)
+            if not handler.response_streaming:
+                yield await answer
+                return
+            async for response in answer:
                 yield response
 
-    make: Any = {
-        (False, False): grpc.unary_unary_rpc_method_handler,
-        (False, True): grpc.unary_stream_rpc_method_handler,
-        (True, False): grpc.stream_unary_rpc_method_handler,
-        (True, True): grpc.stream_stream_rpc_method_handler,
-    }[handler.request_streaming, handler.response_streaming]
-    surrounded: Handler = make(many if handler.response_streaming else one, **coders)
-    return surrounded
+    return grpc.stream_stream_rpc_method_handler(
+        served, handler.request_deserializer, handler.response_serializer
+    )

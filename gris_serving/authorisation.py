@@ -26,12 +26,25 @@ from typing import Annotated, Literal
 import grpc
 from pydantic import Field, model_validator
 
-from gris_serving.admission import Admission, refuse
+from gris_serving.admission import (
+    Admission,
+    Handler,
+    Surrounding,
+    decoded_once_admitted,
+    read_once_admitted,
+    refuse,
+)
 from gris_serving.documents import Strict, read_document
 from gris_serving.identity import Context, bearer_token, certificate_names
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.reloading_files import ReloadingFiles
+from gris_serving.slow_callers import SlowCallerLimit, UnreadError, UnsentError, with_timeout
 from gris_serving.tokens import JwtSettings, TokenError, TokenVerifier
+
+# How long a call of health or reflection may wait for its caller, and how many of them may be sending a request. Anyone
+# may call these methods, and a request that is half sent takes memory up to the server's limit.
+OPEN_CALL_SECONDS = 60.0
+OPEN_READERS = 24
 
 
 class Role(StrEnum):
@@ -125,12 +138,45 @@ class _Opened:
 
 
 class Authorisation(Admission):
-    """Admits a call if its caller has the role that the method requires."""
+    """Admits a call if its caller has the role that the method requires.
 
-    def __init__(self, methods: Methods, callers: Callers, instrumentation: Instrumentation) -> None:
+    Args:
+        methods: The role that each method requires.
+        callers: Who has which role.
+        instrumentation: Records calls that are not admitted.
+        reads_first: Whether requests are read, but not decoded, before their caller is known. It makes calls quicker
+            and is meant for servers that take small messages only.
+    """
+
+    def __init__(
+        self, methods: Methods, callers: Callers, instrumentation: Instrumentation, *, reads_first: bool
+    ) -> None:
         super().__init__(instrumentation)
         self._methods = methods
         self._callers = callers
+        self._reads_first = reads_first
+        self._open_readers = SlowCallerLimit(OPEN_READERS)
+
+    def surrounded(self, handler: Handler, admitted: Surrounding) -> Handler:
+        """Return a handler that does the same inside `admitted`."""
+        surround = decoded_once_admitted if self._reads_first else read_once_admitted
+        return surround(handler, admitted)
+
+    def opened(self, handler: Handler) -> Handler:
+        """Return the handler of an open method, for which few callers at a time may be sending a request."""
+        return with_timeout(handler, self._open_to_all, OPEN_CALL_SECONDS, self._open_readers)
+
+    @asynccontextmanager
+    async def _open_to_all(self, context: Context) -> AsyncIterator[None]:
+        refused = partial(refuse, context, domain=self._methods.domain)
+        try:
+            yield
+        except UnsentError:
+            message = "expected one whole request, sent in time"
+            await refused(grpc.StatusCode.INVALID_ARGUMENT, message, reason="REQUEST_UNFINISHED")
+        except UnreadError:
+            message = "the answer was not read in time"
+            await refused(grpc.StatusCode.DEADLINE_EXCEEDED, message, reason="ANSWER_UNREAD")
 
     @asynccontextmanager
     async def admitted(self, method: str, context: Context) -> AsyncIterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,7 +37,7 @@ def read_document(path: Path, schema: type[Document]) -> Document:
     except yaml.YAMLError as error:
         raise SecurityError(f"{path}: {_yaml_problem(error)}") from None
     except ValidationError as error:
-        problems = (_problem(each["loc"], each["msg"]) for each in error.errors())
+        problems = (_problem(each["loc"], expected(each["type"], each["msg"])) for each in error.errors())
         raise SecurityError(f"{path}: {'; '.join(problems)}") from None
 
 
@@ -78,6 +79,37 @@ class UniqueKeyLoader(yaml.SafeLoader):
             problem = f"the key {repeated!r} stands there twice"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
         return super().construct_mapping(node, deep)
+
+
+_NUMBER = re.compile("^Input should be (?=greater|less|a multiple)")
+# What pydantic says of these is about this program and not about the document.
+_EXPECTED = {
+    "missing": "expected this key",
+    "extra_forbidden": "there is no such key",
+    "model_type": "expected keys and their values",
+    "model_attributes_type": "expected keys and their values",
+    "dataclass_type": "expected keys and their values",
+    "dict_type": "expected keys and their values",
+    "string_type": "expected a text",
+    "int_type": "expected a whole number",
+    "float_type": "expected a number",
+    "bool_type": "expected true or false",
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
+}
+
+
+def expected(kind: str, message: str) -> str:
+    """Return what is wrong with a field in the words of who writes the document.
+
+    Args:
+        kind: The type of pydantic's error.
+        message: Its text.
+    """
+    own = message.removeprefix("Value error, ")
+    return _EXPECTED.get(
+        kind, _NUMBER.sub("expected a number ", own).replace("Input should be ", "expected ")
+    )
 
 
 def _yaml_problem(error: yaml.YAMLError) -> str:

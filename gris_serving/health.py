@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from gris_serving.reloading_files import SecurityError
+
 OVERALL = ""
 """The name under which the health of a whole process is asked for."""
 
 SERVICE_NAME = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+
+MAX_REQUEST_BYTES = 4096
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -80,3 +85,36 @@ class Health(health_pb2_grpc.HealthServicer):
         if name not in self._serving:
             return kinds(status=kinds.SERVICE_UNKNOWN)
         return kinds(status=kinds.SERVING if self._serving[name] else kinds.NOT_SERVING)
+
+
+@asynccontextmanager
+async def served_alone(health: Health, listen: str, *, shares_port: bool = False) -> AsyncIterator[str]:
+    """Serve health in plain text on an address of its own, for probes that cannot speak TLS, while the block runs.
+
+    Args:
+        health: What is served.
+        listen: HOST:PORT.
+        shares_port: Whether several processes listen on this address.
+
+    Yields:
+        The address.
+
+    Raises:
+        SecurityError: The server cannot listen on the address.
+    """
+    server = grpc.aio.server(
+        options=(
+            ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
+            ("grpc.so_reuseport", int(shares_port)),
+        )
+    )
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    try:
+        port = server.add_insecure_port(listen)
+    except RuntimeError:
+        raise SecurityError(f"--health-listen: cannot listen on {listen}") from None
+    await server.start()
+    try:
+        yield f"{listen.rpartition(':')[0]}:{port}"
+    finally:
+        await server.stop(None)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 import grpc
 from google.protobuf.any_pb2 import Any as Packed
-from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
 from gris_serving.call_outcome import CallOutcome
+from gris_serving.decoding import UnusableRequest, UnusableRequestError, marking, raising
 from gris_serving.logs import CALL
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Behaviour: TypeAlias = Callable[[Any, Any], Any]
-_Decoder: TypeAlias = Callable[[bytes], Any]
 
 _NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 _FAULTS = frozenset(("UNKNOWN", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"))
@@ -39,15 +38,9 @@ _DETAILS_KEY = "grpc-status-details-bin"
 _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,62}")
 
 _VERSION_AND_NAME = re.compile(r"(\.v\d+)?\.\w+$")
-_NOT_A_MESSAGE = "the request cannot be decoded: expected a message of this method's type"
-# Stands for a request that cannot be decoded: gRPC takes an exception of the decoder for an error of this program.
-_UNDECODABLE = object()
+_NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 
 log = logging.getLogger(__name__)
-
-
-class _UndecodableError(BaseException):
-    """A message of a stream cannot be decoded. Not an Exception, so that no service takes it for its own error."""
 
 
 class CallRecorder(Protocol):
@@ -69,7 +62,10 @@ class Instrumentation:
     traces: ServerTraces | None = None
 
     def before(
-        self, server: grpc.aio.Server, recorders: Mapping[str, CallRecorder] = MappingProxyType({})
+        self,
+        server: grpc.aio.Server,
+        recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
+        request_bytes: Mapping[str, int] = _NO_LIMITS,
     ) -> Any:
         """Return what a service is to be added to instead of the server.
 
@@ -78,8 +74,9 @@ class Instrumentation:
         Args:
             server: The server.
             recorders: What counts the calls of a method, by the method's name.
+            request_bytes: The largest message that is decoded, by the method's name; for others the server's own limit.
         """
-        return InstrumentedServer(server, self, recorders)
+        return InstrumentedServer(server, self, recorders, request_bytes)
 
     def not_admitted(self, method: str, error: BaseException, context: _Context, seconds: float) -> None:
         """Record a call of a method that is served ("/package.Service/Method") but was not admitted."""
@@ -104,11 +101,16 @@ class InstrumentedServer:
     """
 
     def __init__(
-        self, server: grpc.aio.Server, instrumentation: Instrumentation, recorders: Mapping[str, CallRecorder]
+        self,
+        server: grpc.aio.Server,
+        instrumentation: Instrumentation,
+        recorders: Mapping[str, CallRecorder],
+        request_bytes: Mapping[str, int] = _NO_LIMITS,
     ) -> None:
         self._server = server
         self._instrumentation = instrumentation
         self._recorders = recorders
+        self._request_bytes = request_bytes
 
     def add_generic_rpc_handlers(self, _: Sequence[grpc.GenericRpcHandler]) -> None:
         """Do nothing: what is added here is added by its names, too."""
@@ -127,17 +129,18 @@ class InstrumentedServer:
         method = _Method(service, name, self._instrumentation, self._recorders.get(name))
         # A method that takes bytes has nothing to decode.
         decoder, encoder = handler.request_deserializer or bytes, handler.response_serializer
+        most_bytes = self._request_bytes.get(name)
         if handler.unary_unary is not None:
             return grpc.unary_unary_rpc_method_handler(
-                method.unary(handler.unary_unary), _marking(decoder), encoder
+                method.unary(handler.unary_unary), marking(decoder, most_bytes), encoder
             )
         if handler.unary_stream is not None:
             return grpc.unary_stream_rpc_method_handler(
-                method.stream(handler.unary_stream), _marking(decoder), encoder
+                method.stream(handler.unary_stream), marking(decoder, most_bytes), encoder
             )
         if handler.stream_stream is not None:
             return grpc.stream_stream_rpc_method_handler(
-                method.stream(handler.stream_stream), _raising(decoder), encoder
+                method.stream(handler.stream_stream), raising(decoder, most_bytes), encoder
             )
         raise TypeError(f"{service}/{name} answers a stream with one message, which is not supported")
 
@@ -160,8 +163,8 @@ class _Method:
             span = self._begin(context)
             began = perf_counter()
             try:
-                if request is _UNDECODABLE:
-                    await self._refuse_undecodable(context)
+                if isinstance(request, UnusableRequest):
+                    await self._refuse(request, context)
                 response = await behaviour(request, context)
             except BaseException as error:
                 self._failed(request, _outcome(error, context, perf_counter() - began), span)
@@ -178,14 +181,14 @@ class _Method:
             span = self._begin(context)
             began = perf_counter()
             try:
-                if requests is _UNDECODABLE:
-                    await self._refuse_undecodable(context)
+                if isinstance(requests, UnusableRequest):
+                    await self._refuse(requests, context)
                 try:
                     async with aclosing(behaviour(requests, context)) as responses:
                         async for response in responses:
                             yield response
-                except _UndecodableError:
-                    await self._refuse_undecodable(context)
+                except UnusableRequestError as error:
+                    await self._refuse(error.request, context)
             except BaseException as error:
                 self._failed(None, _outcome(error, context, perf_counter() - began), span)
                 raise
@@ -197,13 +200,13 @@ class _Method:
         """Record a call that was not admitted."""
         self._failed(None, outcome, self._begin(context))
 
-    async def _refuse_undecodable(self, context: _Context) -> NoReturn:
+    async def _refuse(self, request: UnusableRequest, context: _Context) -> NoReturn:
         detail = Packed()
         domain = _VERSION_AND_NAME.sub("", self._service)
-        detail.Pack(ErrorInfo(reason="UNDECODABLE", domain=domain))
+        detail.Pack(ErrorInfo(reason=request.reason, domain=domain))
         code = grpc.StatusCode.INVALID_ARGUMENT
-        status = Status(code=code.value[0], message=_NOT_A_MESSAGE, details=[detail])
-        await context.abort(code, _NOT_A_MESSAGE, ((_DETAILS_KEY, status.SerializeToString()),))
+        status = Status(code=code.value[0], message=request.message, details=[detail])
+        await context.abort(code, request.message, ((_DETAILS_KEY, status.SerializeToString()),))
         raise AssertionError("abort does not return")
 
     def _begin(self, context: _Context) -> Span | None:
@@ -229,7 +232,7 @@ class _Method:
         try:
             if self._counted is not None:
                 self._counted.failed(outcome)
-            if self._recorder is not None and request is not _UNDECODABLE:
+            if self._recorder is not None and not isinstance(request, UnusableRequest):
                 self._recorder.refused(request, outcome.reason)
             if self._traces is not None and span is not None:
                 self._traces.end(span, outcome)
@@ -249,30 +252,6 @@ class _Method:
         log.error(
             "A call could not be recorded.", extra={"event": "instrumentation.failed", "fields": fields}
         )
-
-
-def _marking(decoder: _Decoder) -> _Decoder:
-    """Return a decoder whose result is _UNDECODABLE where there is none."""
-
-    def decoded(message: bytes) -> Any:
-        try:
-            return decoder(message)
-        except DecodeError:
-            return _UNDECODABLE
-
-    return decoded
-
-
-def _raising(decoder: _Decoder) -> _Decoder:
-    """Return a decoder that raises _UndecodableError, for streams that a service itself reads."""
-
-    def decoded(message: bytes) -> Any:
-        try:
-            return decoder(message)
-        except DecodeError:
-            raise _UndecodableError from None
-
-    return decoded
 
 
 def _outcome(error: BaseException, context: _Context, seconds: float) -> CallOutcome:

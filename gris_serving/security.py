@@ -6,6 +6,7 @@ A server that other machines can reach has TLS and an access file, or `--insecur
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,19 +15,23 @@ import grpc
 
 from gris_serving.authorisation import Authorisation, Callers, Methods
 from gris_serving.instrumentation import Instrumentation
+from gris_serving.options import address_option
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import TlsFiles, is_loopback, server_credentials
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class SecurityOptions:
-    """The options of the command line: PEM files and an access file (`authorisation`)."""
+    """The options of the command line: PEM files, an access file (`authorisation`), and the address of health alone."""
 
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
     access: Path | None = None
     insecure: bool = False
+    health_listen: str | None = None
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> SecurityOptions:
@@ -34,8 +39,9 @@ class SecurityOptions:
         return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
 
     def arguments(self) -> list[str]:
-        """Return the same options as command-line arguments."""
-        paths = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "insecure"}
+        """Return the same options as command-line arguments, without the address."""
+        names = ("tls_certificate", "tls_key", "tls_client_ca", "access")
+        paths = {name: getattr(self, name) for name in names}
         flags = [(f"--{name.replace('_', '-')}", str(path)) for name, path in paths.items() if path]
         return [word for flag in flags for word in flag] + ["--insecure"] * self.insecure
 
@@ -54,6 +60,11 @@ def add_security_options(parser: argparse.ArgumentParser) -> None:
         "--insecure",
         action="store_true",
         help="listen beyond this machine without TLS, or admit anyone who reaches the address",
+    )
+    parser.add_argument(
+        "--health-listen",
+        type=address_option,
+        help="HOST:PORT for health checks alone, in plain text, for probes that cannot speak TLS",
     )
 
 
@@ -77,11 +88,20 @@ class Security:
         if self._callers is not None and self._callers.wants_certificates and options.tls_client_ca is None:
             raise SecurityError("--access: roles of certificates need --tls-client-ca")
 
-    def interceptors(self, instrumentation: Instrumentation) -> Sequence[grpc.aio.ServerInterceptor]:
-        """Return the interceptors of the server; calls that they refuse are recorded by `instrumentation`."""
-        return (
-            () if self._callers is None else (Authorisation(self._methods, self._callers, instrumentation),)
-        )
+    def interceptors(
+        self, instrumentation: Instrumentation, *, reads_first: bool = False
+    ) -> Sequence[grpc.aio.ServerInterceptor]:
+        """Return the interceptors of the server.
+
+        Args:
+            instrumentation: Records calls that are refused.
+            reads_first: Whether requests may be read before their caller is known (see `Authorisation`). They are only
+                where no stranger has a connection, because every client has a certificate.
+        """
+        if self._callers is None:
+            return ()
+        reads_first = reads_first and self._options.tls_client_ca is not None
+        return (Authorisation(self._methods, self._callers, instrumentation, reads_first=reads_first),)
 
     def bind(self, server: grpc.aio.Server, listen: str) -> int:
         """Let a server listen on HOST:PORT and return the port.
@@ -91,6 +111,11 @@ class Security:
             RuntimeError: GRPC cannot listen there.
         """
         self.demand_safe(listen)
+        missing = [
+            name for name, given in (("tls", self._credentials), ("access", self._callers)) if given is None
+        ]
+        if missing and not is_loopback(listen):
+            warn_of_missing_protection(listen, missing)
         if self._credentials is None:
             return server.add_insecure_port(listen)
         return server.add_secure_port(listen, self._credentials)
@@ -107,6 +132,19 @@ class Security:
                 f"--listen {listen}: others can reach this address: give --tls-certificate, --tls-key and --access, or "
                 "--insecure if the network keeps strangers away"
             )
+
+
+def warn_of_missing_protection(listen: str, missing: Sequence[str]) -> None:
+    """Log that others can reach an address without TLS, or without showing who they are, because the operator said so.
+
+    Args:
+        listen: HOST:PORT.
+        missing: What it lacks: "tls", "access" or both.
+    """
+    fields = {"listen": listen, "missing": list(missing)}
+    log.warning(
+        "Only the network protects this address.", extra={"event": "protection.missing", "fields": fields}
+    )
 
 
 def _tls_files(options: SecurityOptions) -> TlsFiles | None:

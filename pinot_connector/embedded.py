@@ -37,15 +37,24 @@ class EmbeddedServices:
         policy: dp_service's policy file.
         budget_config: budget_service's configuration file.
         directory: where key, ledger and logs are kept; created if it does not exist.
+        adaptive_tables: where `gris plan table` keeps tables of the adaptive bound; by default none is used.
 
     Raises:
         ServiceUnavailable: on entering, if a service does not start; with the last line of its log.
     """
 
-    def __init__(self, *, policy: Path | str, budget_config: Path | str, directory: Path | str) -> None:
+    def __init__(
+        self,
+        *,
+        policy: Path | str,
+        budget_config: Path | str,
+        directory: Path | str,
+        adaptive_tables: Path | str | None = None,
+    ) -> None:
         self._policy = Path(policy)
         self._budget_config = Path(budget_config)
         self._directory = Path(directory)
+        self._tables = () if adaptive_tables is None else ("--adaptive-tables", str(adaptive_tables))
         self._processes: list[_Process] = []
         self.dp_address = ""
         self.budget_address = ""
@@ -54,7 +63,7 @@ class EmbeddedServices:
         self._directory.mkdir(parents=True, exist_ok=True)
         key = noise_key(self._directory)
         try:
-            dp = self._start(Service.DP, "--policy", str(self._policy), "--key-file", str(key))
+            dp = self._start(Service.DP, "--policy", str(self._policy), "--key-file", str(key), *self._tables)
             store = f"sqlite:{self._directory / LEDGER_FILE}"
             budget = self._start(Service.BUDGET, "--config", str(self._budget_config), "--store", store)
             # Both start at the same time; only then is either waited for.

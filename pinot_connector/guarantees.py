@@ -25,6 +25,7 @@ class Bound(Enum):
     DONG_DURFEE_ROGERS = "dong_durfee_rogers"
     DURFEE_ROGERS = "durfee_rogers"
     ZCDP = "zcdp"
+    ADAPTIVE = "adaptive"
 
 
 class Sharing(Enum):
@@ -140,6 +141,7 @@ _BOUNDS = {
     dp_pb2.COMPOSITION_BOUND_DONG_DURFEE_ROGERS: Bound.DONG_DURFEE_ROGERS,
     dp_pb2.COMPOSITION_BOUND_DURFEE_ROGERS: Bound.DURFEE_ROGERS,
     dp_pb2.COMPOSITION_BOUND_ZCDP: Bound.ZCDP,
+    dp_pb2.COMPOSITION_BOUND_ADAPTIVE: Bound.ADAPTIVE,
 }
 _SHARINGS = {
     app_pb2.SHARING_NONE: Sharing.NONE,

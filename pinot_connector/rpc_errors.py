@@ -86,7 +86,8 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     if known is not None:
         return known
     if failure.code in _LOST_ANSWERS:
-        return OutcomeUnknown(service, f"no answer ({failure.code.name})")
+        is_late = failure.code is grpc.StatusCode.DEADLINE_EXCEEDED
+        return OutcomeUnknown(service, "no answer in time" if is_late else "no answer")
     if failure.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         # gRPC itself uses this code for large messages and too many calls; a spent budget has a reason.
         return ServiceUnavailable(service, "overloaded, or a message was too large")

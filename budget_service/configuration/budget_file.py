@@ -34,6 +34,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from budget_service.configuration.errors import Fault, PlainError, RuleError, faults_of
 from budget_service.configuration.unbounded_accounts import unbounded
+from budget_service.ledger.ignorable import first_ignorable
 from budget_service.ledger.values import (
     ANY,
     MAX_AMOUNT,
@@ -70,6 +71,14 @@ class ConfigurationError(Exception):
 
 class AccountUnknownError(Exception):
     """No account of this path exists."""
+
+
+class InvisibleNameError(AccountUnknownError):
+    """No account of this path exists, and none is made: segment `index` has a character that nobody sees."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__()
+        self.index = index
 
 
 class Expired(Enum):
@@ -128,6 +137,12 @@ class AccountEntry(_Strict):
     def matches(self, level: Account) -> bool:
         """Return whether the entry limits this level, which has as many segments as its path."""
         return all(level.path[index] == segment for index, segment in self._written_out)
+
+    def names_in(self, level: Account) -> list[str]:
+        """Return the segments of a level as its maker chose them: empty where they are written out here."""
+        return [
+            chosen if written == ANY else "" for written, chosen in zip(self.path, level.path, strict=True)
+        ]
 
     @cached_property
     def made_limit(self) -> Limit:
@@ -197,9 +212,10 @@ class Configuration(_Strict):
 
         Raises:
             AccountUnknownError: There is no such account.
+            InvisibleNameError: Only a wildcard matches it, and its name would look like another.
         """
-        if account not in stored and not self._makes(account):
-            raise AccountUnknownError
+        if account not in stored:
+            self._demand_made(account)
         if not stored:
             return self._limits_down_to(account)
         levels = [account.level(depth) for depth in range(1, account.depth + 1)]
@@ -242,11 +258,22 @@ class Configuration(_Strict):
         """A cache of the limits of shared levels, so that all accounts below have the same values."""
         return lru_cache(KEPT_LEVELS)(self._limits_down_to)
 
-    def _makes(self, account: Account) -> bool:
-        return any(
-            entry.matches(account) and (self.create_at_first_use or not entry.has_wildcard)
-            for entry in self._entries_of(account)
-        )
+    def is_written_out(self, account: Account) -> bool:
+        """Return whether an entry has exactly this path."""
+        path = list(account.path)
+        return any(entry.path == path for entry in self._entries_of(account))
+
+    def _demand_made(self, account: Account) -> None:
+        if self.is_written_out(account):
+            return
+        makers = [
+            each for each in self._entries_of(account) if self.create_at_first_use and each.matches(account)
+        ]
+        if not makers:
+            raise AccountUnknownError
+        unseen = [first_ignorable(each.names_in(account)) for each in makers]
+        if None not in unseen:
+            raise InvisibleNameError(unseen[0] or 0)
 
     def _entries_of(self, level: Account) -> list[AccountEntry]:
         """Return the entries for levels of this depth; only they can match."""

@@ -9,12 +9,15 @@ from pathlib import Path
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
+from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.ignorable import PROBLEM, first_ignorable
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.requests import SetLimits as ChangedLimits
-from budget_service.ledger.values import Unit
+from budget_service.ledger.values import Account, InvalidFieldError, Limit, Unit
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, checkpoints, rpc_errors
+from budget_service.server.damage import reading_ledger
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
@@ -26,6 +29,8 @@ from budget_service.stores.interface import Store
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
+MAX_REQUEST_BYTES = 1024 * 1024
+"""The largest request: as many limits as may be set at once, with the longest names, take two thirds of it."""
 
 
 class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
@@ -102,15 +107,25 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     async def _set_limits(self, message: pb.SetLimitsRequest) -> pb.SetLimitsResponse:
         request = messages.parse_set_limits(message)
-        await self._demand_bounded(request)
+        await self._demand_sound(request)
         answer = await self._store.apply(request, NO_LIMITS)
         outcome = success(answer, LimitsSet, request)
         return pb.SetLimitsResponse(version=outcome.version, replayed=answer.replayed)
 
-    async def _demand_bounded(self, request: ChangedLimits) -> None:
-        """Refuse changes that would leave accounts which are created at first use without a shared bound."""
+    async def _demand_sound(self, request: ChangedLimits) -> None:
+        """Refuse changes that make accounts with names which look like others, or accounts without a shared bound."""
         stored = dict((await self._store.all_limits(request.account.root)).limits)
         configuration = self._settings.current.configuration
+        for number, (level, limit) in enumerate(request.changes):
+            is_new = limit is not None and level not in stored and not configuration.is_written_out(level)
+            if is_new and (index := first_ignorable(level.path)) is not None:
+                raise InvalidFieldError(f"changes[{number}].path[{index}]", PROBLEM)
+        self._demand_bounded(request, stored, configuration)
+
+    @staticmethod
+    def _demand_bounded(
+        request: ChangedLimits, stored: dict[Account, Limit], configuration: Configuration
+    ) -> None:
         # Patterns that are unbounded already must not block other changes.
         before = configuration.unbounded_patterns(stored)
         for level, limit in request.changes:
@@ -177,7 +192,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
         found = audit.Verification()
         for root in roots:
-            await audit.verify(self._store, root, found, self._tuning)
+            # Sums that no ledger can have are a fault of the journal.
+            with reading_ledger("journal", root):
+                await audit.verify(self._store, root, found, self._tuning)
         return pb.VerifyLedgerResponse(
             entries=found.entries,
             balances=found.balances,
@@ -191,11 +208,20 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.no_archive())
         async with self._checkpointing:
             try:
-                checkpoint = await checkpoints.make_checkpoint(self._store, root, self._tuning)
+                with reading_ledger("journal", root):
+                    checkpoint = await checkpoints.make_checkpoint(self._store, root, self._tuning)
             except checkpoints.LedgerDiffersError:
                 raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None
             path = None
             if message.archive and self._archive is not None:
-                path = await checkpoints.archive(self._store, root, self._archive, self._tuning)
+                path = await self._archived(root, self._archive)
         name = "" if path is None else path.name
         return pb.SealJournalResponse(entries=checkpoint.entries, digest=checkpoint.digest, archive=name)
+
+    async def _archived(self, root: str, folder: Path) -> Path | None:
+        try:
+            return await checkpoints.archive(self._store, root, folder, self._tuning)
+        except checkpoints.JournalChangedError as error:
+            raise rpc_errors.RefusalError(rpc_errors.journal_changed(error.first, error.last)) from None
+        except checkpoints.ArchiveMissingError as error:
+            raise rpc_errors.RefusalError(rpc_errors.archive_missing(error.last)) from None

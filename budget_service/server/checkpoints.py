@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
+import socket
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
-from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.verification import Checkpoint
 from budget_service.server import audit
+from budget_service.server.archives import (
+    SUFFIX,
+    archives_of,
+    digest_of,
+    digests_before,
+    entry_line,
+    last_line,
+    readable,
+)
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -21,6 +30,22 @@ NAMED_BY = 12
 
 class LedgerDiffersError(Exception):
     """A balance differs from the journal, so no checkpoint is made."""
+
+
+class JournalChangedError(Exception):
+    """Entries before the checkpoint, at the positions `first` to `last`, are not those that it was made of."""
+
+    def __init__(self, first: str, last: str) -> None:
+        super().__init__(first, last)
+        self.first, self.last = first, last
+
+
+class ArchiveMissingError(Exception):
+    """The file that ends with entry number `last` is not in the folder, and the digest continues from there."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__(last)
+        self.last = last
 
 
 async def make_checkpoint(store: Store, root: str, tuning: Tuning = DEFAULTS) -> Checkpoint:
@@ -49,20 +74,27 @@ async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAUL
         The path of the file; None if no entry is left to archive.
 
     Raises:
+        ArchiveMissingError: The file before it is needed, and is not in the folder.
+        JournalChangedError: The entries are not those that the checkpoint was made of; they stay in the store.
         OSError: The file cannot be written.
         StoreError: The store failed.
     """
     checkpoint = await store.checkpoint(root)
     if not checkpoint.entries:
         return None
-    # Another worker may be writing the same archive.
-    fresh = folder / f"{quote(root, safe='')}.{os.getpid()}.new"
+    # Another worker or replica may be writing the same archive; in containers, replicas have the same process id.
+    fresh = folder / f"{quote(root, safe='')}.{socket.gethostname()}.{os.getpid()}.new"
     try:
-        count = await _write(fresh, store, root, checkpoint, tuning)
-        if not count:
+        positions = await _write(fresh, store, root, checkpoint, tuning)
+        if not positions.count:
             return None
-        numbers = f"{checkpoint.entries - count + 1}-{checkpoint.entries}"
-        path = folder / f"{quote(root, safe='')}.{numbers}.{checkpoint.digest[:NAMED_BY]}.jsonl"
+        first = checkpoint.entries - positions.count + 1
+        # Before the file has its name, which is that of a sound archive.
+        before = await asyncio.to_thread(_digests_before, folder, root, first)
+        if not await asyncio.to_thread(_has_digest, fresh, before, checkpoint.digest):
+            raise JournalChangedError(positions.first, positions.last)
+        numbers = f"{first}-{checkpoint.entries}"
+        path = folder / f"{quote(root, safe='')}.{numbers}.{checkpoint.digest[:NAMED_BY]}{SUFFIX}"
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
@@ -71,37 +103,35 @@ async def archive(store: Store, root: str, folder: Path, tuning: Tuning = DEFAUL
     return path
 
 
-async def _write(fresh: Path, store: Store, root: str, checkpoint: Checkpoint, tuning: Tuning) -> int:
-    """Write the entries up to the checkpoint page by page; return their number."""
-    count = 0
+@dataclass
+class _Positions:
+    """How many entries were written, and the positions of the first and the last in the journal."""
+
+    count: int = 0
+    first: str = ""
+    last: str = ""
+
+
+async def _write(fresh: Path, store: Store, root: str, checkpoint: Checkpoint, tuning: Tuning) -> _Positions:
+    """Write the entries up to the checkpoint page by page."""
+    found = _Positions()
     with os.fdopen(os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
-        async for _, entry in audit.entries(store, root, "", checkpoint.position, tuning):
-            file.write(_line(entry))
-            count += 1
+        async for position, entry in audit.entries(store, root, "", checkpoint.position, tuning):
+            file.write(entry_line(entry))
+            found = _Positions(found.count + 1, found.first or position, position)
         # The digest covers all entries from the first one ever to the last one of this file.
-        file.write(json.dumps({"entries": checkpoint.entries, "digest": checkpoint.digest}) + "\n")
+        file.write(last_line(checkpoint.entries, checkpoint.digest))
         file.flush()
         await asyncio.to_thread(os.fsync, file.fileno())
-    return count
+    return found
 
 
-def _line(entry: JournalEntry) -> str:
-    fields: dict[str, Any] = {
-        "kind": entry.kind.value,
-        "account": list(entry.account.path),
-        "information": entry.cost.information,
-        "calls": entry.cost.calls,
-        "unit_id": entry.unit_id,
-        "request_id": entry.request_id,
-        "release_id": entry.release_id,
-        "query_id": entry.query_id,
-        "time": entry.time,
-        "holds": [[hold.depth, hold.window_start] for hold in entry.holds],
-    }
-    if entry.policy_statement:
-        fields["policy_statement"] = entry.policy_statement
-    if entry.shared_cost is not None:
-        fields["shared_cost"] = [entry.shared_cost.information, entry.shared_cost.calls]
-    if entry.reason:
-        fields["reason"] = entry.reason
-    return json.dumps(fields) + "\n"
+def _digests_before(folder: Path, root: str, first: int) -> Collection[str]:
+    found = digests_before(root, first, readable(archives_of(folder, root)))
+    if not found:
+        raise ArchiveMissingError(first - 1)
+    return found
+
+
+def _has_digest(written: Path, before: Collection[str], wanted: str) -> bool:
+    return any(digest_of(written, each) == wanted for each in before)

@@ -18,10 +18,18 @@ without being read yet.
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from enum import Enum, auto
 
-from budget_service.stores.interface import Store, StoreError, StoreUnavailableError, StoreUnusableError
+from budget_service.internal_errors import describe_error, log_internal_error
+from budget_service.stores.interface import (
+    Store,
+    StoreDamagedError,
+    StoreError,
+    StoreUnavailableError,
+    StoreUnusableError,
+)
 
 # A heartbeat is sent when calls have waited for a tick or two without any answer.
 TICK_SECONDS = 0.02
@@ -32,6 +40,10 @@ LATE_SECONDS = 0.01
 SILENCE_SECONDS = 0.5
 CHECK_EVERY_SECONDS = 1.0
 CHECK_SECONDS = 2.0
+# The reason of a check that goes on failing is logged again after so many.
+CHECKS_BETWEEN_LOGS = 60
+
+log = logging.getLogger(__name__)
 
 
 class State(Enum):
@@ -55,6 +67,9 @@ class FailureDetector:
         self._turned = asyncio.Event()
         # Why the last check failed. Before the first check it counts as failed.
         self._fault: StoreError | None = StoreUnavailableError("the store was not checked yet")
+        # What was found to be damaged, by table; nobody repairs it while the service runs.
+        self._damage: set[str] = set()
+        self._is_damaged_everywhere = False
         self._waiting = 0
         self._answers = 0
         self._wanted = asyncio.Event()
@@ -68,7 +83,21 @@ class FailureDetector:
     @property
     def is_serving(self) -> bool:
         """Whether the store is not away (it may be silent) and passed its last check."""
-        return self._state is not State.AWAY and self._fault is None
+        return self._state is not State.AWAY and self._fault is None and not self._is_damaged_everywhere
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no damage of the ledger was met since the start."""
+        return not self._damage
+
+    def damaged(self, error: StoreDamagedError) -> None:
+        """Record that the store holds what cannot be read. If that concerns every account, no call is admitted."""
+        self._is_damaged_everywhere = self._is_damaged_everywhere or error.is_everywhere
+        if error.table not in self._damage:
+            self._damage.add(error.table)
+            fields = {"problem": str(error)}
+            log.error("The ledger is damaged.", extra={"event": "ledger.damaged", "fields": fields})
+        self.changed.set()
 
     async def admit(self) -> None:
         """Return when a new call may be sent to the store.
@@ -80,6 +109,8 @@ class FailureDetector:
             await self._turned.wait()
         if self._state is State.AWAY:
             raise StoreUnavailableError("the store does not answer")
+        if self._is_damaged_everywhere:
+            raise StoreUnavailableError("the ledger is damaged")
         if isinstance(self._fault, StoreUnusableError):
             raise StoreUnavailableError(str(self._fault))
 
@@ -113,9 +144,11 @@ class FailureDetector:
 
     async def keep_checking(self) -> None:
         """Run the store's own check once a second."""
+        failures = _FailureLog()
         while True:
             self._fault = await self._found_fault()
             self.changed.set()
+            failures.note(self._fault)
             if isinstance(self._fault, StoreUnavailableError):
                 self.request_heartbeat()
             await asyncio.sleep(CHECK_EVERY_SECONDS)
@@ -166,6 +199,10 @@ class FailureDetector:
             return error
         except TimeoutError:
             return StoreUnavailableError("the store does not answer")
+        except Exception as error:
+            # Otherwise the checks would end here, and the last one would count for ever.
+            log_internal_error(error)
+            return StoreUnavailableError(describe_error(error))
         return None
 
     def _turn(self, state: State) -> None:
@@ -175,6 +212,24 @@ class FailureDetector:
             # Waiting calls see the new state; later ones wait for the next change.
             turned, self._turned = self._turned, asyncio.Event()
             turned.set()
+
+
+class _FailureLog:
+    """Logs why checks fail: each reason once, and again while it stays."""
+
+    def __init__(self) -> None:
+        self._reason = ""
+        self._since_logged = 0
+
+    def note(self, fault: StoreError | None) -> None:
+        """Take the result of one check."""
+        reason = "" if fault is None else str(fault)
+        self._since_logged += 1
+        if reason and (reason != self._reason or self._since_logged >= CHECKS_BETWEEN_LOGS):
+            self._since_logged = 0
+            fields = {"problem": reason}
+            log.error("A check of the store failed.", extra={"event": "store.check_failed", "fields": fields})
+        self._reason = reason
 
 
 async def _wait_fairly(task: asyncio.Task[None], steps: int) -> None:

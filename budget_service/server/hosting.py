@@ -14,13 +14,15 @@ from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2_grpc
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
+from budget_service.server.damage import ReportingStore
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.health import watch
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.rpc_errors import DOMAIN
-from budget_service.server.service import MAX_MESSAGE_BYTES, SERVICE_NAME, BudgetService
+from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
@@ -41,6 +43,8 @@ STOP_AGAIN_SECONDS = 0.1
 SERVICES = (SERVICE_NAME, health.OVERALL)
 STORE = f"{SERVICE_NAME}/store"
 """The health check's name of the store: whether it answers now."""
+LEDGER = f"{SERVICE_NAME}/ledger"
+"""The health check's name of what the store holds: SERVING as long as no damage was met."""
 ALIVE = f"{SERVICE_NAME}/alive"
 """The health check's name of the process: SERVING as long as it can answer, whatever its store does."""
 
@@ -52,8 +56,7 @@ OPTIONS = (
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     # By default gRPC disconnects clients that send keepalive pings more often than every five minutes.
     ("grpc.http2.min_ping_interval_without_data_ms", 4000),
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_RESPONSE_BYTES),
 )
 
 _SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation")
@@ -99,6 +102,7 @@ def new_server(
     shares_port: bool = False,
     interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
     drain_seconds: float = 0.0,
+    request_bytes: int = MAX_REQUEST_BYTES,
 ) -> grpc.aio.Server:
     """Return a server without services.
 
@@ -106,8 +110,14 @@ def new_server(
         shares_port: For workers of one service only. Two services on one port would get each other's calls.
         interceptors: What each call passes through.
         drain_seconds: How long the server will be drained before it stops.
+        request_bytes: The largest request that is read; gRPC refuses a larger one before it is in memory.
     """
-    options = (*OPTIONS, *connection_options(drain_seconds), ("grpc.so_reuseport", int(shares_port)))
+    options = (
+        *OPTIONS,
+        *connection_options(drain_seconds),
+        ("grpc.max_receive_message_length", request_bytes),
+        ("grpc.so_reuseport", int(shares_port)),
+    )
     return grpc.aio.server(interceptors=interceptors, options=options)
 
 
@@ -124,6 +134,7 @@ async def serving(
     recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
     drain_seconds: float = 0.0,
     detector: FailureDetector | None = None,
+    health_service: health.Health | None = None,
     tuning: Tuning = DEFAULTS,
 ) -> AsyncIterator[str]:
     """Serve the budget service, its health and, if wanted, reflection.
@@ -142,6 +153,7 @@ async def serving(
         recorders: Further metrics, by method.
         drain_seconds: How long to go on after NOT_SERVING; `server` must be made with the same.
         detector: The failure detector of the store, if others use it too. It runs as long as the server.
+        health_service: The health, if others serve it too.
         tuning: Bounds of the service.
 
     Yields:
@@ -153,13 +165,14 @@ async def serving(
     server = server or new_server()
     detector = detector or FailureDetector(store)
     calls = RequestRunner(detector, tuning)
-    service = BudgetService(store, settings, calls, tuning)
+    service = BudgetService(ReportingStore(store, detector).store, settings, calls, tuning)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumentation.before(server, recorders))
-    health_service = _with_health(server, with_reflection=with_reflection)
+    health_service = health_service or health.Health()
+    _add_health(server, health_service, with_reflection=with_reflection)
     address = _bind(server, listen, security)
 
     report = _reporting(service, health_service, instrumentation)
-    report(False, False)
+    report(False, False, True)
     health_service.report((ALIVE,), serving=True)
     await server.start()
     instrumentation.report("server", serving=True)
@@ -174,31 +187,31 @@ async def serving(
             server, health_service, SERVICES, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
         )
         for each in watching:
-            await _stop(each)
+            await cancelled(each)
         await calls.finish()
 
 
 def _reporting(
     service: BudgetService, health_service: health.Health, instrumentation: Instrumentation
-) -> Callable[[bool, bool], None]:
-    def report(answers: bool, serving: bool) -> None:
+) -> Callable[[bool, bool, bool], None]:
+    def report(answers: bool, serving: bool, sound: bool) -> None:
         # A store that was away may have been set back to an earlier state meanwhile.
         service.forget_limits()
         health_service.report((STORE,), serving=answers)
+        health_service.report((LEDGER,), serving=sound)
         health_service.report(SERVICES, serving=serving)
         instrumentation.report("store", serving=answers)
+        instrumentation.report("ledger", serving=sound)
 
     return report
 
 
-def _with_health(server: grpc.aio.Server, *, with_reflection: bool) -> health.Health:
-    service = health.Health()
+def _add_health(server: grpc.aio.Server, service: health.Health, *, with_reflection: bool) -> None:
     health_pb2_grpc.add_HealthServicer_to_server(service, server)
     if with_reflection:
         reflection.enable_server_reflection(
             (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server
         )
-    return service
 
 
 @asynccontextmanager
@@ -219,9 +232,11 @@ async def administering(
     Journals with a checkpoint may be moved to the folder `archive`. Changes are refused while the `detector`, which
     `serving` runs, finds that the store must not be used. Reads are not refused: they help to repair it.
     """
-    server = server or new_server()
-    changes, readings = RequestRunner(detector, tuning), RequestRunner(None, tuning)
-    service = BudgetAdminService(store, settings, changes, readings, archive=archive, tuning=tuning)
+    server = server or new_server(request_bytes=ADMIN_REQUEST_BYTES)
+    changes = RequestRunner(detector, tuning, names_damage=True)
+    readings = RequestRunner(None, tuning, names_damage=True)
+    reporting = ReportingStore(store, detector).store
+    service = BudgetAdminService(reporting, settings, changes, readings, archive=archive, tuning=tuning)
     admin_pb2_grpc.add_BudgetAdminServiceServicer_to_server(service, instrumentation.before(server))
     address = _bind(server, listen, security)
     await server.start()
@@ -252,7 +267,8 @@ def _bind(server: grpc.aio.Server, listen: str, security: Security) -> str:
         raise ListenError(f"cannot listen on {listen}") from None
 
 
-async def _stop(task: asyncio.Task[None]) -> None:
+async def cancelled(task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait until it is done."""
     # More than once: redis-py loses a cancellation that comes while it takes a connection from its pool.
     while not task.done():
         task.cancel()

@@ -5,8 +5,11 @@
 With `--workers N` it runs N processes behind one port, for a store that several processes may write.
 
 When it can serve, it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
-`admin_address` if `--admin-listen` is given and `metrics_address` if `--metrics-listen` is given. Its log goes to
-stderr. The exit code is 2 if the configuration or the options cannot be used, 1 if the store cannot be reached.
+`admin_address`, `health_address` and `metrics_address` if these are asked for. Its log goes to stderr. The exit code is
+2 if the configuration, the options or the store cannot be used.
+
+A store that cannot be reached ends nothing: the process runs, its health is NOT_SERVING, calls are refused with
+UNAVAILABLE, and it tries to open the store again.
 """
 
 from __future__ import annotations
@@ -25,15 +28,19 @@ from typing import TYPE_CHECKING
 import grpc
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError
+from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
+from budget_service.server.deferred_store import DeferredStore, opened_in_time
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import (
     METHODS,
     ListenError,
     administering,
+    cancelled,
     new_server,
     serving,
     spare_the_collector,
 )
+from budget_service.server.service import MAX_REQUEST_BYTES
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.server.tickets import TicketKeyError
 from budget_service.server.workers import stop_with_supervisor, supervise
@@ -44,9 +51,10 @@ from budget_service.stores.interface import (
     StoreUnusableError,
     uncounted,
 )
-from budget_service.stores.opening import confirm_restored, demand_readable, open_store
+from budget_service.stores.mark_file import Position
+from budget_service.stores.opening import confirm_restored, demand_readable, open_store, renew_mark
 from budget_service.tuning import DEFAULTS, Tuning
-from gris_serving import logs
+from gris_serving import health, logs
 from gris_serving.options import OperatingError, add_operating_options, address_option, operating_of
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions, add_security_options
@@ -60,6 +68,8 @@ if TYPE_CHECKING:
 EXIT_UNREACHABLE = 1
 EXIT_MISCONFIGURED = 2
 MAX_WORKERS = 64
+QUIET_START_SECONDS = 1.0
+"""How long a start waits for the store before it listens."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -80,8 +90,9 @@ def main(arguments: list[str] | None = None) -> int:
             security.demand_safe(listen)
         if options.validate:
             return 0
-        if options.confirm_restored:
-            return asyncio.run(_confirm_restored(options, store, settings.current.configuration))
+        if options.confirm_restored or options.renew_mark is not None:
+            work = _confirm_restored if options.confirm_restored else _renew_mark
+            return asyncio.run(work(options, store, settings.current.configuration))
         if options.workers > 1:
             with start_worker_telemetry(options.operating) as (environment, addresses):
                 return asyncio.run(_supervise(options, store, environment, addresses))
@@ -127,6 +138,14 @@ async def _confirm_restored(options: argparse.Namespace, address: str, configura
     return 0
 
 
+async def _renew_mark(options: argparse.Namespace, address: str, configuration: Configuration) -> int:
+    await renew_mark(
+        address, options.renew_mark, allow_volatile=configuration.allow_volatile, mark=options.mark
+    )
+    sys.stderr.write(f"budget_service: {options.mark} is written anew; nothing was changed in the ledger\n")
+    return 0
+
+
 async def _run(
     options: argparse.Namespace, settings: LiveSettings, security: Security, address: str, seen: Telemetry
 ) -> None:
@@ -135,10 +154,31 @@ async def _run(
         stop_with_supervisor(stop)
     metrics = ledger_metrics(seen.registry)
     program = _Program(options, settings, security, seen, metrics)
-    async with program.store(address) as store, program.followed(store), AsyncExitStack() as servers:
-        spare_the_collector()
-        _say_ready(await program.started(store, servers))
-        await stop.wait()
+    deferred = DeferredStore()
+    async with program.opening(address, deferred) as opened:
+        # Mostly the store opens at once, or cannot be used: then the health need not say that it cannot be reached.
+        await _finished(opened, stop, timeout_seconds=QUIET_START_SECONDS)
+        async with program.followed(deferred.store), AsyncExitStack() as servers:
+            spare_the_collector()
+            addresses = await program.started(deferred.store, servers)
+            if await _finished(opened, stop):
+                _say_ready(addresses)
+            await stop.wait()
+
+
+async def _finished(
+    task: asyncio.Task[None], stop: asyncio.Event, *, timeout_seconds: float | None = None
+) -> bool:
+    """Wait for a task until `stop` is set or time is up; return whether it has finished, or raise its exception."""
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((task, stopped), timeout=timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped.cancel()
+    if not task.done():
+        return False
+    await task
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,22 +193,33 @@ class _Program:
     tuning: Tuning = DEFAULTS
 
     @asynccontextmanager
-    async def store(self, address: str) -> AsyncIterator[Store]:
-        """Open the store, and close it in the end."""
-        store = await open_store(
+    async def opening(self, address: str, deferred: DeferredStore) -> AsyncIterator[asyncio.Task[None]]:
+        """Yield the task that opens the store, however long that takes; in the end, close it."""
+
+        async def opened() -> None:
+            deferred.put(await opened_in_time(lambda: self._open(address)))
+
+        task = asyncio.create_task(opened())
+        try:
+            yield task
+        finally:
+            await cancelled(task)
+            if not task.cancelled() and task.exception() is None:
+                # The high-water mark does not have the last charges yet. Without them, an older backup would be
+                # accepted.
+                with suppress(StoreError):
+                    await deferred.store.check()
+                await deferred.store.close()
+
+    async def _open(self, address: str) -> Store:
+        return await open_store(
             address,
             allow_volatile=self.settings.current.configuration.allow_volatile,
             mark=self.options.mark,
+            is_unguarded=self.options.no_mark,
             committed=uncounted if self.metrics is None else self.metrics.committed,
             tuning=self.tuning,
         )
-        try:
-            yield store
-        finally:
-            # The high-water mark does not have the last charges yet. Without them, an older backup would be accepted.
-            with suppress(StoreError):
-                await store.check()
-            await store.close()
 
     @asynccontextmanager
     async def followed(self, store: Store) -> AsyncIterator[None]:
@@ -193,34 +244,45 @@ class _Program:
                 self.settings,
                 self.options.admin_listen,
                 self.options.archive,
-                server=self._server(),
+                server=self._server(request_bytes=ADMIN_REQUEST_BYTES),
                 security=self.security,
                 instrumentation=self.telemetry.instrumentation,
                 detector=detector,
                 tuning=self.tuning,
             )
             addresses["admin_address"] = await servers.enter_async_context(administering_)
+        health_service = health.Health()
+        if self.options.health_listen is not None:
+            alone = health.served_alone(
+                health_service, self.options.health_listen, shares_port=self.options.worker
+            )
+            addresses["health_address"] = await servers.enter_async_context(alone)
         drain_seconds = self.options.operating.drain_seconds
         serving_ = serving(
             store,
             self.settings,
             self.options.listen,
             with_reflection=self.options.reflection,
-            server=self._server(drain_seconds),
+            server=self._server(request_bytes=MAX_REQUEST_BYTES, drain_seconds=drain_seconds),
             security=self.security,
             instrumentation=self.telemetry.instrumentation,
             recorders={} if self.metrics is None else self.metrics.recorders(),
             drain_seconds=drain_seconds,
             detector=detector,
+            health_service=health_service,
             tuning=self.tuning,
         )
         addresses["address"] = await servers.enter_async_context(serving_)
         return addresses
 
-    def _server(self, drain_seconds: float = 0.0) -> grpc.aio.Server:
-        interceptors = self.security.interceptors(self.telemetry.instrumentation)
+    def _server(self, *, request_bytes: int, drain_seconds: float = 0.0) -> grpc.aio.Server:
+        # Requests are small, and a charge that is read only once its caller is known would take longer.
+        interceptors = self.security.interceptors(self.telemetry.instrumentation, reads_first=True)
         return new_server(
-            shares_port=self.options.worker, interceptors=interceptors, drain_seconds=drain_seconds
+            shares_port=self.options.worker,
+            interceptors=interceptors,
+            drain_seconds=drain_seconds,
+            request_bytes=request_bytes,
         )
 
 
@@ -248,11 +310,15 @@ async def _supervise(
         arguments.append("--reflection")
     if options.mark is not None:
         arguments += ["--mark", str(options.mark)]
+    if options.no_mark:
+        arguments.append("--no-mark")
     if options.archive is not None:
         arguments += ["--archive", str(options.archive)]
     wanted = {"address": options.listen}
     if options.admin_listen is not None:
         wanted["admin_address"] = options.admin_listen
+    if options.health_listen is not None:
+        wanted["health_address"] = options.health_listen
 
     def ready(addresses: Mapping[str, str]) -> None:
         _say_ready({**addresses, **started})
@@ -304,16 +370,27 @@ def _parser() -> argparse.ArgumentParser:
         help="HOST:PORT for the administrator's service; without it there is none",
     )
     parser.add_argument("--archive", type=Path, help="the folder for archived journals")
-    parser.add_argument(
+    marks = parser.add_mutually_exclusive_group()
+    marks.add_argument(
         "--mark",
         type=Path,
         help="the file of the high-water mark, kept apart from Redis or PostgreSQL, to notice a restored backup",
     )
+    marks.add_argument(
+        "--no-mark", action="store_true", help="accept that nobody notices a restored backup; no warning then"
+    )
     parser.add_argument("--reflection", action="store_true", help="enable gRPC server reflection")
-    parser.add_argument(
+    accepting = parser.add_mutually_exclusive_group()
+    accepting.add_argument(
         "--confirm-restored",
         action="store_true",
         help="put a restored ledger into use: what was left of every open budget counts as spent; then exit",
+    )
+    accepting.add_argument(
+        "--renew-mark",
+        type=_position,
+        metavar="LEDGER:COUNT",
+        help="write a lost mark anew, if the ledger stands where the log of its last service says; then exit",
     )
     parser.add_argument(
         "--spend-every-budget",
@@ -324,6 +401,13 @@ def _parser() -> argparse.ArgumentParser:
     add_security_options(parser)
     parser.add_argument("--validate", action="store_true", help="only check the configuration and its files")
     return parser
+
+
+def _position(text: str) -> Position:
+    try:
+        return Position.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _positive(text: str) -> int:

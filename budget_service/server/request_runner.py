@@ -15,12 +15,13 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 import grpc
 from google.rpc.status_pb2 import Status
 
-from budget_service.configuration.budget_file import AccountUnknownError
+from budget_service.configuration.budget_file import AccountUnknownError, InvisibleNameError
 from budget_service.internal_errors import log_internal_error
+from budget_service.ledger import ignorable
 from budget_service.ledger.values import InvalidFieldError
 from budget_service.server import rpc_errors
 from budget_service.server.failure_detector import FailureDetector
-from budget_service.stores.interface import OutcomeUnknownError, StoreError
+from budget_service.stores.interface import OutcomeUnknownError, StoreDamagedError, StoreError
 from budget_service.tuning import Tuning
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
@@ -30,9 +31,16 @@ log = logging.getLogger(__name__)
 
 
 class RequestRunner:
-    """The running calls of a server. With a `detector`, no call starts while the store does not answer."""
+    """The running calls of a server.
 
-    def __init__(self, detector: FailureDetector | None, tuning: Tuning) -> None:
+    With a `detector`, no call starts while the store does not answer. With `names_damage`, callers are administrators,
+    who may know which row of the ledger is damaged.
+    """
+
+    def __init__(
+        self, detector: FailureDetector | None, tuning: Tuning, *, names_damage: bool = False
+    ) -> None:
+        self._names_damage = names_damage
         self._running_calls = tuning.running_calls
         self._detector = detector
         self._answering = 0
@@ -49,7 +57,7 @@ class RequestRunner:
         try:
             return await self._watched_by_detector(work)
         except Exception as error:
-            await _abort(context, _status_of(error))
+            await _abort(context, self._status_of(error))
         finally:
             self._answering -= 1
 
@@ -63,7 +71,7 @@ class RequestRunner:
         try:
             return await asyncio.shield(task)
         except Exception as error:
-            await _abort(context, _status_of(error))
+            await _abort(context, self._status_of(error))
 
     async def finish(self) -> None:
         """Wait for the running tasks; to be called before the store is closed."""
@@ -93,6 +101,12 @@ class RequestRunner:
         detector.answered()
         return result
 
+    def _status_of(self, error: Exception) -> Status:
+        if self._names_damage and isinstance(error, StoreDamagedError):
+            # The failure detector has logged it.
+            return rpc_errors.ledger_damaged(error.table, error.key)
+        return _status_of(error)
+
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         # If the caller has left, nothing else retrieves the exception, and asyncio would log a warning.
@@ -107,7 +121,7 @@ def _status_of(error: Exception) -> Status:
         case InvalidFieldError():
             return rpc_errors.invalid_field(error)
         case AccountUnknownError():
-            return rpc_errors.account_unknown()
+            return _status_of_unknown(error)
         case OutcomeUnknownError():
             fields = {"problem": str(error)}
             log.error(
@@ -121,6 +135,12 @@ def _status_of(error: Exception) -> Status:
             return rpc_errors.store_unavailable()
     log_internal_error(error)
     return rpc_errors.internal()
+
+
+def _status_of_unknown(error: AccountUnknownError) -> Status:
+    if isinstance(error, InvisibleNameError):
+        return rpc_errors.invalid_field(InvalidFieldError(f"account.path[{error.index}]", ignorable.PROBLEM))
+    return rpc_errors.account_unknown()
 
 
 async def _refuse(work: Coroutine[Any, Any, Any], context: Context) -> NoReturn:

@@ -6,9 +6,10 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
                                                           and BadRequest naming the field
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
-                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, NOT_PAID, TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED,
-                     ACCOUNTS_WITHOUT_END
+                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, NOT_PAID, TOO_MANY_STATEMENTS,
+                     STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC
+DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
 UNAVAILABLE          STORE_UNAVAILABLE, OVERLOADED (no effect; and RetryInfo), OUTCOME_UNKNOWN (retry with the same id)
 """
 
@@ -130,6 +131,31 @@ def ledger_differs() -> Status:
     """Report that a balance differs from the journal."""
     message = "the ledger differs from its journal: verify it before a checkpoint is made"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("LEDGER_DIFFERS"))
+
+
+def journal_changed(first: str, last: str) -> Status:
+    """Report that journal entries are not those that the checkpoint was made of."""
+    message = (
+        f"of the journal's entries at {first} to {last} some are not those that the checkpoint was made of; nothing "
+        "was archived"
+    )
+    info = _info("LEDGER_DIFFERS", {"first_position": first, "last_position": last})
+    return _status(code_pb2.FAILED_PRECONDITION, message, info)
+
+
+def archive_missing(last: int) -> Status:
+    """Report that the archive is not in the folder whose digest the next one continues."""
+    message = (
+        f"the archive that ends with entry {last} of this root is not in the folder: put it back there first"
+    )
+    return _status(code_pb2.FAILED_PRECONDITION, message, _info("ARCHIVE_MISSING", {"entries": str(last)}))
+
+
+def ledger_damaged(table: str, key: str) -> Status:
+    """Report, to an administrator, which row of the ledger cannot be read."""
+    named = f": the row {key!r} of {table} cannot be read" if key else ""
+    metadata = {"table": table, "key": key} if key else {}
+    return _status(code_pb2.DATA_LOSS, f"the ledger is damaged{named}", _info("LEDGER_DAMAGED", metadata))
 
 
 def store_unavailable() -> Status:

@@ -44,7 +44,9 @@ from budget_service.stores.interface import Store
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+MAX_REQUEST_BYTES = 64 * 1024
+"""The largest request: ten times the largest one that is not refused for another reason."""
+MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 
 Success = TypeVar("Success", Reserved, Charged, Cancelled, LimitsSet, CurrencyChanged, ClockResumed)
 

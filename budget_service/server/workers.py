@@ -21,7 +21,7 @@ DIED = 1
 
 
 # The option of a worker for each address, by the address's name in its first line of output.
-FLAGS = {"address": "--listen", "admin_address": "--admin-listen"}
+FLAGS = {"address": "--listen", "admin_address": "--admin-listen", "health_address": "--health-listen"}
 
 
 async def supervise(
@@ -53,11 +53,7 @@ async def supervise(
         addresses = {name: held.enter_context(_reserved(listen)) for name, listen in wanted.items()}
         flags = [word for name, address in addresses.items() for word in (FLAGS[name], address)]
         async with _workers((*arguments, *flags), environment, count) as workers:
-            for worker in workers:
-                if not await _is_ready(worker):
-                    return await worker.wait() or DIED
-            ready(addresses)
-            return await _first_end(workers, stop)
+            return await _end(workers, stop, lambda: ready(addresses))
 
 
 def stop_with_supervisor(stop: asyncio.Event) -> None:
@@ -120,19 +116,36 @@ async def _workers(
             await worker.wait()
 
 
-async def _is_ready(worker: Process) -> bool:
-    assert worker.stdout is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
-    line = await worker.stdout.readline()
-    return bool(line) and "address" in json.loads(line)
-
-
-async def _first_end(workers: Sequence[Process], stop: asyncio.Event) -> int:
+async def _end(workers: Sequence[Process], stop: asyncio.Event, ready: Callable[[], None]) -> int:
+    """Return the exit code when `stop` is set or a worker ends; call `ready` once all of them serve."""
     stopped = asyncio.create_task(stop.wait())
+    # A worker serves only when its store is open, which may take for ever.
+    starting = asyncio.create_task(_first_failure(workers))
     ends = [asyncio.create_task(worker.wait()) for worker in workers]
     try:
+        await asyncio.wait((stopped, starting), return_when=asyncio.FIRST_COMPLETED)
+        if stopped.done():
+            return 0
+        if (failed := starting.result()) is not None:
+            return await failed.wait() or DIED
+        ready()
         await asyncio.wait((stopped, *ends), return_when=asyncio.FIRST_COMPLETED)
         return 0 if stopped.done() else DIED
     finally:
-        for task in (stopped, *ends):
+        for task in (stopped, starting, *ends):
             task.cancel()
-        await asyncio.gather(stopped, *ends, return_exceptions=True)
+        await asyncio.gather(stopped, starting, *ends, return_exceptions=True)
+
+
+async def _first_failure(workers: Sequence[Process]) -> Process | None:
+    """Return the first worker that ends before it serves; None when all of them serve."""
+    for waited in asyncio.as_completed(map(_failed, workers)):
+        if (failed := await waited) is not None:
+            return failed
+    return None
+
+
+async def _failed(worker: Process) -> Process | None:
+    assert worker.stdout is not None, "it was started with a pipe"  # noqa: S101 - for the type checker
+    line = await worker.stdout.readline()
+    return None if line and "address" in json.loads(line) else worker

@@ -29,6 +29,7 @@ class StoreError(Exception):
 
     StoreError
     ├── StoreUnavailableError     nothing was changed
+    │   └── StoreDamagedError     what the store holds cannot be read
     ├── OutcomeUnknownError       something may have been changed: retry with the same request id
     └── StoreUnusableError        the store must not be used as it is; only raised when it is opened or checked
     """
@@ -36,6 +37,27 @@ class StoreError(Exception):
 
 class StoreUnavailableError(StoreError):
     """The store did not take the request; it had no effect."""
+
+
+class StoreDamagedError(StoreUnavailableError):
+    """A row that the store holds cannot be read, so the request had no effect.
+
+    The text names the table alone: the key of a row is the name of an account, and concerns administrators only.
+
+    Attributes:
+        table: The table, or whatever the store has in its place; empty if it is not known.
+        key: The key of the row; empty if the damage is that of the whole file.
+    """
+
+    def __init__(self, table: str, key: str, problem: str = "") -> None:
+        super().__init__(f"the ledger is damaged{table and f', in {table}'}{problem and f': {problem}'}")
+        self.table = table
+        self.key = key
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether the damage may concern every account."""
+        return not self.key
 
 
 class OutcomeUnknownError(StoreError):

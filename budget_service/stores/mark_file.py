@@ -1,28 +1,116 @@
-"""The file of a high-water mark: how it is replaced, and what to do about a ledger that is behind it."""
+"""The file of a high-water mark: how it is read and replaced, and what to do about a ledger that does not match it."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
+import socket
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from budget_service.stores.interface import StoreUnusableError
 
 WHAT_TO_DO = (
     "if it is a backup that was restored, start once with --confirm-restored: every budget that is open counts as "
     "spent until its window ends, because nobody knows what was charged since the backup"
 )
+IF_NOTHING_IS_LOST = (
+    "if only the mark is lost, --renew-mark LEDGER:COUNT writes it anew and costs nothing, with the position that the "
+    "log of the service that ended last has (rollback_guard.position); else, " + WHAT_TO_DO
+)
+
+# Two checks of one process may end at the same time, each in a thread of its own.
+_WRITING = threading.Lock()
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A ledger's name, and a number that grows with what is charged."""
+
+    ledger_id: str
+    count: int
+
+    @staticmethod
+    def parse(text: str) -> Position:
+        """Return the position LEDGER:COUNT. Raises ValueError."""
+        ledger_id, colon, count = text.partition(":")
+        if not (ledger_id and colon and count.isascii() and count.isdecimal()):
+            raise ValueError("expected LEDGER:COUNT")
+        return Position(ledger_id, int(count))
 
 
 def fresh_path(path: Path) -> Path:
-    """Return this process's own path for a file's replacement: workers share the mark of their service."""
-    return path.with_name(f"{path.name}.{os.getpid()}.new")
+    """Return this process's own path for a file's replacement: workers and replicas share a mark.
+
+    In containers, all replicas have the same process id.
+    """
+    return path.with_name(f"{path.name}.{socket.gethostname()}.{os.getpid()}.new")
 
 
 def write_whole(path: Path, text: str) -> None:
     """Replace a file on the disk atomically, also when other processes do the same. Raises OSError."""
     fresh = fresh_path(path)
-    descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    with _WRITING:
+        descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        try:
+            os.write(descriptor, text.encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        fresh.replace(path)
+
+
+def save_fields(path: Path, fields: Mapping[str, str | int]) -> None:
+    """Replace the high-water mark on the disk. Raises StoreUnusableError with the reason."""
     try:
-        os.write(descriptor, text.encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    fresh.replace(path)
+        write_whole(path, json.dumps(fields))
+    except OSError as error:
+        raise StoreUnusableError(
+            f"the high-water mark {path} cannot be written: {error.strerror}; without it nobody would notice a backup "
+            "that is restored"
+        ) from error
+
+
+def load_fields(path: Path) -> Any:
+    """Return what `save_fields` wrote, None if there is no file. Raises OSError or ValueError."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
+def log_position(position: Position) -> None:
+    """Log where a ledger stands: the evidence for `--renew-mark`, kept apart from the store."""
+    log.info(
+        "The position of the ledger.",
+        extra={
+            "event": "rollback_guard.position",
+            "fields": {"ledger": position.ledger_id, "count": position.count},
+        },
+    )
+
+
+def demand_stands_at(found: Position, stated: Position) -> None:
+    """Raise StoreUnusableError unless a ledger stands exactly at the stated position."""
+    # The message has nothing of the ledger: the position has to come from where no restore can change it.
+    if found != stated:
+        raise StoreUnusableError(
+            "this ledger does not stand at that position: it was set back, was used since, or is another one, so "
+            f"nothing was done; {WHAT_TO_DO}"
+        )
+
+
+def demand_no_mark(path: Path) -> None:
+    """Raise StoreUnusableError if a high-water mark can be read: then that decides, and not what somebody states."""
+    try:
+        is_there = load_fields(path) is not None
+    except (OSError, ValueError):
+        return
+    if is_there:
+        raise StoreUnusableError(f"{path} is a high-water mark already: start the service with it")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from budget_service.ledger.values import Account, Limit
 from budget_service.stores.interface import Committed, Store, StoreUnusableError, uncounted
+from budget_service.stores.mark_file import Position
 from budget_service.stores.restoring import write_off
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import DEFAULTS, Tuning
@@ -36,6 +37,7 @@ async def open_store(
     *,
     allow_volatile: bool,
     mark: Path | None = None,
+    is_unguarded: bool = False,
     committed: Committed = uncounted,
     tuning: Tuning = DEFAULTS,
 ) -> Store:
@@ -45,6 +47,7 @@ async def open_store(
         address: `sqlite:PATH`, `redis://...`, `rediss://...` or `postgresql://...`.
         allow_volatile: Accept a store that may lose charges when it dies, for tests.
         mark: The file of the high-water mark of a remote ledger.
+        is_unguarded: No mark is wanted, and no warning that there is none.
         committed: Called after every commit.
         tuning: Time-outs and bounds.
 
@@ -52,17 +55,17 @@ async def open_store(
         StoreError: The store cannot be reached, or must not be used as it is.
     """
     if path := _sqlite_path(address):
-        if mark is not None:
+        if mark is not None or is_unguarded:
             raise StoreUnusableError(
-                "a SQLite ledger has its mark beside it: --mark is for Redis and PostgreSQL"
+                "a SQLite ledger has its mark beside it: --mark and --no-mark are for Redis and PostgreSQL"
             )
         return SqliteStore.open(path, allow_volatile=allow_volatile, committed=committed, tuning=tuning)
     store = await _remote(address).open(
         address, allow_volatile=allow_volatile, mark=mark, committed=committed, tuning=tuning
     )
-    if mark is None:
+    if mark is None and not is_unguarded:
         log.warning(
-            "Without --mark, a backup of the store that was restored is not noticed.",
+            "Without --mark, a backup of the store that was restored is not noticed; --no-mark accepts that.",
             extra={"event": "rollback_guard.missing"},
         )
     return store
@@ -108,6 +111,23 @@ async def confirm_restored(
     finally:
         await store.close()
     return count
+
+
+async def renew_mark(address: str, stated: Position, *, allow_volatile: bool, mark: Path | None) -> None:
+    """Write the lost high-water mark of a ledger anew, if the ledger stands exactly at the stated position.
+
+    Raises:
+        StoreError: The store failed, or the ledger stands elsewhere.
+    """
+    if mark is None or _sqlite_path(address):
+        raise StoreUnusableError(
+            "--renew-mark writes the file of --mark, for a ledger in Redis or PostgreSQL"
+        )
+    store = await _remote(address).open(address, allow_volatile=allow_volatile)
+    try:
+        await store.renew_mark(mark, stated)
+    finally:
+        await store.close()
 
 
 async def _is_sound(address: str, *, allow_volatile: bool, mark: Path | None) -> bool:

@@ -15,8 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE_USER = 10001
 KEY_BYTES = 32
-# What containers write: the ledger, the gateway's history, and the certificates of the gateway and two callers.
-FOLDERS = ("redis", "history", "certificates")
+# What containers write: the ledger and, apart from it, its high-water mark, the gateway's history, and the certificates
+# of the gateway and two callers.
+FOLDERS = ("redis", "mark", "history", "certificates")
 
 _REDIS = """\
 # Every charge is on the disk before it is answered, and nothing is ever evicted.

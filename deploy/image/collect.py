@@ -3,7 +3,8 @@
     python3 collect.py /image
 
 Takes the interpreter that runs it, its standard library, the shared libraries that these and the packages in the
-folder need, the certificates of public authorities, and a user without rights. Left out is everything with which an
+folder need, the certificates of public authorities, a user without rights, and what scanners for vulnerabilities ask
+for: which system this is, and of which of its packages something is here. Left out is everything with which an
 image could be changed from inside: shells, package managers, compilers. Works on systems with glibc.
 """
 
@@ -37,6 +38,8 @@ _LEFT_OUT = shutil.ignore_patterns(
 )
 # Loaded by name when a thread is cancelled or ends, so that nothing asks for it beforehand.
 _LOADED_BY_NAME = ("libgcc_s.so.1",)
+# What says which system this is.
+_RELEASE = ("/etc/os-release", "/usr/lib/os-release", "/etc/debian_version")
 _USR_MERGED = ("/lib", "/lib64", "/bin", "/sbin")
 
 
@@ -57,9 +60,43 @@ def collect(root: Path) -> None:
     library = Path(sysconfig.get_path("stdlib"))
     shutil.copytree(library, _target(root, library), ignore=_LEFT_OUT, ignore_dangling_symlinks=True)
     _prune(root / "opt" / "gris" / "lib")
-    _copy_shared_libraries(root, interpreter)
+    libraries = _copy_shared_libraries(root, interpreter)
     _copy_settings(root)
+    describe(root, [interpreter, library / "os.py", library / "lib-dynload", CERTIFICATES, *libraries])
     _compile(root)
+
+
+def describe(root: Path, taken: Iterable[Path]) -> None:
+    """Say in `root` which system it was made on, and which packages of it the files belong to that were taken.
+
+    The packages stand where scanners look for them in images without a package manager, /var/lib/dpkg/status.d: one
+    file for each, as dpkg describes it. A file that no package owns is left out, as Python is where it was compiled;
+    scanners find that by itself. Python's own packages have their metadata beside them.
+    """
+    for path in map(Path, _RELEASE):
+        if path.exists():
+            shutil.copyfile(path, _target(root, path))
+    if shutil.which("dpkg-query") is None:
+        return
+    for package in sorted({name for path in taken for name in _owners(path)}):
+        described = subprocess.run(
+            ["dpkg-query", "--status", package], capture_output=True, text=True, check=True
+        )
+        name = package.partition(":")[0]
+        _write(root / "var" / "lib" / "dpkg" / "status.d" / name, described.stdout.splitlines())
+
+
+def _owners(path: Path) -> Iterator[str]:
+    """Yield the Debian packages that own a file; its folder may have moved below /usr since they were made."""
+    text = str(path.resolve())
+    for each in (text, text.removeprefix("/usr"), f"/usr{text}"):
+        done = subprocess.run(["dpkg-query", "--search", each], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            names = (line.partition(": /")[0] for line in done.stdout.splitlines() if ": /" in line)
+            yield from (name for listed in names for name in listed.split(", "))
+            return
+    if path == CERTIFICATES:
+        yield "ca-certificates"
 
 
 def _prune(packages: Path) -> None:
@@ -70,7 +107,7 @@ def _prune(packages: Path) -> None:
     shutil.rmtree(packages / "bin", ignore_errors=True)
 
 
-def _copy_shared_libraries(root: Path, interpreter: Path) -> None:
+def _copy_shared_libraries(root: Path, interpreter: Path) -> list[Path]:
     known = _known_libraries()
     wanted = {known[name] for name in _LOADED_BY_NAME if name in known}
     for file in (root / interpreter.relative_to("/"), *root.rglob("*.so"), *root.rglob("*.so.*")):
@@ -78,6 +115,7 @@ def _copy_shared_libraries(root: Path, interpreter: Path) -> None:
     for path in sorted(wanted):
         _copy(root, path)
     _copy(root, Path("/etc/ld.so.cache"))
+    return sorted(wanted)
 
 
 def _linked_libraries(file: Path) -> Iterator[Path]:

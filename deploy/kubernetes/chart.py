@@ -65,13 +65,14 @@ PRODUCTION = Values(
         "policy.text": _PRODUCTION / "policy.yaml",
         "budget.text": _PRODUCTION / "budget.yaml",
         "gateway.identity.jwt.keys": _PRODUCTION / "issuer.jwks",
+        "transport.tls.access": _PRODUCTION / "access.yaml",
     },
 )
-# What neither of the two has: a ledger in a file, TLS between the pods, and whatever else is off by default.
+# What neither of the two has: a ledger in a file, and whatever else is off by default.
 EVERYTHING = Values(
     "chart everything",
     [*PRODUCTION.files, CHART / "examples" / "everything.yaml"],
-    {**PRODUCTION.texts, "transport.tls.access": CHART / "examples" / "access.yaml"},
+    PRODUCTION.texts,
 )
 
 

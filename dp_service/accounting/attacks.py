@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from scipy.special import gammainc
 
 from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
 
@@ -62,14 +63,12 @@ def _laplace_sum_within(terms: int, bound: float) -> float:
     either race with probability 1/2, the difference forgets it; when one race is over, the other has J rounds left with
     Pr[J = j] = 2 C(2n - 1 - j, n - 1) / 2^(2n - j). So the absolute value is a sum of J exponential draws.
     """
-    within, term, fewer = 0.0, math.exp(-bound), 0.0
-    for left in range(1, terms + 1):
-        fewer += term
-        term *= bound / left
-        # Pr[a sum of `left` exponential draws < bound] = 1 - Pr[a Poisson variable of mean `bound` is below `left`].
-        chance = Fraction(math.comb(2 * terms - 1 - left, terms - 1), 2 ** (2 * terms - left - 1))
-        within += float(chance) * (1 - fewer)
-    return within
+    left = np.arange(1, terms + 1)
+    chances = [
+        Fraction(math.comb(2 * terms - 1 - j, terms - 1), 2 ** (2 * terms - j - 1)) for j in left.tolist()
+    ]
+    # gammainc(j, bound) is Pr[a sum of j exponential draws < bound].
+    return float(np.dot(np.array(chances, dtype=np.float64), gammainc(left, bound)))
 
 
 def _discrete_sum_within(terms: int, rate: float, bound: int) -> float:

@@ -33,6 +33,12 @@ questions are calls. For any set S of transcripts
          <= e^epsilon sum_S G Q' + slack + l delta                     as G <= 1, and Q, Q' are at most k units
          <= e^epsilon (1 + delta)^k P'(S) + slack + l delta            by (2), as c <= k.
 
+Pay what you get. The u units of an answer are not known beforehand, but they are drawn one after the other, and each is
+known to be a unit before it is drawn: UnkGumb's index, each choice, each count. What an answer costs is how many were
+drawn, and the ledger reserves the most that can be. So Q and Q' are a strategy of at most k units in the sense of
+`docs/adaptive-accounting.md`, whose bound takes the place of (epsilon, slack) above; section 7 there writes this proof
+out in full.
+
 `tests/accounting/test_calls.py` enumerates compositions of the real mechanisms: l delta is kept, and nearly reached.
 """
 

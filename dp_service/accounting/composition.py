@@ -5,6 +5,7 @@ A budget of k information units and l calls pays for at most k epsilon_per-bound
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,7 @@ from fractions import Fraction
 from dp_service.accounting.bounds import Portion, basic, dong_durfee_rogers, durfee_rogers, rho_of
 from dp_service.accounting.calls import CallRule, delta_of_calls, epsilon_with_calls
 from dp_service.accounting.checks import require_epsilon, require_probability, require_units
+from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.accounting.rounding import fraction_up, rounded_up
 from dp_service.accounting.zcdp import epsilon_of_zcdp
 from dp_service.limits import LARGEST_RHO
@@ -25,6 +27,7 @@ class Bound(StrEnum):
     DONG_DURFEE_ROGERS = "dong_durfee_rogers"
     DURFEE_ROGERS = "durfee_rogers"
     ZCDP = "zcdp"
+    ADAPTIVE = "adaptive"
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ def guarantee(
     gaussian: bool = False,
     domains: Sequence[PublishedDomain] = (),
     call_rule: CallRule = CallRule.TWICE,
+    table: EpsilonTable | None = None,
 ) -> Guarantee:
     """Return the guarantee of everything that one budget pays for, rounded up: the smallest of `guarantees`.
 
@@ -76,6 +80,7 @@ def guarantee(
         gaussian=gaussian,
         domains=domains,
         call_rule=call_rule,
+        table=table,
     )
     return min(found, key=lambda each: each.epsilon)
 
@@ -90,6 +95,7 @@ def guarantees(
     gaussian: bool = False,
     domains: Sequence[PublishedDomain] = (),
     call_rule: CallRule = CallRule.TWICE,
+    table: EpsilonTable | None = None,
 ) -> tuple[Guarantee, ...]:
     """Return the guarantee of one budget by each bound that applies, rounded up; all of them hold.
 
@@ -101,8 +107,12 @@ def guarantees(
         slack: The part of delta that buys the better composition (delta' in the papers).
         gaussian: Whether the policy permits Gaussian noise anywhere. Then only zCDP covers it, for every account.
         domains: The published domains that the account can see, over all columns and refreshes in the window.
-            A domain is approximate zCDP and nothing else, so with any of them, too, zCDP is the only bound.
-        call_rule: Whether calls add 2 calls delta, or calls delta and a little epsilon; both hold (see `calls`).
+            A domain is approximate zCDP. The adaptive bound adds their epsilon at half of `slack`; the three bounds
+            for bounded range alone are left out.
+        call_rule: Whether calls add 2 calls delta, or calls delta and a little epsilon; both hold (see `calls`). The
+            adaptive bound adds that epsilon by either rule, as its proof counts calls in this way only.
+        table: The epsilons of this currency by the adaptive bound. Without one, or where it holds none for so many
+            units and this slack, the bound is left out.
 
     Returns:
         One guarantee for each bound. Its delta is the sum of what the calls add, slack, and the domains' deltas, at
@@ -121,9 +131,17 @@ def guarantees(
     epsilons = {Bound.ZCDP: _zcdp_epsilon(portion, slack, domains)}
     if not gaussian and not domains:
         epsilons |= _bounded_range_epsilons(portion, slack)
+    if not gaussian and table is not None:
+        epsilons |= _adaptive_epsilon(table, portion, slack, domains)
     return tuple(
         Guarantee(
-            epsilon_with_calls(call_rule, epsilons[bound], delta, information=information, calls=calls),
+            epsilon_with_calls(
+                CallRule.ONCE if bound is Bound.ADAPTIVE else call_rule,
+                epsilons[bound],
+                delta,
+                information=information,
+                calls=calls,
+            ),
             total_delta,
             bound,
         )
@@ -138,6 +156,23 @@ def _bounded_range_epsilons(portion: Portion, slack: Fraction) -> dict[Bound, fl
         Bound.DONG_DURFEE_ROGERS: rounded_up(dong_durfee_rogers(portion, slack)),
         Bound.DURFEE_ROGERS: durfee_rogers([portion], slack),
     }
+
+
+def _adaptive_epsilon(
+    table: EpsilonTable, portion: Portion, slack: Fraction, domains: Sequence[PublishedDomain]
+) -> dict[Bound, float]:
+    """Return the adaptive bound, if the table has it, with the epsilon of the domains added: their slack is half."""
+    if table.epsilon_per != portion.epsilon_per:
+        raise ValueError(
+            f"table must be of epsilon_per {portion.epsilon_per}, got one of {table.epsilon_per}"
+        )
+    if not domains:
+        found = table.epsilon(portion.information, slack)
+    else:
+        rho = sum((each.rho for each in domains), Fraction(0))
+        own = table.epsilon(portion.information, slack / 2)
+        found = math.nextafter(own + epsilon_of_zcdp(rho, slack / 2).value, math.inf)
+    return {Bound.ADAPTIVE: found} if math.isfinite(found) else {}
 
 
 def _zcdp_epsilon(portion: Portion, slack: Fraction, domains: Sequence[PublishedDomain]) -> float:

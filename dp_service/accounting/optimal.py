@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from dp_service.accounting.bounds import Portion, rho_of
 from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
@@ -104,6 +105,7 @@ def fixed_batch_epsilon(portion: Portion, delta: Fraction) -> float:
         ),
     )
     allowed = float(delta) * (1 - _RELATIVE_ERROR)
+    # Only an epsilon on the upper side will do, so no root finder whose result may lie on either.
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if fixed_batch_delta(portion, middle) <= allowed else (middle, high)
@@ -133,6 +135,6 @@ def _largest_delta(shifts: Floats, count: int, e: float, epsilon: float) -> floa
 
 def _log_binomials(count: int) -> Floats:
     """Return ln C(count, i) for i = 0 ... count."""
-    log_factorials = np.array([math.lgamma(n + 1) for n in range(count + 1)])
+    log_factorials = gammaln(np.arange(count + 1) + 1.0)
     log_binomials: Floats = log_factorials[count] - log_factorials - log_factorials[::-1]
     return log_binomials

@@ -5,6 +5,7 @@ Every result is rounded to the private side: its guarantee, computed by `composi
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from dp_service.accounting.checks import (
     require_units,
 )
 from dp_service.accounting.composition import PublishedDomain, guarantee
+from dp_service.accounting.epsilon_table import EpsilonTable
 
 _SIGNIFICANT_DIGITS = 6
 _SMALLEST_EPSILON_PER = Fraction(1, 10**12)
@@ -111,7 +113,7 @@ def epsilon_per_for(target: Target, split: Split, *, information: int) -> Fracti
     require_units("information", information, at_least=1)
 
     def fits(epsilon_per: Fraction) -> bool:
-        return _epsilon(target, epsilon_per, split.slack, information) <= target.epsilon
+        return _epsilon(target, epsilon_per, split, information) <= target.epsilon
 
     _require_more_than_domains(target, _SMALLEST_EPSILON_PER, split)
     if not fits(_SMALLEST_EPSILON_PER):
@@ -157,8 +159,16 @@ def best_epsilon_per(target: Target, *, information: int, calls: int, d_bar: int
     return solution(_lowest(height, -4.0, 4.0))
 
 
-def information_for(target: Target, split: Split, *, epsilon_per: Fraction) -> int:
+def information_for(
+    target: Target, split: Split, *, epsilon_per: Fraction, table: EpsilonTable | None = None
+) -> int:
     """Return the largest number of information units whose guarantee is within the target.
+
+    Args:
+        target: The guarantee to be reached.
+        split: How delta is divided.
+        epsilon_per: What one unit buys.
+        table: The epsilons of this currency by the adaptive bound, which allows for more units as far as it goes.
 
     Raises:
         UnreachableError: The published domains alone exceed the target.
@@ -166,12 +176,12 @@ def information_for(target: Target, split: Split, *, epsilon_per: Fraction) -> i
     require_epsilon("epsilon_per", epsilon_per, at_most=MAX_EPSILON_PER)
     _require_more_than_domains(target, epsilon_per, split)
     return _last_that(
-        lambda k: _epsilon(target, epsilon_per, split.slack, k) <= target.epsilon, MAX_UNITS + 1
+        lambda k: _epsilon(target, epsilon_per, split, k, table) <= target.epsilon, MAX_UNITS + 1
     )
 
 
 def _require_more_than_domains(target: Target, epsilon_per: Fraction, split: Split) -> None:
-    alone = _epsilon(target, epsilon_per, split.slack, 0)
+    alone = _epsilon(target, epsilon_per, split, 0)
     if alone > target.epsilon:
         raise UnreachableError(
             f"epsilon must be above what the published domains take of it, {alone:.6g} with this delta"
@@ -190,15 +200,19 @@ def calls_for(target: Target, split: Split) -> int:
     return min(MAX_UNITS, math.floor(left / (2 * split.delta)))
 
 
-def _epsilon(target: Target, epsilon_per: Fraction, slack: Fraction, information: int) -> float:
+def _epsilon(
+    target: Target, epsilon_per: Fraction, split: Split, information: int, table: EpsilonTable | None = None
+) -> float:
     return guarantee(
         epsilon_per,
-        slack,
+        split.delta,
         information=information,
-        calls=0,
-        slack=slack,
+        # Their number changes no epsilon, only whether there are any.
+        calls=1,
+        slack=split.slack,
         gaussian=target.gaussian,
         domains=target.domains,
+        table=table,
     ).epsilon
 
 
@@ -210,15 +224,14 @@ def _rounded_down(number: Fraction) -> Fraction:
 
 def _last_that(holds: Callable[[int], bool], stop: int) -> int:
     """Return the last number below `stop` for which a claim holds that holds for 0 and, once false, stays false."""
-    low, high = 0, stop
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return bisect.bisect_left(range(1, stop), True, key=lambda number: not holds(number))
 
 
 def _lowest(height: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function with one valley, infinite above some point, is lowest, by golden section."""
+    """Return where a function with one valley, infinite above some point, is lowest, by golden section.
+
+    SciPy's minimizers compute with the values, and an infinite one ends them.
+    """
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     left_height, right_height = height(left), height(right)
     for _ in range(_SEARCH_STEPS):

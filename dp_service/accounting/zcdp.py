@@ -95,7 +95,10 @@ def _best_order_for_delta(rho: float, epsilon: float) -> float:
 
 
 def _where_it_turns(slope: Callable[[float], float]) -> float:
-    """Return the order, by bisection on its logarithm, where a slope turns from negative to positive."""
+    """Return the order, by bisection on its logarithm, where a slope turns from negative to positive.
+
+    It may have one sign from end to end, and then an end is right: SciPy's root finders refuse that.
+    """
     low, high = -_LARGEST_EXPONENT, _LARGEST_EXPONENT
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

@@ -166,7 +166,7 @@ def _restriction(
     if column.nulls is Nulls.DROP and column.null_value is not None:
         allowed = intersection(allowed, complement(points([ordinal(column.null_value)]), universe))
     if not allowed:
-        raise _contradiction()
+        raise _contradiction(column)
     # Days are always bounded: see render.
     if column.nulls is Nulls.KEEP and allowed == (universe,) and column.type is not ColumnType.DATE:
         return None
@@ -187,7 +187,7 @@ def _text_restriction(
                 excluded |= set(map(str, each.values))
             case Range():
                 # The policy's loader allows ranges on ordered columns alone.
-                raise QuestionError("filters", "expected no range on a column of texts")
+                raise QuestionError("filters", f"{column.name}: expected no range on a column of texts")
     if allowed is None:
         return (
             TextRestriction(_query_column(column), tuple(sorted(excluded)), excluded=True)
@@ -195,14 +195,14 @@ def _text_restriction(
             else None
         )
     if not allowed - excluded:
-        raise _contradiction()
+        raise _contradiction(column)
     return TextRestriction(_query_column(column), tuple(sorted(allowed - excluded)), excluded=False)
 
 
-def _contradiction() -> QuestionError:
+def _contradiction(column: Column) -> QuestionError:
     return QuestionError(
         "filters",
-        "the conditions on one column (including a time range) contradict each other or its domain: "
+        f"{column.name}: the conditions on this column (including a time range) contradict each other or its domain: "
         "no row can meet them",
     )
 

@@ -54,23 +54,12 @@ class Rule(StrEnum):
     TIME_COLUMN = "time_column"
 
 
-_MESSAGES = {
-    Rule.TABLE: "the policy lists no table of that name",
-    Rule.COLUMN: "the policy lists no column of that name",
-    Rule.MEMBER_COLUMN: "the member column may be counted, but neither filtered on nor grouped by",
-    Rule.GROUP_BY: "the policy does not allow grouping by this column",
-    Rule.FILTER: "the policy does not allow this kind of filter on this column",
-    Rule.MEASURE: "the policy does not offer this measure for the table",
-    Rule.TIME_COLUMN: "the policy names no time column for the table",
-}
-
-
 class RefusedByPolicyError(Exception):
-    """A question that the policy does not allow.
+    """A question that the policy does not allow: the rule, and a message that names what was asked for.
 
     Names that the policy does not list get the same message whether or not they exist in the engine.
     """
 
-    def __init__(self, rule: Rule) -> None:
-        super().__init__(_MESSAGES[rule])
+    def __init__(self, rule: Rule, message: str) -> None:
+        super().__init__(message)
         self.rule = rule

@@ -137,12 +137,18 @@ def _refuse_long_statement(policy: Policy, fault: _Faults) -> None:
         )
 
 
+_NUMBER = re.compile("^Input should be (?=greater|less|a multiple)")
 # These messages of pydantic are about this program and not about the file.
 _SHAPES = {
     "extra_forbidden": "there is no such key",
     "missing": "expected this key",
     "model_type": "expected keys and their values",
     "dict_type": "expected keys and their values",
+    "string_type": "expected a text",
+    "int_type": "expected a whole number",
+    "bool_type": "expected true or false",
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
 }
 
 
@@ -150,7 +156,12 @@ def _shape_problems(document: Document, error: ValidationError) -> Iterable[Prob
     for each in error.errors(include_url=False, include_input=False):
         # pydantic adds names of its own to the path, for a key or a kind of domain; the file has no such keys.
         path = tuple(key for key in each["loc"] if key not in (*DOMAIN_KINDS, "[key]"))
-        yield document.problem(path, _SHAPES.get(each["type"], each["msg"].removeprefix("Value error, ")))
+        yield document.problem(path, _shape(each["type"], each["msg"]))
+
+
+def _shape(kind: str, message: str) -> str:
+    own = message.removeprefix("Value error, ")
+    return _SHAPES.get(kind, _NUMBER.sub("expected a number ", own).replace("Input should be ", "expected "))
 
 
 def _refuse_equal_names(names: Iterable[str], path: KeyPath, fault: _Faults) -> None:

@@ -18,7 +18,8 @@ from dp_service.queries.domains import MAXIMUM_ELEMENTS, grouped_domains
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.read_columns import ReadColumn, columns_read
-from dp_service.queries.structured import Filter, HistogramQuery, In, NotIn, Range, Value, type_of
+from dp_service.queries.structured import VALUES_OF, Filter, HistogramQuery, In, NotIn, Range, Value, type_of
+from dp_service.queries.suggestions import listed
 from dp_service.queries.tables import Column, Operator, Policy, Table
 from dp_service.release_parameters import ReleaseParameters
 from dp_service.terms import ColumnType, CountNoise, MechanismName, Scalar
@@ -72,7 +73,8 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     """
     table = policy.table(query.table)
     dimensions = [_groupable(table, name) for name in query.dimensions]
-    for condition in query.filters:
+    # By column, so that every order of the conditions is refused with the same words.
+    for condition in sorted(query.filters, key=lambda each: each.column):
         _check_filter(table, condition)
     if query.time_range is not None:
         table.time_column()
@@ -105,7 +107,7 @@ def _parameters(
         tau=tau,
         delta_l0=domains.delta_l0,
         d_bar=d_bar,
-        k=_shown(query.k, mechanism, domains.known, d_bar),
+        k=_shown(query, mechanism, domains.known, d_bar),
         with_counts=not query.omit_counts,
         count_noise=policy.count_noise if mechanism.is_gumbel else CountNoise.LAPLACE,
         consistency=table.consistency,
@@ -145,16 +147,50 @@ def _window(table: Table, closed_before: int | None) -> str | None:
 def _groupable(table: Table, name: str) -> Column:
     column = table.column(name)
     if not column.group_by:
-        raise RefusedByPolicyError(Rule.GROUP_BY)
+        allowed = [each.name for each in table.usable_columns if each.group_by]
+        raise RefusedByPolicyError(
+            Rule.GROUP_BY,
+            f"{name}: the policy does not allow grouping by this column; it allows {listed(allowed)}",
+        )
     return column
 
 
 def _check_filter(table: Table, condition: Filter) -> None:
     column = table.column(condition.column)
-    if _operator(condition) not in table.operators(column):
-        raise RefusedByPolicyError(Rule.FILTER)
+    allowed = table.operators(column)
+    if _operator(condition) not in allowed:
+        others = [_SPELLING[each] for each in Operator if each in allowed]
+        raise RefusedByPolicyError(
+            Rule.FILTER,
+            f"{column.name}: the policy does not allow {_SPELLING[_operator(condition)]} on this column; "
+            f"it allows {'; '.join(others) or 'no conditions'}",
+        )
     if any(type_of(value) is not column.type for value in _values(condition)):
-        raise QuestionError("filters", "expected values of the column's type")
+        raise QuestionError("filters", f"{column.name}: expected {VALUES_OF[column.type]}")
+    if isinstance(condition, In):
+        _check_listed(column, condition.values)
+
+
+_SPELLING = {
+    Operator.IN: "= and IN",
+    Operator.NOT_IN: "<> and NOT IN",
+    Operator.RANGE: "<, <=, >, >= and BETWEEN",
+}
+
+
+def _check_listed(column: Column, values: Sequence[Value]) -> None:
+    """Refuse a list of which a listed domain has nothing: most likely a slip, for which nobody should pay.
+
+    A domain that was published from the data leaves values out that the data have, so it says nothing of them.
+    """
+    if column.domain is None or column.publication is not None:
+        return
+    if not {*column.domain, column.value_for_null}.isdisjoint(values):
+        return
+    raise QuestionError(
+        "filters",
+        f"{column.name}: expected a value of the column's domain, which has {listed(column.domain)}",
+    )
 
 
 def _operator(condition: Filter) -> Operator:
@@ -197,15 +233,22 @@ def _d_bar(table: Table, mechanism: MechanismName, k: int | None) -> int:
 
 
 def _shown(
-    k: int | None, mechanism: MechanismName, domain: Sequence[object] | None, d_bar: int | None
+    query: HistogramQuery, mechanism: MechanismName, domain: Sequence[object] | None, d_bar: int | None
 ) -> int | None:
     """Return how many elements are shown at most.
 
     A known domain has no more than its elements, so a larger k asks for all of them. An unknown one may have more than
     are fetched, and a shorter answer would be mistaken for a complete one.
     """
+    k = query.k
     if k is None and mechanism.is_gumbel:
-        raise QuestionError("k", "expected how many elements to show, since the price grows with it")
+        raise _wrong_k(query, "how many elements to show, because the price grows with it")
     if k is not None and d_bar is not None and k > d_bar:
-        raise QuestionError("k", f"expected at most {d_bar} elements for this question")
+        raise _wrong_k(query, f"at most {d_bar} elements for this question, as many as the policy fetches")
     return k if k is None or domain is None else min(k, len(domain))
+
+
+def _wrong_k(query: HistogramQuery, expected: str) -> QuestionError:
+    if query.in_sql:
+        return QuestionError("sql", f"add ORDER BY .. DESC LIMIT n: expected {expected}")
+    return QuestionError("k", f"expected {expected}")

@@ -1,32 +1,41 @@
 """SQL of the accepted subset into the structured form.
 
-    SELECT dims.., COUNT(DISTINCT member) | COUNT(*) [[AS] alias] FROM table
+    SELECT dims.., count [[AS] alias] FROM table [[AS] alias]
     [WHERE conditions joined by AND] GROUP BY dims.. [ORDER BY count DESC [, dims [ASC]]] [LIMIT k]
 
-Conditions compare a column with literals by =, <>, IN, NOT IN, BETWEEN, <, <=, > and >=. ORDER BY may name the count by
-expression, alias or position. The count may be left out of the selection if ORDER BY has it: then the question is about
-the order alone. Names are case-sensitive, keywords are not.
+The count is COUNT(DISTINCT member), for which DISTINCTCOUNT(member), APPROX_COUNT_DISTINCT(member) and
+DISTINCTCOUNTHLL(member) are other names - it is exact before noise is added - or COUNT(*). Conditions compare a column
+with literals by =, <>, IN, NOT IN, BETWEEN, <, <=, > and >=; OR joins = and IN on one column. GROUP BY may name columns
+by position; ORDER BY may name the count by expression, alias or position. The count may be left out of the selection if
+ORDER BY has it: then the question is about the order alone. A column may have the table's name or alias before it, and
+its own name as alias. Names are case-sensitive, keywords are not.
 
-`sql_tokens` refuses what a parser would forgive, and sqlglot parses the rest. Of its tree, only the kinds of nodes and
-arguments named here and in `sql_conditions` and `sql_nodes` are accepted.
+`sql_tokens` refuses what a parser would misread, and sqlglot parses the rest. Of its tree, only the kinds of nodes and
+arguments named here and in `sql_conditions` and `sql_nodes` are accepted. `sql_grammar` refuses what sqlglot forgives.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.sql_aliases import alias_name
 from dp_service.queries.sql_conditions import parse_conditions
-from dp_service.queries.sql_nodes import column_name, identifier_name, only, whole_number
-from dp_service.queries.sql_tokens import check_tokens, refuse
+from dp_service.queries.sql_grammar import check_grammar
+from dp_service.queries.sql_nodes import Scope, identifier_name, only, plain_name, refuse_node, whole_number
+from dp_service.queries.sql_tokens import COUNTS, Token, check_tokens, refuse
 from dp_service.queries.structured import Filter, HistogramQuery, Measure
 from dp_service.queries.tables import Policy, Table
 
 _CLAUSES = (exp.From, exp.Where, exp.Group, exp.Order, exp.Limit)
+_NO_TABLE = (
+    "expected FROM with a table: SELECT without one, such as SELECT 1, asks for nothing that a policy lists. To test a "
+    "connection, read the catalogue, which is free (gris catalog, or catalog() in Python)"
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class _Selection:
 
     names: tuple[str, ...]
     measure: Measure | None
-    alias: str | None
+    alias: str | None = field(default=None)
 
 
 def parse_sql(text: str, policy: Policy) -> HistogramQuery:
@@ -49,99 +58,185 @@ def parse_sql(text: str, policy: Policy) -> HistogramQuery:
         QuestionError: A construct is not accepted; the message names it.
         RefusedByPolicyError: The policy does not list a name.
     """
-    select = _parse(check_tokens(text))
+    tokens = check_tokens(text)
+    query = _question(_parse(text, tokens), policy)
+    # Last, because the tree names better what is not accepted.
+    check_grammar(tokens)
+    return query
+
+
+def _question(select: exp.Select, policy: Policy) -> HistogramQuery:
     # By exact type: for sqlglot SORT BY and DISTRIBUTE BY are kinds of ORDER BY.
     clauses = {type(node): node for node in select.args.values() if type(node) in _CLAUSES}
     only(select, "expressions", *(key for key, node in select.args.items() if type(node) in _CLAUSES))
-    table = _table(clauses.get(exp.From), policy)
-    selection = _selection(select, table)
-    _check_grouping(clauses.get(exp.Group), selection.names)
-    ordered = _order(clauses.get(exp.Order), selection, table)
+    scope = _scope(clauses.get(exp.From), policy)
+    selection = _selection(select, scope)
+    _check_grouping(clauses.get(exp.Group), selection, scope)
+    ordered = _order(clauses.get(exp.Order), selection, scope)
     measure = selection.measure or ordered
     if measure is None:
+        member = scope.table.member
         raise QuestionError(
-            "sql", "expected COUNT(DISTINCT member) or COUNT(*), selected last or in ORDER BY"
+            "sql", f"expected COUNT(DISTINCT {member}) or COUNT(*), selected last or in ORDER BY"
         )
     return HistogramQuery(
-        table=table.name,
+        table=scope.table.name,
         dimensions=selection.names,
         measure=measure,
-        filters=_filters(clauses.get(exp.Where), table),
+        filters=_filters(clauses.get(exp.Where), scope),
         k=_limit(clauses.get(exp.Limit)),
         omit_counts=selection.measure is None,
         count_alias=selection.alias,
+        in_sql=True,
     )
 
 
-def _parse(text: str) -> exp.Select:
+def _parse(text: str, tokens: list[Token]) -> exp.Select:
+    # Without the semicolon, after which a second statement would begin.
+    whole = text[: tokens[-1].start] if tokens[-1].kind == "end" else text
+    position = ""
     try:
-        statements = sqlglot.parse(text)
-    except (SqlglotError, RecursionError):
-        # From None: the parser's message repeats the text.
-        raise QuestionError("sql", "expected SQL that can be parsed") from None
+        statements = sqlglot.parse(whole)
+    except (SqlglotError, RecursionError) as error:
+        statements, position = [], _position(error)
+    if not statements:
+        # Outside of the handler: the parser's message repeats the text, and must not be the context of ours.
+        check_grammar(tokens)
+        raise QuestionError("sql", f"expected SQL that can be parsed{position}")
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         refuse("a statement other than one plain SELECT")
     return statements[0]
 
 
-def _table(node: exp.Expr | None, policy: Policy) -> Table:
+def _position(error: Exception) -> str:
+    """Return where the parser stopped, if it says so."""
+    first = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    line, column = first.get("line"), first.get("col")
+    return f"; the parser stopped in line {line} at character {column}" if line and column else ""
+
+
+def _scope(node: exp.Expr | None, policy: Policy) -> Scope:
     if node is None:
-        raise QuestionError("sql", "expected FROM with a table")
+        raise QuestionError("sql", _NO_TABLE)
     only(node, "this")
     if not isinstance(node.this, exp.Table):
         refuse("a FROM clause other than of one table")
-    only(node.this, "this")
-    return policy.table(identifier_name(node.this.this))
+    only(node.this, "this", "alias")
+    table = policy.table(plain_name(node.this.this))
+    alias = node.this.args.get("alias")
+    if alias is None:
+        return Scope(table, table.name)
+    only(alias, "this")
+    return Scope(table, alias_name(alias.this))
 
 
-def _selection(select: exp.Select, table: Table) -> _Selection:
+def _selection(select: exp.Select, scope: Scope) -> _Selection:
     if not select.expressions:
         raise QuestionError("sql", "expected SELECT with columns and the count")
     *head, last = select.expressions
     alias = None
-    if isinstance(last, exp.Alias) and isinstance(last.this, exp.Count):
+    if isinstance(last, exp.Alias) and _is_count(last.this):
         only(last, "this", "alias")
-        last, alias = last.this, identifier_name(last.args["alias"])
-    counted = isinstance(last, exp.Count)
-    names = tuple(column_name(each) for each in (head if counted else select.expressions))
+        last, alias = last.this, alias_name(last.args["alias"])
+    counted = _is_count(last)
+    names = tuple(_dimension(each, scope) for each in (head if counted else select.expressions))
     if alias in names:
         refuse("an alias that is the name of a column")
-    return _Selection(names, _measure(last, table) if counted else None, alias)
+    return _Selection(names, _measure(last, scope) if counted else None, alias)
 
 
-def _measure(count: exp.Expr, table: Table) -> Measure:
-    """Return what a COUNT counts: every row, or the distinct members."""
-    only(count, "this", "big_int")
-    if isinstance(count.this, exp.Star):
-        only(count.this)
-        return Measure.EVENTS
-    if isinstance(count.this, exp.Distinct):
-        only(count.this, "expressions")
-        if [column_name(each) for each in count.this.expressions] == [table.member]:
+def _dimension(node: exp.Expr, scope: Scope) -> str:
+    """Return the name of a selected column, which may have its own name as alias."""
+    if _is_count(node.this if isinstance(node, exp.Alias) else node):
+        refuse("a count before a column, or a second count,")
+    if not isinstance(node, exp.Alias):
+        return scope.column_name(node)
+    only(node, "this", "alias")
+    name = scope.column_name(node.this)
+    if identifier_name(node.args["alias"]) != name:
+        refuse_node(node)
+    return name
+
+
+def _is_count(node: exp.Expr) -> bool:
+    """Return whether a node is a function that counts; `sql_tokens` lets no other function through."""
+    named = isinstance(node, exp.Anonymous) and str(node.this).upper() in COUNTS
+    return named or isinstance(node, exp.Count | exp.ApproxDistinct)
+
+
+def _measure(count: exp.Expr, scope: Scope) -> Measure:
+    """Return what a count counts: every row, or the distinct members."""
+    if isinstance(count, exp.Count):
+        only(count, "this", "big_int")
+        if isinstance(count.this, exp.Star):
+            only(count.this)
+            return Measure.EVENTS
+        counted = [count.this]
+        if isinstance(count.this, exp.Distinct):
+            only(count.this, "expressions")
+            counted = count.this.expressions
+            if _are_members(counted, scope):
+                return Measure.DISTINCT_MEMBERS
+    else:
+        only(count, "this", "expressions")
+        counted = count.expressions if isinstance(count, exp.Anonymous) else [count.this]
+        if _are_members(counted, scope):
             return Measure.DISTINCT_MEMBERS
-    raise QuestionError("sql", "expected COUNT(DISTINCT member) of the table's member column, or COUNT(*)")
+    raise QuestionError("sql", _WRONG_COUNT.format(member=scope.table.member))
 
 
-def _check_grouping(node: exp.Expr | None, names: tuple[str, ...]) -> None:
+_WRONG_COUNT = (
+    "expected COUNT(DISTINCT {member}) of the table's member column, or COUNT(*): Gris hides who is in the data, so "
+    "it counts members and rows, and no values of another column"
+)
+
+
+def _are_members(nodes: list[exp.Expr], scope: Scope) -> bool:
+    return [scope.column_name(each) for each in nodes] == [scope.table.member]
+
+
+def _check_grouping(node: exp.Expr | None, selection: _Selection, scope: Scope) -> None:
     if node is None:
-        raise QuestionError("sql", "expected GROUP BY with the selected columns")
+        raise QuestionError("sql", _without_grouping(selection, scope.table))
     only(node, "expressions")
-    grouped = [column_name(each) for each in node.expressions]
-    if sorted(grouped) != sorted(names):
+    grouped = [_grouped(each, selection, scope) for each in node.expressions]
+    if sorted(grouped) != sorted(selection.names):
         raise QuestionError("sql", "expected GROUP BY with exactly the selected columns")
 
 
-def _order(node: exp.Expr | None, selection: _Selection, table: Table) -> Measure | None:
+def _without_grouping(selection: _Selection, table: Table) -> str:
+    if selection.names:
+        return f"expected GROUP BY with the selected columns: GROUP BY {', '.join(selection.names)}"
+    usable = [column.name for column in table.usable_columns if column.group_by]
+    return (
+        "a count without GROUP BY, a total of the whole table, is not offered: group by a column"
+        + (f", such as {usable[0]}" if usable else "")
+        + ", and select it before the count"
+    )
+
+
+def _grouped(node: exp.Expr, selection: _Selection, scope: Scope) -> str:
+    """Return the column that a key of GROUP BY names, by its name or by its position in SELECT."""
+    position = whole_number(node)
+    if position is None:
+        return scope.column_name(node)
+    if not 1 <= position <= len(selection.names):
+        raise QuestionError("sql", f"expected positions of columns in GROUP BY, 1 to {len(selection.names)}")
+    return selection.names[position - 1]
+
+
+def _order(node: exp.Expr | None, selection: _Selection, scope: Scope) -> Measure | None:
     """Check that the order is by count descending, then by dimensions; return the measure if ORDER BY has it."""
     if node is None:
         return None
     only(node, "expressions")
     first, *rest = node.expressions
-    measure = _ordering_count(_ordered(first, descending=True), selection, table)
+    measure = _ordering_count(_ordered(first, descending=True), selection, scope)
     for each in rest:
         key = _ordered(each, descending=False)
         position = whole_number(key)
-        if not (1 <= position <= len(selection.names) if position else column_name(key) in selection.names):
+        names = selection.names
+        if not (1 <= position <= len(names) if position else scope.column_name(key) in names):
             raise QuestionError("sql", "expected ORDER BY with the count and then selected columns")
     return measure
 
@@ -154,26 +249,34 @@ def _ordered(node: exp.Expr, *, descending: bool) -> exp.Expr:
     return node.this  # type: ignore[no-any-return]
 
 
-def _ordering_count(key: exp.Expr, selection: _Selection, table: Table) -> Measure | None:
-    if isinstance(key, exp.Count):
-        measure = _measure(key, table)
+def _ordering_count(key: exp.Expr, selection: _Selection, scope: Scope) -> Measure | None:
+    if _is_count(key):
+        measure = _measure(key, scope)
         if selection.measure not in (None, measure):
             raise QuestionError("sql", "expected ORDER BY with the count that is selected")
         return measure
     position = whole_number(key)
-    named = (
-        position == len(selection.names) + 1 if position is not None else column_name(key) == selection.alias
-    )
+    named = position == len(selection.names) + 1 if position is not None else _alias(key) == selection.alias
     if selection.measure is None or not named:
         raise QuestionError("sql", "expected ORDER BY with the count first")
     return selection.measure
 
 
-def _filters(node: exp.Expr | None, table: Table) -> tuple[Filter, ...]:
+def _alias(key: exp.Expr) -> str:
+    """Return the name that a key of ORDER BY consists of: an alias has no table before it."""
+    if not isinstance(key, exp.Column):
+        refuse_node(key)
+    if key.args.get("table") is not None:
+        refuse("a table before the alias of the count, or before another column than the count in ORDER BY,")
+    only(key, "this")
+    return identifier_name(key.this)
+
+
+def _filters(node: exp.Expr | None, scope: Scope) -> tuple[Filter, ...]:
     if node is None:
         return ()
     only(node, "this")
-    return tuple(parse_conditions(node.this, table))
+    return tuple(parse_conditions(node.this, scope))
 
 
 def _limit(node: exp.Expr | None) -> int | None:
@@ -182,5 +285,5 @@ def _limit(node: exp.Expr | None) -> int | None:
     only(node, "expression")
     k = whole_number(node.args["expression"])
     if k is None:
-        raise QuestionError("sql", "expected LIMIT with a whole number")
+        raise QuestionError("sql", "expected LIMIT with a whole number, how many elements to show")
     return k

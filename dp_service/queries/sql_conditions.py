@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.sql_nodes import column_name, only, refuse_node, strip_parentheses, whole_number
+from dp_service.queries.sql_nodes import Scope, only, refuse_node, strip_parentheses, whole_number
 from dp_service.queries.sql_tokens import refuse
-from dp_service.queries.structured import Bound, Filter, In, NotIn, Range, Value, type_of
-from dp_service.queries.tables import Column, Table
+from dp_service.queries.structured import VALUES_OF, Bound, Filter, In, NotIn, Range, Value, type_of
+from dp_service.queries.tables import Column
 from dp_service.terms import ColumnType
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-def parse_conditions(root: exp.Expr, table: Table) -> Iterator[Filter]:
+def parse_conditions(root: exp.Expr, scope: Scope) -> Iterator[Filter]:
     """Yield one filter for each condition of a conjunction.
 
     Raises:
@@ -34,47 +34,73 @@ def parse_conditions(root: exp.Expr, table: Table) -> Iterator[Filter]:
             only(node, "this", "expression")
             waiting += [node.expression, node.this]
         else:
-            yield _condition(node, table)
+            yield _condition(node, scope)
 
 
-def _condition(node: exp.Expr, table: Table) -> Filter:
+def _condition(node: exp.Expr, scope: Scope) -> Filter:
     match node:
-        case exp.In():
-            return In(*_set(node, table))
+        case exp.In() | exp.Or():
+            return _in(node, scope)
         case exp.Not():
-            return _not_in(node, table)
+            return _not_in(node, scope)
         case exp.Between():
-            return _between(node, table)
+            return _between(node, scope)
         case _:
-            return _comparison(node, table)
+            return _comparison(node, scope)
 
 
-def _not_in(node: exp.Not, table: Table) -> NotIn:
+def _in(root: exp.Expr, scope: Scope) -> In:
+    """Return the list that conditions by = and IN on one column, joined by OR, mean."""
+    waiting: list[exp.Expr] = [root]
+    names: set[str] = set()
+    values: list[Value] = []
+    while waiting:
+        node = strip_parentheses(waiting.pop())
+        match node:
+            case exp.Or():
+                only(node, "this", "expression")
+                waiting += [node.expression, node.this]
+            case exp.In():
+                name, listed = _set(node, scope)
+                names.add(name)
+                values += listed
+            case exp.EQ():
+                equal = _comparison(node, scope)
+                names.add(equal.column)
+                values += equal.values if isinstance(equal, In) else ()
+            case _:
+                refuse("OR other than between = and IN on one column")
+    if len(names) != 1:
+        refuse(f"OR between different columns ({', '.join(sorted(names))})")
+    return In(names.pop(), tuple(values))
+
+
+def _not_in(node: exp.Not, scope: Scope) -> NotIn:
     only(node, "this")
     inner = strip_parentheses(node.this)
     if not isinstance(inner, exp.In):
         refuse_node(node)
-    return NotIn(*_set(inner, table))
+    return NotIn(*_set(inner, scope))
 
 
-def _set(node: exp.In, table: Table) -> tuple[str, tuple[Value, ...]]:
+def _set(node: exp.In, scope: Scope) -> tuple[str, tuple[Value, ...]]:
     only(node, "this", "expressions")
-    column = _column(node.this, table)
+    column = _column(node.this, scope)
     return column.name, tuple(_literal(value, column) for value in node.expressions)
 
 
-def _between(node: exp.Between, table: Table) -> Range:
+def _between(node: exp.Between, scope: Scope) -> Range:
     only(node, "this", "low", "high")
-    column = _column(node.this, table)
+    column = _column(node.this, scope)
     low, high = (_literal(node.args[end], column) for end in ("low", "high"))
     return Range(column.name, Bound(low), Bound(high))
 
 
-def _comparison(node: exp.Expr, table: Table) -> Filter:
+def _comparison(node: exp.Expr, scope: Scope) -> Filter:
     if not isinstance(node, _COMPARISONS):
         refuse_node(node)
     only(node, "this", "expression")
-    column = _column(node.this, table)
+    column = _column(node.this, scope)
     value = _literal(node.expression, column)
     match node:
         case exp.EQ():
@@ -87,19 +113,19 @@ def _comparison(node: exp.Expr, table: Table) -> Filter:
             return Range(column.name, Bound(value, exclusive=isinstance(node, exp.GT)), None)
 
 
-def _column(node: exp.Expr, table: Table) -> Column:
+def _column(node: exp.Expr, scope: Scope) -> Column:
     """Return the column on the left of a condition, the only side that may have one."""
     stripped = strip_parentheses(node)
     if not isinstance(stripped, exp.Column):
         refuse("a condition that does not begin with a column")
-    return table.column(column_name(stripped))
+    return scope.table.column(scope.column_name(stripped))
 
 
 def _literal(node: exp.Expr, column: Column) -> Value:
     """Return a literal as a value of the column's type."""
     value = _value(strip_parentheses(node), column.type)
     if type_of(value) is not column.type:
-        raise QuestionError("sql", "expected a literal of the type of the column that it is compared with")
+        raise QuestionError("sql", f"{column.name}: expected {VALUES_OF[column.type]}")
     return value
 
 

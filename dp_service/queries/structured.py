@@ -44,6 +44,14 @@ _TYPE_OF_CLASS = {
     datetime.date: ColumnType.DATE,
 }
 
+VALUES_OF = {
+    ColumnType.STRING: "texts (in SQL in single quotes)",
+    ColumnType.INT64: "integers (in SQL without quotes)",
+    ColumnType.BOOL: "truth values (in SQL TRUE or FALSE)",
+    ColumnType.DATE: "days (in SQL as 'YYYY-MM-DD')",
+}
+"""What a column of each type is compared with, in messages."""
+
 
 def fault_of(value: object) -> str | None:
     """Return what is wrong with `value` as a value of any column, or None."""
@@ -170,6 +178,7 @@ class HistogramQuery:
         k: How many elements to show, from 1 to 100,000; None: all that the mechanism may show.
         omit_counts: Whether to show only the order of the elements.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
+        in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
     """
 
     table: str
@@ -180,6 +189,7 @@ class HistogramQuery:
     k: int | None = None
     omit_counts: bool = False
     count_alias: str | None = field(default=None, compare=False)
+    in_sql: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         _require(

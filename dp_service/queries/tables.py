@@ -12,6 +12,7 @@ from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import Measure, Value
+from dp_service.queries.suggestions import instead_of, quoted
 from dp_service.queries.times import TimeColumn
 from dp_service.terms import ColumnType, Consistency, CountNoise
 
@@ -164,7 +165,10 @@ class Table:
             RefusedByPolicyError: The policy does not list it, or it is the member column.
         """
         if name == self.member:
-            raise RefusedByPolicyError(Rule.MEMBER_COLUMN)
+            raise RefusedByPolicyError(
+                Rule.MEMBER_COLUMN,
+                f"{name}: the member column may be counted, but neither filtered on nor grouped by",
+            )
         return self._listed(name)
 
     def member_column(self) -> Column | None:
@@ -178,7 +182,9 @@ class Table:
             RefusedByPolicyError: The table has none.
         """
         if self.time is None:
-            raise RefusedByPolicyError(Rule.TIME_COLUMN)
+            raise RefusedByPolicyError(
+                Rule.TIME_COLUMN, f"the policy names no time column for the table {self.name}"
+            )
         return self._listed(self.time.name)
 
     def operators(self, column: Column) -> frozenset[Operator]:
@@ -209,7 +215,12 @@ class Table:
         for offered in self.measures:
             if offered.measure is measure:
                 return offered.tau
-        raise RefusedByPolicyError(Rule.MEASURE)
+        offered_counts = [_count(each.measure, self) for each in self.measures]
+        raise RefusedByPolicyError(
+            Rule.MEASURE,
+            f"the policy does not offer {_count(measure, self)} for the table {self.name}; "
+            f"it offers {' and '.join(offered_counts)}",
+        )
 
     def clip(self, measure: Measure) -> int | None:
         """Return how many events of one member count in one element at most; None: all of them."""
@@ -221,7 +232,16 @@ class Table:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise RefusedByPolicyError(Rule.COLUMN)
+        names = [column.name for column in self.usable_columns]
+        raise RefusedByPolicyError(
+            Rule.COLUMN,
+            f"the policy lists no column {quoted(name)} for the table {self.name}; {instead_of(name, names)}",
+        )
+
+
+def _count(measure: Measure, table: Table) -> str:
+    """Return a measure in the words of SQL."""
+    return "COUNT(*)" if measure is Measure.EVENTS else f"COUNT(DISTINCT {table.member})"
 
 
 @dataclass(frozen=True)
@@ -256,4 +276,7 @@ class Policy:
         for table in self.tables:
             if table.name == name:
                 return table
-        raise RefusedByPolicyError(Rule.TABLE)
+        names = [table.name for table in self.tables]
+        raise RefusedByPolicyError(
+            Rule.TABLE, f"the policy lists no table {quoted(name)}; {instead_of(name, names)}"
+        )

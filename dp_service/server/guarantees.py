@@ -15,6 +15,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.accounting.checks import MAX_UNITS, require_probability
 from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantee, guarantees
+from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.accounting.solving import (
     Split,
     Target,
@@ -46,13 +47,16 @@ _BOUNDS = {
     Bound.DONG_DURFEE_ROGERS: dp_pb2.COMPOSITION_BOUND_DONG_DURFEE_ROGERS,
     Bound.DURFEE_ROGERS: dp_pb2.COMPOSITION_BOUND_DURFEE_ROGERS,
     Bound.ZCDP: dp_pb2.COMPOSITION_BOUND_ZCDP,
+    Bound.ADAPTIVE: dp_pb2.COMPOSITION_BOUND_ADAPTIVE,
 }
 
 
 def describe_guarantee(
-    request: dp_pb2.DescribeGuaranteeRequest, policy: Policy
+    request: dp_pb2.DescribeGuaranteeRequest, policy: Policy, table: EpsilonTable | None = None
 ) -> dp_pb2.DescribeGuaranteeResponse:
     """Return the guarantee of a budget by every bound that applies, rounded up, and that of a shared budget if given.
+
+    The adaptive bound is one of them as far as `table`, of the policy's currency, goes.
 
     Raises:
         RequestError: A number is malformed or out of range; `field` names it.
@@ -66,7 +70,7 @@ def describe_guarantee(
         raise RequestError("slack", "expected a decimal number strictly between 0 and 1, such as 1e-9")
     more = _domains(request.domains)
     seen = policy.publications | _stated("policy_statements", request.policy_statements)
-    own = _Worth.of(request, "", policy, slack, [*_priced(seen), *more])
+    own = _Worth.of(request, "", policy, slack, [*_priced(seen), *more], table=table)
     response = dp_pb2.DescribeGuaranteeResponse(
         epsilon=own.best.epsilon,
         delta=own.best.delta,
@@ -80,7 +84,9 @@ def describe_guarantee(
     )
     if request.HasField("shared"):
         shared_seen = seen | _stated("shared.policy_statements", request.shared.policy_statements)
-        shared = _Worth.of(request.shared, "shared.", policy, slack, [*_priced(shared_seen), *more])
+        shared = _Worth.of(
+            request.shared, "shared.", policy, slack, [*_priced(shared_seen), *more], table=table
+        )
         response.shared.CopyFrom(shared.message())
     return response
 
@@ -100,6 +106,8 @@ class _Worth:
         policy: Policy,
         slack: Fraction,
         domains: Sequence[PublishedDomain],
+        *,
+        table: EpsilonTable | None,
     ) -> _Worth:
         """Return the guarantees of a budget in the policy's currency; errors put `prefix` before its fields."""
         for field, units in (("information", budget.information), ("calls", budget.calls)):
@@ -113,6 +121,7 @@ class _Worth:
             slack=slack,
             gaussian=policy.count_noise is CountNoise.GAUSSIAN,
             domains=domains,
+            table=table,
         )
         return cls(found, len(domains))
 
@@ -182,9 +191,11 @@ def _domain(message: dp_pb2.PublishedDomain, field: str) -> PublishedDomain:
 
 
 def solve_parameters(
-    request: dp_pb2.SolveParametersRequest, policy: Policy
+    request: dp_pb2.SolveParametersRequest, policy: Policy, table: EpsilonTable | None = None
 ) -> dp_pb2.SolveParametersResponse:
     """Return parameters whose guarantee, including all publications, is within the requested one.
+
+    The adaptive bound counts where epsilon_per is that of `table`, and as far as the table goes.
 
     The results are rounded to the private side.
 
@@ -198,7 +209,7 @@ def solve_parameters(
         )
     domains = (*_priced(policy.publications), *_domains(request.domains))
     try:
-        solved = _solved(request, policy, domains)
+        solved = _solved(request, policy, domains, table)
         worth = guarantee(
             solved.epsilon_per,
             solved.split.delta,
@@ -207,6 +218,7 @@ def solve_parameters(
             slack=solved.split.slack,
             gaussian=policy.count_noise is CountNoise.GAUSSIAN,
             domains=domains,
+            table=_of_currency(table, solved.epsilon_per),
         )
     except ValueError as error:
         # The messages of the accounting begin with the name of the argument.
@@ -232,8 +244,15 @@ class _Solved:
     split: Split
 
 
+def _of_currency(table: EpsilonTable | None, epsilon_per: Fraction) -> EpsilonTable | None:
+    return table if table is not None and table.epsilon_per == epsilon_per else None
+
+
 def _solved(
-    request: dp_pb2.SolveParametersRequest, policy: Policy, domains: tuple[PublishedDomain, ...]
+    request: dp_pb2.SolveParametersRequest,
+    policy: Policy,
+    domains: tuple[PublishedDomain, ...],
+    table: EpsilonTable | None,
 ) -> _Solved:
     target = Target(
         _decimal("epsilon", request.epsilon),
@@ -242,11 +261,12 @@ def _solved(
         domains=domains,
     )
     if request.calls == 0:
-        return _solved_for_calls(request, target, policy)
+        return _solved_for_calls(request, target, policy, table)
     split = papers_split(target, request.calls)
     if request.information == 0:
         epsilon_per = _decimal("epsilon_per", request.epsilon_per)
-        information = information_for(target, split, epsilon_per=epsilon_per)
+        known = _of_currency(table, epsilon_per)
+        information = information_for(target, split, epsilon_per=epsilon_per, table=known)
         return _Solved(epsilon_per, information, request.calls, split)
     if request.d_bar:
         best = best_epsilon_per(
@@ -257,13 +277,16 @@ def _solved(
     return _Solved(epsilon_per, request.information, request.calls, split)
 
 
-def _solved_for_calls(request: dp_pb2.SolveParametersRequest, target: Target, policy: Policy) -> _Solved:
+def _solved_for_calls(
+    request: dp_pb2.SolveParametersRequest, target: Target, policy: Policy, table: EpsilonTable | None
+) -> _Solved:
     given = request.delta_per_call
     per_call = _decimal("delta_per_call", given) if given else policy.currency.delta
     require_probability("delta_per_call", per_call)
     split = Split(delta=per_call, slack=target.delta_left / 2)
     epsilon_per = _decimal("epsilon_per", request.epsilon_per)
-    if information_for(target, split, epsilon_per=epsilon_per) < request.information:
+    known = _of_currency(table, epsilon_per)
+    if information_for(target, split, epsilon_per=epsilon_per, table=known) < request.information:
         raise UnreachableError(
             "epsilon must be larger for this epsilon_per and information, whatever the calls"
         )

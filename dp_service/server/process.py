@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from grpc_reflection.v1alpha import reflection
 from dp_service.queries.errors import PolicyError
 from dp_service.releases.keys import KeySet
 from dp_service.releases.mechanism import UnusableParametersError
+from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.errors import DOMAIN
 from dp_service.server.key_file import KeyFileError, read_key_files
 from dp_service.server.served_policy import PolicyFileWatch, ServedPolicy, usable_policy
@@ -44,6 +46,9 @@ from gris_serving.telemetry import Telemetry, start_telemetry
 
 SERVICE_NAME = dp_pb2.DESCRIPTOR.services_by_name["DpService"].full_name
 MESSAGE_LIMIT_BYTES = 16 * 2**20
+QUESTION_LIMIT_BYTES = 2 * 2**20
+"""No question that is accepted is as large: its texts have 200,000 characters at most, its numbers are 32,000 at most.
+"""
 GRACE_SECONDS = 10.0
 # How many calls may wait to be accepted. By default gRPC cancels calls at random from 1000 on, without a reason.
 MAX_PENDING_CALLS = 100_000
@@ -60,6 +65,11 @@ METHODS = Methods(
     {**methods_of(SERVICE_NAME, _SPEND, Role.SPEND), **methods_of(SERVICE_NAME, _READ, Role.READ)},
 )
 
+# A plan with the elements of a large domain, or a histogram, takes megabytes; such requests may be as large as gRPC's
+# own limit.
+_WITH_PLAN = ("ComputeCost", "AddNoise", "AddNoiseUnary")
+REQUEST_BYTES = {name: QUESTION_LIMIT_BYTES for name in (*_SPEND, *_READ) if name not in _WITH_PLAN}
+
 _log = logging.getLogger(__name__)
 
 
@@ -70,6 +80,7 @@ class Options:
     policy: Path
     key_file: Path
     previous_key_file: list[Path]
+    adaptive_tables: Path | None
     listen: str
     reflection: bool
     validate: bool
@@ -99,6 +110,12 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         "current; repeatable",
     )
     parser.add_argument(
+        "--adaptive-tables",
+        type=Path,
+        metavar="FOLDER",
+        help="where `gris plan table` keeps tables of the adaptive bound: guarantees are smaller once there is one",
+    )
+    parser.add_argument(
         "--listen",
         type=address_option,
         default="127.0.0.1:50051",
@@ -113,6 +130,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> Options:
         policy=options.policy,
         key_file=options.key_file,
         previous_key_file=options.previous_key_file,
+        adaptive_tables=options.adaptive_tables,
         listen=options.listen,
         reflection=options.reflection,
         validate=options.validate,
@@ -138,6 +156,7 @@ async def serve(
     keys: KeySet,
     served: ServedPolicy,
     watch: PolicyFileWatch,
+    tables: AdaptiveTables | None,
     security: Security,
     telemetry: Telemetry,
 ) -> None:
@@ -149,6 +168,7 @@ async def serve(
         keys: The live keys, for the name of a health check.
         served: The policy that is served.
         watch: What reloads the policy file.
+        tables: What looks for the table of the adaptive bound.
         security: TLS, authentication and roles.
         telemetry: Metrics, traces and logs.
     """
@@ -166,7 +186,9 @@ async def serve(
             *connection_options(drain_seconds),
         ],
     )
-    dp_pb2_grpc.add_DpServiceServicer_to_server(servicer, telemetry.instrumentation.before(server))
+    dp_pb2_grpc.add_DpServiceServicer_to_server(
+        servicer, telemetry.instrumentation.before(server, request_bytes=REQUEST_BYTES)
+    )
     health_servicer = health.Health()
     health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
     if options.reflection:
@@ -180,14 +202,22 @@ async def serve(
     health_servicer.report((*details, *names), serving=True)
     for component in ("server", "policy_file"):
         telemetry.instrumentation.report(component, serving=True)
-    watching = asyncio.create_task(_watch(watch, served, health_servicer, telemetry.instrumentation))
-    _announce(options.listen, port, keys, policy_id, telemetry.addresses)
-    await _stop_signal()
-    telemetry.instrumentation.report("server", serving=False)
-    await drain_and_stop(
-        server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
-    )
-    watching.cancel()
+    watching = [asyncio.create_task(_watch(watch, served, health_servicer, telemetry.instrumentation))]
+    if tables is not None:
+        watching.append(asyncio.create_task(_look_for_tables(tables)))
+    async with AsyncExitStack() as others:
+        addresses = dict(telemetry.addresses)
+        if options.security.health_listen is not None:
+            alone = health.served_alone(health_servicer, options.security.health_listen)
+            addresses["health_address"] = await others.enter_async_context(alone)
+        _announce(options.listen, port, keys, policy_id, addresses)
+        await _stop_signal()
+        telemetry.instrumentation.report("server", serving=False)
+        await drain_and_stop(
+            server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
+        )
+    for task in watching:
+        task.cancel()
 
 
 async def _watch(
@@ -211,6 +241,16 @@ async def _watch(
             health_servicer.report([policy_service(served.content.policy_id)], serving=True)
             health_servicer.report([POLICY_FILE_SERVICE], serving=watch.is_served)
             instrumentation.report("policy_file", serving=watch.is_served)
+
+
+async def _look_for_tables(tables: AdaptiveTables) -> None:
+    """Look for the table of the adaptive bound for ever. Nothing waits for it."""
+    while True:
+        try:
+            await asyncio.to_thread(tables.look)
+        except Exception as error:
+            log_internal_error(_log, "The table of the adaptive bound could not be checked.", error)
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: Mapping[str, str]) -> None:
@@ -243,7 +283,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         content = options.policy.read_bytes()
         keys = read_key_files(options.key_file, options.previous_key_file)
         served = ServedPolicy(usable_policy(content, str(options.policy), keys.current))
-        servicer = DpServicer(served, keys, Environment(time.time, os.urandom))
+        tables = (
+            AdaptiveTables(options.adaptive_tables, served.content.policy.currency.epsilon_per)
+            if options.adaptive_tables
+            else None
+        )
+        servicer = DpServicer(served, keys, Environment(time.time, os.urandom), tables=tables)
         security = Security(options.security, METHODS)
         security.demand_safe(options.listen)
         if not options.validate:
@@ -255,6 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     keys=keys,
                     served=served,
                     watch=watch,
+                    tables=tables,
                     security=security,
                     telemetry=seen,
                 )
@@ -265,8 +311,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"dp_service: {error.filename}: {error.strerror}", file=sys.stderr)
         return EXIT_USAGE
-    except RuntimeError as error:
-        # gRPC raises this when it cannot listen on the address.
-        print(f"dp_service: --listen {options.listen}: {error}", file=sys.stderr)
+    except RuntimeError:
+        # gRPC raises this when it cannot listen on the address; its text is about gRPC.
+        problem = "the address is in use, or is none of this machine"
+        print(f"dp_service: --listen {options.listen}: {problem}", file=sys.stderr)
         return EXIT_USAGE
     return 0

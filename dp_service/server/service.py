@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import grpc
 from gris_api.dp.v1 import dp_pb2, dp_pb2_grpc, question_pb2
 
+from dp_service.accounting.epsilon_table import EpsilonTable
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, required_feature
 from dp_service.queries.render.dialects import DIALECTS
@@ -23,6 +24,7 @@ from dp_service.releases.plan import PLAN_TTL_SECONDS, sign_plan, signing_key, v
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
+from dp_service.server.adaptive_tables import AdaptiveTables
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_foreseen, status_of
@@ -80,12 +82,18 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     """
 
     def __init__(
-        self, served: ServedPolicy, keys: KeySet, environment: Environment, admission: Admission | None = None
+        self,
+        served: ServedPolicy,
+        keys: KeySet,
+        environment: Environment,
+        admission: Admission | None = None,
+        tables: AdaptiveTables | None = None,
     ) -> None:
         self._served = served
         self._keys = keys
         self._environment = environment
         self._admission = admission or Admission()
+        self._tables = tables
 
     async def TranslateQuery(  # noqa: N802 - the contract's name
         self, request: dp_pb2.TranslateQueryRequest, context: Context
@@ -110,14 +118,16 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
     ) -> dp_pb2.DescribeGuaranteeResponse:
         """Return the guarantee of a budget."""
         return await self._in_thread(
-            context, lambda: describe_guarantee(request, self._served.content.policy)
+            context, lambda: describe_guarantee(request, self._served.content.policy, self._table())
         )
 
     async def SolveParameters(  # noqa: N802 - the contract's name
         self, request: dp_pb2.SolveParametersRequest, context: Context
     ) -> dp_pb2.SolveParametersResponse:
         """Return the currency or budget that reaches a guarantee."""
-        return await self._in_thread(context, lambda: solve_parameters(request, self._served.content.policy))
+        return await self._in_thread(
+            context, lambda: solve_parameters(request, self._served.content.policy, self._table())
+        )
 
     async def AddNoiseUnary(  # noqa: N802 - the contract's name
         self, request: dp_pb2.AddNoiseUnaryRequest, context: Context
@@ -149,6 +159,9 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         """Return one page of what may be asked."""
         content, now = self._served.content, self._environment.now()
         return await self._in_thread(context, lambda: catalog_page(request, content, now=now))
+
+    def _table(self) -> EpsilonTable | None:
+        return None if self._tables is None else self._tables.table
 
     def _asked(self, question: question_pb2.Question) -> _Asked:
         # The policy is read once: it may be replaced at any time.

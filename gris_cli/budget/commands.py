@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -50,12 +51,12 @@ def show(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what every level of an account may spend, has spent and has left."""
-    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
+    from gris_cli.budget.ledger_client import BUDGET_SETTING, on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
     from gris_cli.budget.reports import currency_notes, history_sheet, levels_sheet  # noqa: PLC0415
     from gris_cli.budget.requests import history_request, path_of  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
-    found = on_ledger(budget, lambda ledger: ledger.budget(path_of(account)))
+    found = on_ledger(budget, lambda ledger: ledger.budget(path_of(account)), setting=BUDGET_SETTING)
     levels = found.levels
     sheets = {"levels": levels_sheet(levels, currency_notes(found))}
     if history:
@@ -273,13 +274,28 @@ def usage(
 def verify(
     *,
     root: Annotated[str, typer.Option(metavar="NAME", help="Only this root account.")] = "",
+    archive: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE",
+            help="Check archived journals instead, by their digests; repeatable, in any order.",
+        ),
+    ] = [],  # noqa: B006 - typer copies it
     admin: AdminFlag = ADMIN_ADDRESS,
     as_json: JsonFlag = False,
 ) -> None:
     """Add up the journal again and compare every balance with it. Exit code 1 if any differs."""
-    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415 - `gris --help` should not load gRPC
-    from gris_cli.budget.reports import verification_sheet  # noqa: PLC0415
+    from gris_cli.budget.reports import archives_sheet, verification_sheet  # noqa: PLC0415 - imports gRPC
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+
+    if archive:
+        from budget_service.server.archives import check_archives  # noqa: PLC0415
+
+        checked = check_archives(archive)
+        print_sheets({"archives": archives_sheet(checked)}, as_json=as_json)
+        raise typer.Exit(UNSOUND if any(each.problem for each in checked) else 0)
+
+    from gris_cli.budget.ledger_client import on_ledger  # noqa: PLC0415
 
     found = on_ledger(admin, lambda ledger: ledger.verification(root))
     print_sheets({"differences": verification_sheet(found)}, as_json=as_json)

@@ -42,8 +42,8 @@ class Budget:
 class Ledger:
     """A connection to one address of budget_service: the service's own, or the administrator's."""
 
-    def __init__(self, address: str) -> None:
-        self._channel = open_channel(protected_address(address))
+    def __init__(self, address: str, setting: str) -> None:
+        self._channel = open_channel(protected_address(address, "budget_service", setting))
         self._budget: Any = budget_pb2_grpc.BudgetServiceStub(self._channel)
         self._admin: Any = admin_pb2_grpc.BudgetAdminServiceStub(self._channel)
 
@@ -142,16 +142,26 @@ def format_timestamp(stamp: timestamp_pb2.Timestamp) -> str:
     return stamp.ToDatetime().isoformat(sep=" ", timespec="seconds")
 
 
-def on_ledger(address: str, work: Callable[[Ledger], Coroutine[Any, Any, _Response]]) -> _Response:
-    """Run a function on a connection to `address` and return its result.
+ADMIN_SETTING = "--admin or GRIS_BUDGET_ADMIN"
+BUDGET_SETTING = "--budget or GRIS_BUDGET"
+
+
+def on_ledger(
+    address: str,
+    work: Callable[[Ledger], Coroutine[Any, Any, _Response]],
+    *,
+    setting: str = ADMIN_SETTING,
+) -> _Response:
+    """Run a function on a connection to `address` and return its result; `setting` is what the address comes from.
 
     Raises:
         GrisError: The service cannot be reached or refuses.
+        typer.Exit: The ledger is damaged; standard error has the row.
         typer.BadParameter: It says which part of the request is wrong.
     """
 
     async def connected() -> _Response:
-        ledger = Ledger(address)
+        ledger = Ledger(address, setting)
         try:
             return await work(ledger)
         finally:
@@ -171,6 +181,10 @@ async def _called(call: Callable[..., Awaitable[_Response]], request: object, se
         if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
             # The text of the ledger says what is wrong.
             raise typer.BadParameter(error.details() or "the ledger refuses") from None
+        if error.code() is grpc.StatusCode.DATA_LOSS:
+            # It names the row that cannot be read.
+            typer.echo(error.details(), err=True)
+            raise typer.Exit(1) from None
         if problem := _violation(error):
             raise typer.BadParameter(problem) from None
         raise error_of_rpc(Service.BUDGET, error) from None

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from gris_api.budget.v1 import admin_pb2, budget_pb2
 
+from budget_service.server.archives import Checked
 from gris_cli.budget.ledger_client import Budget, format_timestamp
 from gris_cli.plan.pictures import draw_usage
 from gris_cli.plan.sheets import Column, Sheet, percent
@@ -173,3 +174,18 @@ def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
         f"{found.entries} entries of the journal, {found.balances} balances, {found.different} differences"
     )
     return Sheet(columns, rows, (("verified", checked),))
+
+
+def archives_sheet(checked: Sequence[Checked]) -> Sheet:
+    """Return what each archive holds, the digest of all entries up to its last, and what is wrong with it."""
+    rows = [
+        (each.path.name, *(("", None, None, "") if (found := each.archive) is None else (
+            found.root, found.first, found.last, found.digest
+        )), each.problem)
+        for each in checked
+    ]  # fmt: skip
+    columns = (
+        _text("file", "file"), _text("root", "root"), Column("first", "first entry"), Column("last", "last entry"),
+        _text("digest", "digest"), _text("problem", "problem"),
+    )  # fmt: skip
+    return Sheet(columns, rows)

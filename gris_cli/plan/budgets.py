@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 
 from dp_service.accounting.attacks import averaging, differencing, unique_member
 from dp_service.accounting.calls import CallRule
 from dp_service.accounting.composition import Bound, Guarantee, PublishedDomain, guarantees
 from dp_service.accounting.deployments import DEPLOYMENTS, Loss
+from dp_service.accounting.epsilon_table import EpsilonTable, file_name
 from dp_service.accounting.solving import (
     Solution,
     Split,
@@ -19,13 +21,15 @@ from dp_service.accounting.solving import (
     information_for,
     papers_split,
 )
-from gris_cli.plan.sheets import Column, Sheet, percent, plainly, upwards
+from gris_cli.plan.sheets import Column, Sheet, downwards, percent, plainly, upwards
+from gris_cli.plan.tables import table_for
 
 _BOUNDS = {
     Bound.BASIC: "adding up",
     Bound.DONG_DURFEE_ROGERS: "Dong, Durfee and Rogers 2020, the paper's",
     Bound.DURFEE_ROGERS: "Durfee and Rogers 2019, lemma 4.4",
     Bound.ZCDP: "zCDP, converted tightly; covers Gaussian noise",
+    Bound.ADAPTIVE: "the smallest for any adaptive choice",
 }
 
 
@@ -41,6 +45,7 @@ class Budget:
     gaussian: bool = False
     domains: tuple[PublishedDomain, ...] = ()
     call_rule: CallRule = CallRule.TWICE
+    table: EpsilonTable | None = None
 
     def guarantees(self) -> tuple[Guarantee, ...]:
         """Return its worth by each bound that may be used."""
@@ -53,11 +58,25 @@ class Budget:
             gaussian=self.gaussian,
             domains=self.domains,
             call_rule=self.call_rule,
+            table=self.table,
         )
 
     def guarantee(self) -> Guarantee:
         """Return the best of them."""
         return min(self.guarantees(), key=lambda each: each.epsilon)
+
+
+def with_table(budget: Budget, *, quick: bool) -> Budget:
+    """Return the budget with the table of its adaptive bound, made if needed; Gaussian noise has no such bound.
+
+    Raises:
+        ValueError: An argument is out of range; the message names it.
+    """
+    # What is wrong with the budget is said before a table is made.
+    budget.guarantees()
+    if budget.gaussian:
+        return budget
+    return replace(budget, table=table_for(budget.epsilon_per, budget.information, quick=quick))
 
 
 def guarantee_sheet(budget: Budget) -> Sheet:
@@ -68,6 +87,8 @@ def guarantee_sheet(budget: Budget) -> Sheet:
         for each in budget.guarantees()
     ]
     only = "" if len(rows) > 1 else "Gaussian noise and published domains are covered by this bound alone"
+    needed = 0.0 if budget.table is None else budget.table.needed(budget.information, budget.slack)
+    is_tight = best.bound is Bound.ADAPTIVE and needed and not budget.domains
     return Sheet(
         (
             Column("bound", "bound", is_text=True),
@@ -83,7 +104,33 @@ def guarantee_sheet(budget: Budget) -> Sheet:
                 f"({upwards(best.epsilon)}, {plainly(best.delta)})-DP for every member, rounded up",
             ),
             ("", only),
+            (
+                "",
+                f"some mechanisms need {downwards(needed)} at this slack: no bound is below"
+                if is_tight
+                else "",
+            ),
         ),
+    )
+
+
+def table_sheet(table: EpsilonTable, directory: Path) -> Sheet:
+    """Return what a table holds, and where it is."""
+    return Sheet(
+        (
+            Column("epsilon_per", "epsilon_per"),
+            Column("information", "information units"),
+            Column("epsilon", "epsilon at slack 1e-9", upwards),
+            Column("file", "file", is_text=True),
+        ),
+        [
+            (
+                table.epsilon_per,
+                table.units,
+                table.epsilon(table.units, Fraction("1e-9")),
+                str(directory / file_name(table.epsilon_per)),
+            )
+        ],
     )
 
 
@@ -108,9 +155,11 @@ def epsilon_per_sheet(target: Target, *, information: int, calls: int, d_bar: in
     )
 
 
-def units_sheet(target: Target, split: Split, *, epsilon_per: Fraction) -> Sheet:
+def units_sheet(
+    target: Target, split: Split, *, epsilon_per: Fraction, table: EpsilonTable | None = None
+) -> Sheet:
     """Return the most information units and the most calls that are worth no more than the target."""
-    information = information_for(target, split, epsilon_per=epsilon_per)
+    information = information_for(target, split, epsilon_per=epsilon_per, table=table)
     row = (epsilon_per, split.delta, split.slack, information, calls_for(target, split))
     return Sheet(
         (

@@ -6,6 +6,7 @@ Those that read data, curve, found and usage, are in `data_commands`.
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,6 +30,7 @@ from gris_cli.plan.flags import (
     MaybeEpsilonPerFlag,
     OutFlag,
     PolicyFlag,
+    QuickFlag,
     SlackFlag,
     domains_of,
     exact,
@@ -62,11 +64,12 @@ def guarantee(
         bool,
         typer.Option("--delta-once", help="Count delta once for each call, by Gris's own proof, not twice."),
     ] = False,
+    quick: QuickFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a budget is worth, by each composition bound."""
     from dp_service.accounting.calls import CallRule  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.budgets import Budget, guarantee_sheet  # noqa: PLC0415
+    from gris_cli.plan.budgets import Budget, guarantee_sheet, with_table  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     named = None if policy is None else policy_of(policy)
@@ -84,7 +87,7 @@ def guarantee(
         CallRule.ONCE if once else CallRule.TWICE,
     )
     with named_errors():
-        sheet = guarantee_sheet(budget)
+        sheet = guarantee_sheet(with_table(budget, quick=quick))
     print_sheets({"guarantees": sheet}, as_json=as_json)
 
 
@@ -115,12 +118,14 @@ def solve(
     gaussian: GaussianFlag = False,
     domains: DomainsFlag = NO_DOMAINS,
     policy: PolicyFlag = None,
+    quick: QuickFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Find the largest epsilon_per for a guarantee and a budget; or, with --epsilon-per, the largest budget."""
     from dp_service.accounting.solving import Split, Target, papers_split  # noqa: PLC0415
     from gris_cli.plan.budgets import epsilon_per_sheet, units_sheet  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.plan.tables import table_beyond  # noqa: PLC0415
 
     if (call_delta is None) != (slack is None) or (call_delta and not epsilon_per):
         raise typer.BadParameter("--call-delta and --slack are given together, and with --epsilon-per")
@@ -131,8 +136,37 @@ def solve(
             sheet = epsilon_per_sheet(target, information=information, calls=calls, d_bar=d_bar)
         else:
             split = Split(call_delta, slack) if call_delta and slack else papers_split(target, calls)
-            sheet = units_sheet(target, split, epsilon_per=epsilon_per)
+            table = None if quick else table_beyond(target, split, epsilon_per)
+            sheet = units_sheet(target, split, epsilon_per=epsilon_per, table=table)
     print_sheets({"solutions": sheet}, as_json=as_json)
+
+
+@app.command()
+def table(
+    *,
+    epsilon_per: MaybeEpsilonPerFlag = None,
+    policy: PolicyFlag = None,
+    information: InformationFlag = INFORMATION,
+    directory: Annotated[
+        Path | None,
+        typer.Option(help="Where the table is kept; by default in the cache of the user.", file_okay=False),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make the table of the adaptive bound for a currency, so that dp_service can use it (--adaptive-tables)."""
+    from gris_cli.caching import cache_directory  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.plan.budgets import table_sheet  # noqa: PLC0415
+    from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.plan.tables import make_table  # noqa: PLC0415
+
+    if policy is not None and epsilon_per is not None:
+        raise typer.BadParameter("--policy says --epsilon-per; it cannot be given with it")
+    named = None if policy is None else policy_of(policy)
+    e = EPSILON_PER if named is None else named.currency.epsilon_per
+    kept_in = directory or cache_directory()
+    with named_errors():
+        made = make_table(e if epsilon_per is None else epsilon_per, information, kept_in)
+    print_sheets({"table": table_sheet(made, kept_in)}, as_json=as_json)
 
 
 @app.command()
@@ -162,14 +196,16 @@ def deployments(
     information: InformationFlag = INFORMATION,
     calls: CallsFlag = CALLS,
     slack: SlackFlag = SLACK,
+    quick: QuickFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare a budget with the published parameters of other deployments."""
-    from gris_cli.plan.budgets import Budget, deployments_sheet  # noqa: PLC0415 - `gris --help` should be quick
+    from gris_cli.plan.budgets import Budget, deployments_sheet, with_table  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
 
     with named_errors():
-        sheet = deployments_sheet(Budget(epsilon_per, delta, information, calls, slack))
+        budget = Budget(epsilon_per, delta, information, calls, slack)
+        sheet = deployments_sheet(with_table(budget, quick=quick))
     print_sheets({"deployments": sheet}, as_json=as_json)
 
 
@@ -194,25 +230,30 @@ def compose(
         typer.Option(parser=exact, metavar="NUMBER", show_default="1e-6", help="The delta of all together."),
     ] = Fraction("1e-6"),
     out: OutFlag = None,
+    quick: QuickFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare composition bounds. The figure is figure 1 of Durfee and Rogers 2019: what bounded range gains."""
     from dp_service.accounting.bounds import Portion  # noqa: PLC0415 - `gris --help` should be quick
-    from gris_cli.plan.composition import compose_sheet, ratios  # noqa: PLC0415
-    from gris_cli.plan.pictures import check_picture, draw_ratios  # noqa: PLC0415
+    from gris_cli.plan.composition import compose_sheet, composed, ratios  # noqa: PLC0415
+    from gris_cli.plan.pictures import check_picture, draw_composition  # noqa: PLC0415
     from gris_cli.plan.progress import progress  # noqa: PLC0415
     from gris_cli.plan.sheets import print_sheets  # noqa: PLC0415
+    from gris_cli.plan.tables import table_for  # noqa: PLC0415
 
     check_picture(out, curves=len(epsilons))
     with named_errors():
         portions = [Portion(epsilon_per, count) for epsilon_per in epsilons for count in counts]
+        tables = {each: table_for(each, max(counts), quick=quick) for each in epsilons}
         with progress("composing", len(portions)) as advance:
-            sheet = compose_sheet(portions, delta, advance)
+            sheet = compose_sheet(portions, delta, tables, advance)
         if out:
             steps = sorted({1 + step * (max(counts) - 1) // 199 for step in range(200)})
             with progress("drawing", len(epsilons) * len(steps)) as advance:
-                found = list(ratios(epsilons, steps, delta, advance))
-            draw_ratios(found, out, title=f"What bounded range gains, delta at most {float(delta):g}")
+                found = list(ratios(epsilons, steps, delta, tables, advance))
+            bounds = composed(epsilons[0], steps, delta, tables)
+            title = f"What bounded range gains, delta at most {float(delta):g}"
+            draw_composition(found, epsilons[0], bounds, out, title=title)
     print_sheets({"composition": sheet}, as_json=as_json)
 
 

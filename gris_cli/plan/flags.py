@@ -108,6 +108,13 @@ DomainsFlag = Annotated[
         help="A published domain that the account can see; repeatable.",
     ),
 ]
+QuickFlag = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="Leave out the adaptive bound if its table is not in the cache: making one can take minutes.",
+    ),
+]
 PolicyFlag = Annotated[
     Path | None,
     typer.Option(

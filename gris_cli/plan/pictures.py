@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -11,7 +12,8 @@ from typing import Any
 
 import typer
 
-from gris_cli.plan.composition import Ratio
+from dp_service.accounting.composition import Bound
+from gris_cli.plan.composition import Composed, Ratio
 from gris_cli.plan.simulation import CurvePoint, FoundElement
 from gris_cli.plan.usage import Exhausted
 
@@ -87,24 +89,61 @@ def _draw_panel(axes: Any, name: str, elements: Sequence[FoundElement]) -> None:
     axes.legend(lines[0] + bars[0], lines[1] + bars[1], loc="upper right")
 
 
-def draw_ratios(found: Sequence[Ratio], path: Path, *, title: str) -> None:
-    """Draw the ratio of optimal general composition to that of bounded range against the number of mechanisms."""
-    with _axes(path, width=8.5, height=4.5) as axes:
-        groups = groupby(found, lambda each: each.epsilon_per)
-        for colour, (epsilon_per, group) in zip(_COLOURS, groups, strict=False):
-            line = list(group)
-            counts = [each.count for each in line]
-            label = f"epsilon_per = {float(epsilon_per):g}"
-            axes.plot(counts, [each.lemma_4_4 for each in line], color=colour, label=label)
-            axes.plot(counts, [each.zcdp for each in line], color=colour, linestyle="--")
-        axes.axhline(1, color="black", linewidth=0.8)
-        axes.set(
+_BOUND_NAMES = {
+    Bound.BASIC: "adding up",
+    Bound.DURFEE_ROGERS: "lemma 4.4",
+    Bound.DONG_DURFEE_ROGERS: "Dong et al.",
+    Bound.ZCDP: "zCDP",
+    Bound.ADAPTIVE: "adaptive, smallest",
+}
+
+
+def draw_composition(
+    found: Sequence[Ratio], epsilon_per: Fraction, bounds: Sequence[Composed], path: Path, *, title: str
+) -> None:
+    """Draw the ratio of optimal general composition to that of bounded range against the number of mechanisms, and
+    the epsilons of all bounds for one epsilon_per.
+    """
+    with drawn(path, width=11.0, height=4.5) as figure:
+        figure.suptitle(title)
+        left, right = figure.subplots(1, 2)
+        _draw_ratios(left, found)
+        counts = [each.count for each in bounds]
+        for style, (bound, name) in zip(styles(), _BOUND_NAMES.items(), strict=False):
+            line = [each.by_bound.get(bound, math.nan) for each in bounds]
+            right.plot(counts, line, label=name, **(style | {"marker": ""}))
+        right.set(
             xlabel="mechanisms composed, k",
-            ylabel="optimal epsilon of any DP / of bounded range",
-            title=title,
+            ylabel=f"epsilon, epsilon_per = {float(epsilon_per):g}",
+            ylim=(0, 1.6 * bounds[-1].by_bound[Bound.DURFEE_ROGERS]),
         )
-        # The curves leave no corner free.
-        axes.legend(title="solid: lemma 4.4\ndashed: zCDP", loc="center left", bbox_to_anchor=(1.0, 0.5))
+        right.legend()
+        for axes in (left, right):
+            axes.grid(visible=True, alpha=0.3)
+
+
+def _draw_ratios(axes: Any, found: Sequence[Ratio]) -> None:
+    groups = groupby(found, lambda each: each.epsilon_per)
+    for colour, (epsilon_per, group) in zip(_COLOURS, groups, strict=False):
+        line = list(group)
+        counts = [each.count for each in line]
+        axes.plot(
+            counts,
+            [each.lemma_4_4 for each in line],
+            color=colour,
+            label=f"epsilon_per = {float(epsilon_per):g}",
+        )
+        axes.plot(counts, [each.zcdp for each in line], color=colour, linestyle="--")
+        axes.plot(counts, [each.adaptive for each in line], color=colour, linestyle=":")
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set(xlabel="mechanisms composed, k", ylabel="optimal epsilon of any DP / of bounded range")
+    # The curves leave no corner free.
+    axes.legend(
+        title="solid: lemma 4.4; dashed: zCDP; dotted: adaptive",
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        ncols=3,
+    )
 
 
 def draw_usage(

@@ -93,6 +93,11 @@ def test_a_unique_members_element_by_both_formulas() -> None:
     assert found.paper < found.unk_gumb_few < found.unk_gumb
 
 
+def test_a_bound_on_a_probability_is_at_most_one() -> None:
+    """Adding up over a thousand elements and calls would say 240,000."""
+    assert 1 == unique_member(DEFAULT, Fraction(1, 2), calls=1000, d_bar=1000).unk_lap
+
+
 @pytest.mark.parametrize("index", [5, 40, 100])
 def test_the_bound_for_unk_gumb_is_reached_by_the_mechanism(index: int) -> None:
     """As many unique elements as the threshold counts on: bottom is beaten with probability delta / (1 + delta)."""

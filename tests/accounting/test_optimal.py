@@ -79,10 +79,13 @@ def test_googles_distributions_agree_on_a_fixed_batch() -> None:
     assert max(deltas) == pytest.approx(1e-6, rel=2e-2)
 
 
-@pytest.mark.parametrize(("e", "count"), [("0.5", 1), ("0.5", 8), ("0.1", 200)])
-def test_general_composition_is_that_of_randomized_responses(e: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("e", "count", "delta"),
+    [("0.5", 1, "1e-3"), ("0.5", 8, "1e-3"), ("0.1", 200, "1e-3"), ("0.1", 50, "1e-6")],
+)
+def test_general_composition_is_that_of_randomized_responses(e: str, count: int, delta: str) -> None:
     """Its delta is the exact one of so many randomized responses, found here by adding up a binomial."""
-    found = optimal_composition(Fraction(e), count, Fraction("1e-3"))
+    found = optimal_composition(Fraction(e), count, Fraction(delta))
     truth = math.exp(float(e)) / (1 + math.exp(float(e)))
     exact = sum(
         math.comb(count, lies)
@@ -94,15 +97,7 @@ def test_general_composition_is_that_of_randomized_responses(e: str, count: int)
         for lies in range(count + 1)
     )
     assert found.delta == pytest.approx(exact, rel=1e-6, abs=1e-14)
-    assert found.delta <= 1e-3
-
-
-def test_googles_distributions_agree_on_general_composition() -> None:
-    """Randomized response, composed 50 times by convolution."""
-    found = optimal_composition(TENTH, 50, Fraction("1e-6"))
-    single = pld.from_randomized_response(2 / (1 + math.exp(0.1)), 2, value_discretization_interval=1e-5)
-    theirs = single.self_compose(50).get_delta_for_epsilon(float(found.epsilon))
-    assert theirs == pytest.approx(found.delta, rel=1e-2)
+    assert found.delta <= float(delta)
 
 
 def test_general_composition_takes_the_smallest_epsilon_of_its_grid() -> None:

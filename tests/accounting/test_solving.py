@@ -94,6 +94,12 @@ def test_information_is_the_largest_within_the_target() -> None:
     assert found > 3000
 
 
+def test_a_target_may_be_met_exactly() -> None:
+    """Two mechanisms of half an epsilon each are worth one, and one is what is wanted."""
+    target = Target(Fraction(1), Fraction("1e-6"))
+    assert 2 == information_for(target, papers_split(target, 1), epsilon_per=Fraction(1, 2))
+
+
 def test_calls_fill_what_slack_leaves() -> None:
     """The paper's numbers: 7e-9 less a slack of 1e-9 pays for 30 calls of 1e-10, and 29 if a little is missing."""
     split = Split(Fraction("1e-10"), Fraction("1e-9"))

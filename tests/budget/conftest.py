@@ -59,6 +59,16 @@ def private_postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
+@needs("redis")
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """Run a Redis without a ledger, for one test."""
+    folder = tmp_path / "own-redis"
+    folder.mkdir()
+    with redis_server(folder) as server:
+        yield server
+
+
+@pytest.fixture
 def own_postgres(private_postgres: PostgresServer) -> PostgresServer:
     """Give a PostgreSQL without a ledger, as it was first set."""
     private_postgres.restart()

@@ -18,7 +18,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 from redis.asyncio import Redis
 
-from budget_service.ledger.limits import NO_LIMITS
+from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
@@ -53,6 +53,9 @@ AdminStub: TypeAlias = "admin_pb2_grpc.BudgetAdminServiceAsyncStub"
 
 BOTH = (LevelLimit(COMPANY, limit(10**6, 10**6)), LevelLimit(ANALYST, limit(10**6, 10**6, days=3)))
 MONTH = pb.Limit(information=7, calls=3, mode=budget_pb2.MODE_ENFORCE, period=pb.PERIOD_MONTH)
+
+
+HIDDEN = Account((*COMPANY.path, "ann\ufe0f"))
 
 
 @pytest_asyncio.fixture
@@ -422,3 +425,21 @@ async def test_a_root_that_nothing_limits_has_no_currency(admin: AdminStub) -> N
     """It is not an account."""
     asked = pb.BeginCurrencyRequest(account=named(("nobody",)), unit_id=OTHER_UNIT, request_id="c")
     assert (await failure(admin.BeginCurrency(asked))).code is grpc.StatusCode.NOT_FOUND
+
+
+async def test_an_account_of_earlier_versions_keeps_its_journal_whatever_it_is_called(
+    admin: AdminStub, any_store: Store
+) -> None:
+    """A name that no new account may have: its charges are listed, and its limits can be changed."""
+    change = pb.LimitChange(path=HIDDEN.path, limit=MONTH)
+    error = await failure(admin.SetLimits(pb.SetLimitsRequest(changes=[change], request_id="new")))
+    assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("changes[0].path[1]",))
+    levels = (BOTH[0], LevelLimit(HIDDEN, limit(10, 10)))
+    await any_store.apply(charge("old", Cost(1, 1), account=HIDDEN).request, AppliedLimits(levels))
+    listed = await admin.ListCharges(pb.ListChargesRequest(account=named(HIDDEN.path)))
+    assert [list(each.account.path) for each in listed.charges] == [list(HIDDEN.path)]
+    assert (await admin.VerifyLedger(pb.VerifyLedgerRequest())).different == 0
+    await any_store.apply(
+        SetLimits(account=COMPANY, request_id="s", changes=((HIDDEN, levels[1].limit),)), NO_LIMITS
+    )
+    await admin.SetLimits(pb.SetLimitsRequest(changes=[change], request_id="changed"))

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from budget_service.ledger.digests import digest
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
-from budget_service.ledger.verification import Checkpoint
+from budget_service.ledger.verification import Checkpoint, entry_parts
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import LedgerDiffersError, archive, make_checkpoint
 from budget_service.server.failure_detector import FailureDetector
@@ -131,7 +131,10 @@ async def test_a_long_journal_is_archived_page_by_page(clock: SteppedClock, tmp_
         async def drop_checkpointed(self, root: str, most: int) -> int:
             return 0
 
-    ledger = Long(clock, checkpoints={"acme": Checkpoint(str(many), many, "d" * 64)})
+    chain = ""
+    for number in range(1, many + 1):
+        chain = digest((chain.encode(), *entry_parts(replace(first, request_id=f"{number:0100}"))))
+    ledger = Long(clock, checkpoints={"acme": Checkpoint(str(many), many, chain)})
     tracemalloc.start()
     try:
         path = await archive(ledger, "acme", tmp_path)

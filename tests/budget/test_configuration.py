@@ -11,8 +11,10 @@ from budget_service.configuration.budget_file import (
     Configuration,
     ConfigurationError,
     Expired,
+    InvisibleNameError,
     load_configuration,
 )
+from budget_service.configuration.errors import Fault
 from budget_service.ledger.values import Account, Cost, Mode
 from budget_service.ledger.windows import Period, WindowRule
 
@@ -92,6 +94,27 @@ def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
             strict.limits_of(Account(path), {})
     open_ = load(tmp_path, "create_at_first_use: true\n" + text)
     assert [each.level.depth for each in open_.limits_of(account("acme", "bob"), {})] == [1, 2]
+
+
+@pytest.mark.parametrize("hidden", ["\ufe0f", "\u3164", "\u034f", "\uffa0", "\u115f", "\U000e0100"])
+def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Path, hidden: str) -> None:
+    """An account that is written out, or has a stored limit, goes on; so does what is below it."""
+    name = f"ann{hidden}"
+    bound = entry("[acme]") + entry("[acme, '*']")
+    wildcards = load(tmp_path, "create_at_first_use: true\naccounts:\n" + bound + entry("[acme, '*', dev]"))
+    assert wildcards.limits_of(account("acme", "ann"), {})
+    for path, index in ((("acme", name), 1), (("acme", name, "dev"), 1)):
+        with pytest.raises(InvisibleNameError) as error:
+            wildcards.limits_of(Account(path), {})
+        assert error.value.index == index
+    limit = wildcards.limit_of(account("acme", "ann"))
+    assert limit is not None
+    stored = account("acme", name)
+    assert [each.level.depth for each in wildcards.limits_of(stored, {stored: limit})] == [1, 2]
+    written = entry(f'[acme, "{name}"]') + entry(f'[acme, "{name}", "*"]')
+    named = load(tmp_path, "create_at_first_use: true\naccounts:\n" + bound + written)
+    assert [each.level.depth for each in named.limits_of(stored, {})] == [1, 2]
+    assert named.limits_of(account("acme", name, "dev"), {})
 
 
 @pytest.mark.parametrize(
@@ -229,6 +252,27 @@ def test_accounts_that_a_limit_above_bounds_may_be_made_at_first_use(
 ) -> None:
     """However many there are, together they spend no more than the limit above them."""
     assert load(tmp_path, FIRST_USE + "accounts:\n" + "".join(entries)).create_at_first_use
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("accounts: [\n", Fault("line 2", "YAML")),
+        (
+            "accounts:\n" + entry("[a]", "    modus: 1\n"),
+            Fault("accounts.0", "no keys but the documented ones"),
+        ),
+        (
+            "accounts:\n" + entry("[a]") + "charge_tickets: {key_files: x}",
+            Fault("charge_tickets", "no keys but the documented ones"),
+        ),
+    ],
+)
+def test_an_administrator_is_told_where_the_fault_is(tmp_path: Path, text: str, fault: Fault) -> None:
+    """By line, or by the keys above it: what stands there is nobody's word and is not repeated."""
+    with pytest.raises(ConfigurationError) as error:
+        load(tmp_path, text)
+    assert fault in error.value.faults
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

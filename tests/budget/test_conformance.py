@@ -8,9 +8,9 @@ import itertools
 import pytest
 from hypothesis import given, settings
 
-from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused, Reserved
+from budget_service.ledger.outcomes import Charged, Exhausted, Reserved
 from budget_service.ledger.requests import Refund
-from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit, Mode
+from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit
 from budget_service.ledger.windows import SECOND, Period
 from budget_service.server.audit import Verification, verify
 from budget_service.server.refunds import with_charge
@@ -80,15 +80,6 @@ async def test_amounts_are_exact_up_to_64_bits(any_store: Store) -> None:
     await any_store.apply(*charge("s", Cost(1, 999_999_999), account=account, on=on, settles="r"))
     status = (await any_store.read(account, on)).levels[-1]
     assert Cost(MAX_AMOUNT, 2**53 + 1_000_000_000) == status.spent
-
-
-async def test_a_sum_beyond_64_bits_is_refused(any_store: Store) -> None:
-    """Even where the level only tracks."""
-    account = fresh_account()
-    on = levels(account, own=limit(1, 1, mode=Mode.TRACK))
-    await any_store.apply(*charge("a", Cost(MAX_AMOUNT, 0), account=account, on=on))
-    refused = await any_store.apply(*charge("b", Cost(1, 0), account=account, on=on))
-    assert Refused(Reason.SUM_OVERFLOW) == refused.outcome
 
 
 async def test_windows_may_differ_between_levels_and_change(any_store: Store, clock: SteppedClock) -> None:

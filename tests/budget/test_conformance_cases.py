@@ -10,10 +10,10 @@ import pytest
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import Account, Cost, LevelLimit
-from budget_service.ledger.windows import DAY, SECOND, Period
+from budget_service.ledger.windows import DAY, Period
 from budget_service.stores.interface import Store
 from tests.budget.memory_store import MemoryStore
-from tests.support.budget_samples import Asked, SteppedClock, charge, levels, limit, release, reserve
+from tests.support.budget_samples import Asked, SteppedClock, charge, levels, limit, reserve
 
 ACCOUNT = Account(("windows", "ann"))
 DAYS = limit(9, 9, days=2)
@@ -46,60 +46,6 @@ def at_midnight(clock: SteppedClock, *, days: int = 0, seconds: int = 0) -> None
     """Move the clock to the next midnight, and on."""
     clock.now += DAY - clock.now % DAY
     clock.step(days=days, seconds=seconds)
-
-
-async def test_a_reservation_is_over_at_the_very_moment_it_lapses(
-    any_store: Store, clock: SteppedClock
-) -> None:
-    """Then what it held is free for others, and not a microsecond earlier."""
-    both = Both(any_store, clock)
-    on = levels(ACCOUNT, own=limit(4, 4))
-    await both.apply(reserve("r", Cost(4, 1), account=ACCOUNT, on=on))
-    clock.now += 60 * SECOND - 1
-    await both.apply(charge("early", Cost(1, 1), account=ACCOUNT, on=on))
-    clock.now += 1
-    await both.apply(charge("settles", Cost(1, 1), account=ACCOUNT, on=on, settles="r"))
-    await both.apply(charge("then", Cost(4, 1), account=ACCOUNT, on=on))
-    await both.read(*on)
-
-
-async def test_nobody_ends_a_reservation_of_another_account(any_store: Store, clock: SteppedClock) -> None:
-    """Neither by a charge nor by a release, and not for the account above."""
-    both = Both(any_store, clock)
-    on = levels(ACCOUNT)
-    await both.apply(reserve("r", account=ACCOUNT, on=on))
-    for other in (Account((ACCOUNT.root, "bob")), ACCOUNT.level(1)):
-        await both.apply(charge(f"c {other.text}", account=other, settles="r"))
-        await both.apply(release(f"x {other.text}", ends="r", account=other))
-    await both.read(*on)
-    await both.apply(charge("c", account=ACCOUNT, on=on, settles="r"))
-
-
-async def test_a_question_that_was_paid_for_meanwhile_is_settled_by_that_release_only(
-    any_store: Store, clock: SteppedClock
-) -> None:
-    """Two reservations for one question: the second one finds the release of the first."""
-    both = Both(any_store, clock)
-    on = levels(ACCOUNT)
-    for name in ("r", "s"):
-        await both.apply(reserve(name, Cost(2, 1), account=ACCOUNT, on=on, query_id="q"))
-    await both.apply(charge("first", Cost(1, 1), account=ACCOUNT, on=on, settles="r", release_id="rel"))
-    for release_id in ("another", "rel"):
-        asked = charge(release_id, Cost(1, 1), account=ACCOUNT, on=on, settles="s", release_id=release_id)
-        await both.apply(asked)
-        await both.read(*on)
-
-
-@pytest.mark.parametrize("cost", [Cost(3, 0), Cost(0, 2), Cost(2, 1)])
-async def test_neither_unit_may_cost_more_than_is_held(
-    any_store: Store, clock: SteppedClock, cost: Cost
-) -> None:
-    """Each by itself."""
-    both = Both(any_store, clock)
-    on = levels(ACCOUNT)
-    await both.apply(reserve("r", Cost(2, 1), account=ACCOUNT, on=on))
-    await both.apply(charge("c", cost, account=ACCOUNT, on=on, settles="r"))
-    await both.read(*on)
 
 
 async def test_what_is_settled_after_midnight_is_paid_for_on_the_day_before(

@@ -11,8 +11,19 @@ import grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from tests.support.budget_client import account, charging, connected, cost, failure
-from tests.support.budget_process import NOT_SERVING, SERVING, health_becomes, refused, service
+from tests.support.budget_process import (
+    NOT_SERVING,
+    SERVING,
+    health,
+    health_becomes,
+    listens,
+    refused,
+    said_ready,
+    service,
+    starting,
+)
 from tests.support.postgres_server import PostgresServer
+from tests.support.redis_server import free_port
 
 # One company of which a single unit is left once ninety-nine were charged.
 ONE_LEFT = """
@@ -106,13 +117,27 @@ async def test_a_service_outlives_its_postgres(own_postgres: PostgresServer, tmp
 
 
 def test_a_wrong_start_is_refused_in_one_line(own_postgres: PostgresServer, tmp_path: Path) -> None:
-    """Exit code 2 for what cannot work, 1 for a PostgreSQL that is not there."""
+    """The exit code is 2."""
     own_postgres.restart("synchronous_commit=off")
     wrong = [
         (refused(tmp_path, own_postgres.address), 2, "synchronous_commit"),
         (refused(tmp_path, "postgresql://u:p#w@127.0.0.1:1/db"), 2, "percent-encoded"),
-        (refused(tmp_path, "postgresql://127.0.0.1:1/db"), 1, "port 1 failed"),
     ]
     for (code, said), expected, word in wrong:
         assert (code, True) == (expected, word in said)
         assert said.count("\n") == 1
+
+
+async def test_a_service_waits_for_a_postgres_that_does_not_answer_yet(
+    own_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Not ready, and every attempt in the log; then it serves."""
+    own_postgres.kill()
+    address = f"127.0.0.1:{free_port()}"
+    with starting(tmp_path, own_postgres.address, "--listen", address) as process:
+        await listens(address)
+        assert await health(address) == NOT_SERVING
+        own_postgres.start()
+        assert said_ready(process)["address"] == address
+        await health_becomes(address, SERVING)
+    assert "event=store.not_opened" in (tmp_path / "log").read_text()

@@ -18,7 +18,6 @@ from budget_service.ledger.outcomes import Cancelled, Charged, Reason, Refused, 
 from budget_service.ledger.requests import WriteOff
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
-from budget_service.ledger.windows import Period
 from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector
@@ -123,22 +122,6 @@ async def test_a_free_reservation_is_over_once_its_release_is_refunded(any_store
     assert (NOTHING, True) == (paid.charged, paid.already_paid)
     assert [Cost(3, 1)] * 2 == await spent(any_store)
     await assert_sound(any_store)
-
-
-async def test_a_free_reservation_stays_free_when_its_window_ends(
-    any_store: Store, clock: SteppedClock
-) -> None:
-    """What was paid for stays paid for in the window that admitted the question; only a refund ends that."""
-    on = levels(ANALYST, own=limit(10, 5, period=Period.DAY))
-    clock.step(seconds=12 * 3600 - 30)
-    await any_store.apply(*charge("c", Cost(3, 1), on=on, release_id="rel", query_id="q"))
-    await any_store.apply(*reserve("free", Cost(4, 1), on=on, query_id="q"))
-    clock.step(seconds=40)
-    paid = (
-        await any_store.apply(*charge("late", Cost(3, 1), on=on, settles="free", release_id="rel"))
-    ).outcome
-    assert isinstance(paid, Charged)
-    assert paid.already_paid
 
 
 @pytest.mark.parametrize("held", [Cost(6, 2), None])

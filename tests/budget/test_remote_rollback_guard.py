@@ -26,12 +26,13 @@ from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.mark_file import fresh_path, write_whole
-from budget_service.stores.opening import confirm_restored, open_store
+from budget_service.stores.mark_file import Position, fresh_path, write_whole
+from budget_service.stores.opening import confirm_restored, open_store, renew_mark
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
 from tests.support.budget_client import account, charging, connected, cost, failure
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
+from tests.support.log_events import logged_events
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.rings import needs
@@ -199,7 +200,7 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
 
 
 async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remote: Remote) -> None:
-    """It could not tell a backup; with a copy of the other's mark it can, and with that of another ledger not."""
+    """It could not tell a backup; with an old copy of the other's mark it can, and with that of another ledger not."""
     async with opened(remote) as store:
         await store.apply(*charge("a", Cost(3, 1)))
         await store.check()
@@ -208,6 +209,9 @@ async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remot
         async with opened(remote, fresh):
             pass
     shutil.copyfile(remote.mark, fresh)
+    async with opened(remote) as store:
+        await store.apply(*charge("later", Cost(1, 1)))
+        await store.check()
     async with opened(remote, fresh) as store:
         assert isinstance((await store.apply(*charge("b", Cost(1, 1)))).outcome, Charged)
     fresh.write_text('{"ledger_id": "another", "count": 0}')
@@ -218,6 +222,112 @@ async def test_a_service_without_a_mark_may_not_join_a_ledger_that_has_one(remot
     with pytest.raises(StoreUnusableError, match="cannot be read"):
         async with opened(remote, fresh):
             pass
+
+
+async def test_a_mark_that_cannot_be_written_is_refused_at_the_start_and_costs_nothing(
+    remote: Remote,
+) -> None:
+    """A folder with a typing error: it says so, and the right folder is taken afterwards as if nothing had been."""
+    wrong = remote.mark.parent / "no-such-folder" / "mark"
+    for _ in range(2):
+        with pytest.raises(StoreUnusableError, match=r"no-such-folder/mark cannot be written: No such file"):
+            async with opened(remote, wrong):
+                pass
+    async with opened(remote) as store:
+        assert isinstance((await store.apply(*charge("a", Cost(3, 1)))).outcome, Charged)
+
+
+async def test_nothing_is_charged_while_the_mark_cannot_be_written(
+    remote: Remote, caplog: pytest.LogCaptureFixture
+) -> None:
+    """New calls are refused, the log says why once, and they are taken again when it can be written."""
+    async with opened(remote) as store:
+        await store.apply(*charge("a", Cost(3, 1)))
+        fresh_path(remote.mark).mkdir()
+        detector = FailureDetector(store)
+        checking = asyncio.create_task(detector.keep_checking())
+        with pytest.raises(StoreUnavailableError, match="cannot be written"):
+            await until_refused(detector)
+        assert not detector.is_serving
+        await asyncio.sleep(1.5)
+        failed = [fields for event, fields in logged_events(caplog) if event == "store.check_failed"]
+        assert len(failed) == 1
+        assert f"{remote.mark} cannot be written: Is a directory" in failed[0]["problem"]
+        fresh_path(remote.mark).rmdir()
+        async with asyncio.timeout(20):
+            while not detector.is_serving:
+                detector.changed.clear()
+                await detector.changed.wait()
+        await detector.admit()
+        checking.cancel()
+        await asyncio.gather(checking, return_exceptions=True)
+
+
+async def test_a_mark_that_is_removed_while_it_is_used_is_written_again(remote: Remote) -> None:
+    """Though nothing was charged: the next start would refuse the ledger."""
+    async with opened(remote) as store:
+        await store.check()
+        remote.mark.unlink()
+        await store.check()
+        assert remote.mark.exists()
+
+
+async def test_a_lost_mark_is_renewed_where_the_last_service_left_the_ledger(
+    remote: Remote, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its position comes from the log: no budget is spent, and no other position is taken."""
+    caplog.set_level("INFO")
+    async with opened(remote) as store:
+        await store.apply(*charge("a", Cost(3, 1)))
+        await store.check()
+    left = positions(caplog)[-1]
+    remote.mark.unlink()
+    with pytest.raises(StoreUnusableError, match="--renew-mark"):
+        async with opened(remote):
+            pass
+    others = [Position(left.ledger_id, left.count + each) for each in (-1, 1)]
+    for stated in (*others, Position("another", left.count)):
+        with pytest.raises(StoreUnusableError, match="does not stand at that position"):
+            await renew_mark(remote.address, stated, allow_volatile=False, mark=remote.mark)
+    await renew_mark(remote.address, left, allow_volatile=False, mark=remote.mark)
+    with pytest.raises(StoreUnusableError, match="is a high-water mark already"):
+        await renew_mark(remote.address, left, allow_volatile=False, mark=remote.mark)
+    async with opened(remote) as store:
+        (status,) = (await store.read(ANALYST, levels())).levels
+        assert status.spent == Cost(3, 1)
+
+
+async def test_a_ledger_that_was_put_back_is_not_renewed(
+    remote: Remote, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither with the last position in the log, nor though the service died before it could log one."""
+    caplog.set_level("INFO")
+    async with opened(remote) as store:
+        await store.apply(*charge("a", Cost(3, 1)))
+        await store.check()
+    backup = await asyncio.to_thread(remote.copied)
+    async with asyncio.timeout(20), opened(remote) as store:
+        begun = positions(caplog)[-1]
+        await store.apply(*charge("lost", Cost(6, 1)))
+        await until_checked(store)
+    ended = positions(caplog)[-1]
+    assert begun.count < ended.count
+    await asyncio.to_thread(remote.put_back, backup)
+    remote.mark.unlink()
+    for stated in (begun, ended):
+        with pytest.raises(StoreUnusableError, match="does not stand at that position"):
+            await renew_mark(remote.address, stated, allow_volatile=False, mark=remote.mark)
+    assert not remote.mark.exists()
+
+
+def positions(caplog: pytest.LogCaptureFixture) -> list[Position]:
+    """Return where the log says that the ledger stood."""
+    events = logged_events(caplog)
+    return [
+        Position(fields["ledger"], fields["count"])
+        for event, fields in events
+        if event == "rollback_guard.position"
+    ]
 
 
 async def test_a_mark_that_cannot_be_written_is_noticed_and_an_idle_ledger_is_not_counted_on(
@@ -232,7 +342,7 @@ async def test_a_mark_that_cannot_be_written_is_noticed_and_an_idle_ledger_is_no
         assert remote.mark.read_text() == before
         await store.apply(*charge("b", Cost(3, 1)))
         fresh_path(remote.mark).mkdir()
-        with pytest.raises(StoreUnavailableError):
+        with pytest.raises(StoreUnusableError, match="cannot be written"):
             await store.check()
         fresh_path(remote.mark).rmdir()
         await store.check()
@@ -302,3 +412,15 @@ async def until_refused(detector: FailureDetector) -> None:
         while True:
             await detector.admit()
             await asyncio.sleep(0.05)
+
+
+def test_replicas_in_containers_do_not_write_each_others_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them have process id 1, and one volume for the mark."""
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    paths = set()
+    for name in ("budget-service-a", "budget-service-b"):
+        monkeypatch.setattr("socket.gethostname", lambda name=name: name)
+        paths.add(fresh_path(tmp_path / "ledger.mark"))
+    assert len(paths) == 2

@@ -14,7 +14,7 @@ from budget_service.ledger.outcomes import Charged, Exhausted, Reason, Refused
 from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.server.audit import Verification, verify
-from budget_service.stores.interface import Store, StoreUnavailableError, StoreUnusableError
+from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.mark_file import fresh_path
 from budget_service.stores.opening import confirm_restored
 from budget_service.stores.restoring import write_off
@@ -247,8 +247,28 @@ async def test_a_mark_that_cannot_be_written_is_noticed(tmp_path: Path, clock: S
     async with closing(SqliteStore.open(path, clock)) as store:
         await store.apply(*charge("c"))
         fresh_path(mark_path(path)).mkdir()
-        with pytest.raises(StoreUnavailableError):
+        with pytest.raises(StoreUnusableError, match=r"ledger\.db\.mark cannot be written: Is a directory"):
             await store.check()
+
+
+async def test_a_ledger_whose_mark_cannot_be_written_is_not_begun(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """It is refused with the reason; when the mark can be written it is taken, and nothing has to be confirmed."""
+    path = tmp_path / "ledger.db"
+    for _ in range(2):
+        fresh_path(mark_path(path)).mkdir(exist_ok=True)
+        with pytest.raises(StoreUnusableError, match=r"ledger\.db\.mark cannot be written: Is a directory"):
+            SqliteStore.open(path, clock)
+    fresh_path(mark_path(path)).rmdir()
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(*charge("c"))
+        mark_path(path).unlink()
+    # It was written again when the service ended.
+    await SqliteStore.open(path, clock).close()
+    fresh_path(mark_path(path)).mkdir()
+    with pytest.raises(StoreUnusableError, match="cannot be written"):
+        SqliteStore.open(path, clock)
 
 
 async def test_a_ledger_that_is_not_behind_its_mark_is_not_spent_by_mistake(

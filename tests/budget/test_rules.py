@@ -25,6 +25,7 @@ from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
+    COMPANY,
     NOON,
     OTHER_UNIT,
     UNIT,
@@ -83,9 +84,12 @@ async def test_a_lapsed_reservation_returns_its_budget_and_cannot_be_settled(
     await any_store.apply(*reserve("r", Cost(10, 5), ttl_seconds=60))
     clock.step(seconds=59.999999)
     assert isinstance((await any_store.apply(*reserve("r2", Cost(1, 0)))).outcome, Exhausted)
+    early = await any_store.apply(*charge("early", Cost(0, 1)))
+    assert isinstance(early.outcome, Exhausted)
     clock.step(seconds=0.000001)
     assert Refused(Reason.RESERVATION_OVER) == (await any_store.apply(*charge("c", settles="r"))).outcome
-    assert isinstance((await any_store.apply(*reserve("r3", Cost(10, 5)))).outcome, Reserved)
+    assert isinstance((await any_store.apply(*charge("then", Cost(4, 1)))).outcome, Charged)
+    assert isinstance((await any_store.apply(*reserve("r3", Cost(6, 4)))).outcome, Reserved)
 
 
 async def test_a_forfeited_reservation_is_spent_when_it_lapses(
@@ -233,12 +237,17 @@ async def test_settling_more_than_was_reserved_is_refused_and_leaves_the_reserva
 
 
 async def test_a_reservation_belongs_to_its_account_and_question(any_store: Store) -> None:
-    """A colleague cannot settle it, and it cannot pay for another question."""
+    """Neither a colleague nor the company can settle or cancel it, and it cannot pay for another question."""
     await any_store.apply(*reserve("r", query_id="q"))
-    theirs = await any_store.apply(*charge("c", settles="r", account=COLLEAGUE))
-    assert Refused(Reason.RESERVATION_OVER) == theirs.outcome
-    other = await any_store.apply(*charge("d", settles="r", query_id="other"))
-    assert Refused(Reason.QUERY_MISMATCH) == other.outcome
+    for other in (COLLEAGUE, COMPANY):
+        for asked in (
+            charge(f"c {other.text}", settles="r", account=other),
+            release(f"x {other.text}", ends="r", account=other),
+        ):
+            assert Refused(Reason.RESERVATION_OVER) == (await any_store.apply(*asked)).outcome
+    assert (NOTHING, Cost(4, 1)) == await spent_and_reserved(any_store)
+    elsewhere = await any_store.apply(*charge("d", settles="r", query_id="other"))
+    assert Refused(Reason.QUERY_MISMATCH) == elsewhere.outcome
     assert isinstance((await any_store.apply(*charge("e", settles="r", query_id="q"))).outcome, Charged)
 
 
@@ -390,7 +399,7 @@ async def test_a_question_that_is_paid_for_holds_nothing(any_store: Store) -> No
 
 
 async def test_another_release_of_a_paid_question_is_an_integrity_error(any_store: Store) -> None:
-    """Neither a free reservation nor one that was made before the payment nor a direct charge lets it through."""
+    """Neither an open reservation, made before or after the payment, nor a direct charge lets it through."""
     await any_store.apply(*reserve("early", query_id="q"))
     await any_store.apply(*reserve("r", query_id="q"))
     await any_store.apply(*charge("c", settles="r", release_id="rel"))
@@ -404,7 +413,11 @@ async def test_another_release_of_a_paid_question_is_an_integrity_error(any_stor
         for release_id in ("other", ""):
             asked = charge(name + release_id, settles=settles, query_id=query_id, release_id=release_id)
             assert Refused(Reason.RELEASE_MISMATCH) == (await any_store.apply(*asked)).outcome
-    assert (await spent_and_reserved(any_store))[0] == Cost(4, 1)
+    assert (Cost(4, 1), Cost(4, 1)) == await spent_and_reserved(any_store)
+    late = (await any_store.apply(*charge("late", settles="early", release_id="rel"))).outcome
+    assert isinstance(late, Charged)
+    assert (late.charged, late.already_paid) == (NOTHING, True)
+    assert (Cost(4, 1), NOTHING) == await spent_and_reserved(any_store)
 
 
 async def test_a_lapsed_window_makes_a_free_reservation_neither_paid_nor_charged(
@@ -420,7 +433,7 @@ async def test_a_lapsed_window_makes_a_free_reservation_neither_paid_nor_charged
     assert Refused(Reason.RELEASE_MISMATCH) == wrong.outcome
     settled = (await any_store.apply(*charge("e", settles="free", release_id="rel"))).outcome
     assert isinstance(settled, Charged)
-    assert settled.charged == NOTHING
+    assert (settled.charged, settled.already_paid) == (NOTHING, True)
 
 
 async def test_the_journal_adds_up_to_what_is_spent(memory: MemoryStore) -> None:

@@ -39,6 +39,20 @@ async def stub(tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Stub]:
         yield stub
 
 
+@pytest.mark.parametrize("hidden", ["\ufe0f", "\u3164"])
+async def test_a_name_that_looks_like_another_makes_no_account(stub: Stub, hidden: str) -> None:
+    """The refusal names the segment, for whatever is asked about the account."""
+    await stub.UpdateBudget(charging())
+    path = ("acme", f"ann{hidden}")
+    for call in (
+        stub.ReserveBudget(reserving(cost(1, 1), path=path)),
+        stub.UpdateBudget(charging(cost(1, 1), path=path)),
+        stub.GetBudget(pb.GetBudgetRequest(account=account(path))),
+    ):
+        error = await failure(call)
+        assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("account.path[1]",))
+
+
 async def test_a_question_is_reserved_settled_and_seen(stub: Stub, clock: SteppedClock) -> None:
     """The answers carry what is held, what is charged and what is left at each level."""
     held = await stub.ReserveBudget(reserving(cost(8, 2), ttl_seconds=90))

@@ -11,6 +11,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -405,3 +406,35 @@ async def test_open_reservations_lapse_by_the_time_of_the_ledger(tmp_path: Path,
         assert await store.open_reservations([ANALYST.root]) == 1
         clock.step(seconds=61)
         assert await store.open_reservations([ANALYST.root]) == 0
+
+
+async def test_a_service_that_can_start_no_thread_goes_on_charging(
+    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine has none left when the first charge comes: no transaction is left open, and each charge is made."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    path, on = tmp_path / "ledger.db", levels(own=limit(100, 50))
+    async with closing(SqliteStore.open(path, clock)) as store:
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        for index in range(3):
+            assert isinstance((await store.apply(*charge(f"c{index}", on=on))).outcome, Charged)
+        await store.check()
+        monkeypatch.undo()
+
+
+def test_a_ledger_is_not_opened_where_no_thread_can_be_started(
+    tmp_path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so, and the file is free for the next try."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(StoreUnavailableError, match="can't start new thread"):
+            SqliteStore.open(tmp_path / "ledger.db", clock)
+    asyncio.run(SqliteStore.open(tmp_path / "ledger.db", clock).close())

@@ -159,10 +159,3 @@ async def test_a_port_that_is_taken_is_not_shared(tmp_path: Path, redis: RedisSe
             assert (code, "cannot listen on" in said) == (2, True)
         async with connected(running.address) as stub:
             await stub.GetBudget(pb.GetBudgetRequest(account=account()))
-
-
-@pytest.mark.usefixtures("starts_processes")
-def test_workers_that_cannot_start_say_why(tmp_path: Path) -> None:
-    """The exit code is the workers' own."""
-    code, said = refused(tmp_path, "redis://127.0.0.1:1/0", *WORKERS)
-    assert (code, "127.0.0.1:1" in said) == (1, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -278,6 +279,13 @@ def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.Capture
         said = capsys.readouterr().out
         assert f"checkpoint of acme: 3 entries, moved to {path.name}" in said
         assert checkpointed["digest"] in said
+        (sound,) = reported(capsys, "verify", "--archive", str(path))["archives"]
+        assert ("acme", 1, 3, checkpointed["digest"], "") == tuple(
+            sound[each] for each in ("root", "first", "last", "digest", "problem")
+        )
+        path.write_text(path.read_text().replace('"calls": 1', '"calls": 0', 1))
+        (forged,) = reported(capsys, "verify", "--archive", str(path), code=1)["archives"]
+        assert forged["problem"] == "has entries that do not have its digest"
         assert [] == reported(capsys, "verify", "--admin", running.admin_address)["differences"]
 
 
@@ -298,6 +306,21 @@ def test_a_ledger_that_was_tampered_with_is_found_out(
         assert running.admin_address is not None
         found = reported(capsys, "verify", "--admin", running.admin_address, code=1)["differences"]
     assert any((1, 12) == (each["kept"], each["rebuilt"]) for each in found)
+
+
+@pytest.mark.usefixtures("starts_processes")
+def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code is 1, and standard error has the table and the key."""
+    store = f"sqlite:{tmp_path}/ledger.db"
+    with service(tmp_path, store) as running:
+        asyncio.run(_charge_all(running.address))
+        assert running.end(signal.SIGTERM) == 0
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection, connection:
+        connection.execute("UPDATE balances SET spent_calls = -1 WHERE level = 'acme/ann'")
+    with service(tmp_path, store, "--admin-listen", "127.0.0.1:0") as running:
+        assert running.admin_address is not None
+        assert main(["budget", "verify", "--admin", running.admin_address]) == 1
+    assert "the row 'acme/ann' of balances cannot be read" in capsys.readouterr().err
 
 
 def _lower_a_balance(connection: sqlite3.Connection) -> None:

@@ -127,9 +127,9 @@ def test_every_part_of_the_chart_is_valid() -> None:
 
 
 def test_with_tls_nothing_speaks_plain_text(tmp_path: Path) -> None:
-    """No --insecure, probes that look at the port alone, mounted files, and a gateway that shows a certificate."""
-    made = charted(EVERYTHING)
-    for name, port in (("dp-service", 50051), ("budget-service", 50052)):
+    """No --insecure, mounted files, and a gateway that shows a certificate; probes ask an address of health alone."""
+    made = charted(PRODUCTION)
+    for name in ("dp-service", "budget-service"):
         pod = pod_of(made, name)
         (container,) = pod["containers"]
         assert "--insecure" not in container["args"]
@@ -138,8 +138,8 @@ def test_with_tls_nothing_speaks_plain_text(tmp_path: Path) -> None:
         assert len(paths) == 4
         assert all(path.rpartition("/")[0] in mounted for path in paths)
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-            assert container[probe]["tcpSocket"] == {"port": port}
-            assert "grpc" not in container[probe]
+            assert container[probe]["grpc"]["port"] == 9465
+        assert "--health-listen=0.0.0.0:9465" in container["args"]
     configuration = gateway_configuration(made, tmp_path)
     mounted = {each["mountPath"] for each in pod_of(made, "gateway")["containers"][0]["volumeMounts"]}
     for service in (configuration.dp, configuration.budget):
@@ -151,6 +151,20 @@ def test_with_tls_nothing_speaks_plain_text(tmp_path: Path) -> None:
     assert Callers(access).wants_certificates
 
 
+def test_a_store_that_was_set_back_is_refused_unless_somebody_says_otherwise() -> None:
+    """The mark is on a volume that all replicas share and `helm uninstall` leaves; `keep: false` is to do without."""
+    made = charted(PRODUCTION)
+    (container,) = pod_of(made, "budget-service")["containers"]
+    assert "--mark=/var/lib/gris/ledger.mark" in container["args"]
+    assert {"name": "mark", "mountPath": "/var/lib/gris"} in container["volumeMounts"]
+    claim = made["PersistentVolumeClaim", "ledger-mark"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    without = charted(PRODUCTION.but("store.mark.keep=false"))
+    assert ("PersistentVolumeClaim", "ledger-mark") not in without
+    assert not any("mark" in str(each) for each in pod_of(without, "budget-service")["containers"][0]["args"])
+
+
 def test_a_ledger_in_a_file_has_one_writer_and_outlives_its_release() -> None:
     """One pod ends before the next one begins; the volume stays; nothing but DNS is reached; no address is needed."""
     made = charted(EVERYTHING)
@@ -158,6 +172,8 @@ def test_a_ledger_in_a_file_has_one_writer_and_outlives_its_release() -> None:
     assert (deployment["replicas"], deployment["strategy"]) == (1, {"type": "Recreate"})
     (container,) = pod_of(made, "budget-service")["containers"]
     assert "--store=sqlite:/var/lib/gris/ledger.db" in container["args"]
+    # Its high-water mark is beside it.
+    assert not any(each.startswith("--mark") for each in container["args"])
     assert {"name": "ledger", "mountPath": "/var/lib/gris"} in container["volumeMounts"]
     claim = made["PersistentVolumeClaim", "budget-ledger"]
     assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
@@ -281,13 +297,14 @@ REFUSED: dict[str, tuple[Values, tuple[str, ...], str]] = {
         ("budget.text=allow_volatile: true\ncharge_tickets: {key_file: /run/tickets/ticket.key}",),
         "allow_volatile",
     ),
-    "plain text that nobody asked for": (PRODUCTION, ("transport.insecure=false",), "insecure=true"),
-    "half of TLS": (
+    "plain text that nobody asked for": (TRIAL, ("transport.insecure=false",), "insecure=true"),
+    "half of TLS": (PRODUCTION, ("transport.tls.gatewaySecret=",), "transport.tls: give all of"),
+    "plain text and TLS": (PRODUCTION, ("transport.insecure=true",), "contradict"),
+    "a mark that only one machine can write": (
         PRODUCTION,
-        ("transport.insecure=false", "transport.tls.gatewaySecret=x"),
-        "transport.tls: give all of",
+        ("store.mark.accessMode=ReadWriteOnce",),
+        "store.mark.accessMode",
     ),
-    "plain text and TLS": (PRODUCTION, ("transport.tls.gatewaySecret=x",), "contradict"),
     "no store": (PRODUCTION, ("store.kind=",), "store.kind: choose"),
     "a store that is everywhere": (PRODUCTION, ("store.network.to=null",), "store.network.to: say where"),
     "a ledger in a file with two writers": (PRODUCTION, ("store.kind=sqlite",), "exactly one writer"),

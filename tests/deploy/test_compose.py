@@ -97,6 +97,29 @@ def test_no_container_keeps_rights_or_takes_secrets_from_the_environment() -> No
         assert not any("KEY" in each or "PASSWORD" in each for each in named)
 
 
+def test_the_old_program_is_refused_with_a_word() -> None:
+    """The first service asks for a variable that docker compose sets by itself and docker-compose 1 does not have."""
+    composed = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    assert composed["name"] == "gris"
+    first = next(iter(composed["services"].values()))
+    assert first["labels"]["gris.project"].startswith("${COMPOSE_PROJECT_NAME:?this is docker-compose 1")
+
+
+def test_a_ledger_that_was_set_back_is_noticed(tmp_path: Path) -> None:
+    """Its high-water mark is in a folder of its own, which `prepare` makes and Redis does not have."""
+    prepare(tmp_path)
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    command = services["budget-service"]["command"]
+    folder = str(Path(command[command.index("--mark") + 1]).parent)
+    (source,) = [
+        each.partition(":")[0]
+        for each in services["budget-service"]["volumes"]
+        if each.endswith(f":{folder}")
+    ]
+    assert (tmp_path / source).is_dir()
+    assert not any(source in each for each in services["redis"]["volumes"])
+
+
 def test_an_analyst_meets_nothing_but_the_gateway() -> None:
     """One network, and on it the gateway alone."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]

@@ -30,11 +30,11 @@ spec:
 
 
 def pod_specs() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the pods that are described, alone or in Deployments."""
+    """Yield the pods that are described, alone, in Deployments or in Jobs."""
     for manifest in written(FOLDER):
         if manifest.content["kind"] == "Pod":
             yield manifest.title, manifest.content["spec"]
-        if manifest.content["kind"] == "Deployment":
+        if manifest.content["kind"] in ("Deployment", "Job"):
             yield manifest.title, manifest.content["spec"]["template"]["spec"]
 
 

@@ -5,24 +5,35 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 
 from budget_service.configuration.budget_file import load_configuration
 from budget_service.ledger.values import Account
-from deploy.kubernetes.validate import FOLDER, rendered, renderer
+from budget_service.server.process import main as budget_service_main
+from deploy.kubernetes.validate import FOLDER, Manifest, faults, rendered, renderer
 from dp_service.queries.policy import read_policy
+from dp_service.server.process import main as dp_service_main
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.process import main
 from gris_serving.documents import read_document
+from tests.kubernetes.cluster import NAMESPACE
+from tests.kubernetes.production import VOLUMES, objects, write
+from tests.support.budget_process import SERVING, health_becomes
 from tests.support.pki import Authority, Issuer
+from tests.support.processes import process
+from tests.support.redis_server import redis_server
 
 PRODUCTION = FOLDER / "overlays" / "production"
+EXAMPLES = FOLDER.parents[1] / "examples"
 
 
 @pytest.fixture
@@ -31,7 +42,10 @@ def gateway(tmp_path: Path) -> Path:
     Authority.new(tmp_path).server("gateway")
     shutil.copy(PRODUCTION / "issuer.jwks", tmp_path)
     text = (PRODUCTION / "gateway.yaml").read_text().replace("0.0.0.0:50054", "127.0.0.1:0")
-    for folder in ("/run/gris", "/etc/gris", "/var/lib/gris"):
+    # What it shows the services: the Secret gris-gateway-client.
+    for name, copied in (("client.pem", "gateway.pem"), ("client.key", "gateway.key")):
+        shutil.copy(tmp_path / copied, tmp_path / name)
+    for folder in ("/run/gris", "/run/services", "/etc/gris", "/var/lib/gris"):
         assert folder in text
         text = text.replace(folder, str(tmp_path))
     (tmp_path / "gateway.yaml").write_text(text)
@@ -67,6 +81,130 @@ def test_its_ledger_demands_tickets_under_a_key_that_its_pods_hold() -> None:
     assert made in (FOLDER.parents[1] / "docs" / "deploying.md").read_text()
 
 
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
+@pytest.mark.parametrize(
+    ("name", "main"), [("dp-service", dp_service_main), ("budget-service", budget_service_main)]
+)
+def test_its_services_start_with_the_options_that_they_are_given(
+    tmp_path: Path, name: str, main: Callable[[list[str]], int]
+) -> None:
+    """TLS, roles and the high-water mark are asked for, with files that are mounted; plain text is not."""
+    made = {
+        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
+    }
+    pod = made[name]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    words = " ".join(container["args"])
+    assert "--insecure" not in words
+    assert ("--mark=/var/lib/gris/ledger.mark" in words) is (name == "budget-service")
+    mounted = {each["mountPath"] for each in container["volumeMounts"]}
+    named = {each.partition("=")[2].rpartition("/")[0] for each in container["args"] if "=/" in each}
+    assert named == mounted - {"/run/tickets"}
+    moved = located(tmp_path, container["args"])
+    assert main([*moved, "--validate"]) == 0
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
+def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path) -> None:
+    """The Job opens the same store, by the same configuration, with the same mark."""
+    made = {
+        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
+    }
+    service = made["budget-service"]["spec"]["template"]["spec"]
+    (job,) = yaml.safe_load_all((FOLDER / "confirm-restored.yaml").read_text())
+    pod = job["spec"]["template"]["spec"]
+    assert set(pod["containers"][0]["args"]) - set(service["containers"][0]["args"]) == {"--confirm-restored"}
+    for key in ("securityContext", "serviceAccountName"):
+        assert pod[key] == service[key]
+    tls = ("transport", "access")
+    assert pod["volumes"] == [
+        each
+        for name in ("budget", "store", "mark", "tickets")
+        for each in service["volumes"]
+        if each["name"] == name
+    ]
+    mounted = [each for each in service["containers"][0]["volumeMounts"] if each["name"] not in tls]
+    assert pod["containers"][0]["volumeMounts"] == mounted
+    options = [each for each in pod["containers"][0]["args"] if each != "--confirm-restored"]
+    assert budget_service_main([*located(tmp_path, options), "--validate"]) == 0
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_what_is_tried_on_a_cluster_is_this_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make kubernetes-test` changes where things are and whose; pods, options and mounts stay what they are."""
+    monkeypatch.setenv(VOLUMES, str(tmp_path))
+    write(tmp_path, EXAMPLES / "budget.yaml", EXAMPLES / "policy.yaml")
+    tried = [Manifest("tried", each) for each in objects(tmp_path)]
+    assert list(faults(tried)) == []
+    assert {each.content["metadata"].get("namespace", NAMESPACE) for each in tried} == {NAMESPACE}
+    pods = {
+        each.content["metadata"]["name"]: each.content["spec"]["template"]["spec"]
+        for each in tried
+        if each.content["kind"] == "Deployment"
+    }
+    made = {
+        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
+    }
+    for name, deployment in made.items():
+        for container in (tried_pod := pods[name])["containers"]:
+            assert container.pop("image") == f"gris-{name}:local"
+            container["resources"]["requests"]["cpu"] = "250m"
+        expected = deployment["spec"]["template"]["spec"]
+        del expected["containers"][0]["image"]
+        assert tried_pod == expected
+
+
+@pytest.mark.usefixtures("starts_redis")
+@pytest.mark.skipif(renderer() is None, reason="needs kustomize or kubectl")
+async def test_its_ledger_is_ready_where_it_is_probed_and_has_its_mark(tmp_path: Path) -> None:
+    """With exactly the options of its pod, but for addresses and folders; nothing is warned of."""
+    made = {
+        each.content["metadata"]["name"]: each.content for each in rendered(FOLDER) if is_deployment(each)
+    }
+    (container,) = made["budget-service"]["spec"]["template"]["spec"]["containers"]
+    options = located(tmp_path, container["args"])
+    options = [re.sub(r"=(0.0.0.0|127.0.0.1):\d+$", "=127.0.0.1:0", each) for each in options]
+    with redis_server(tmp_path) as redis:
+        (tmp_path / "address").chmod(0o600)
+        (tmp_path / "address").write_text(redis.address)
+        short = ["--drain-seconds=0" if each.startswith("--drain") else each for each in options]
+        with process("budget_service", short, tmp_path / "log") as ready:
+            await health_becomes(ready["health_address"], SERVING)
+            async with asyncio.timeout(10):
+                while not (tmp_path / "ledger.mark").exists():  # noqa: ASYNC110 - a file tells nobody
+                    await asyncio.sleep(0.1)
+    assert "WARNING" not in (tmp_path / "log").read_text()
+
+
+def is_deployment(manifest: Manifest) -> bool:
+    """Tell whether an object is a Deployment of the overlay."""
+    return manifest.title.startswith("rendered production: Deployment ")
+
+
+def located(folder: Path, arguments: Sequence[str]) -> list[str]:
+    """Return a service's options with the files of its pod, which are made here."""
+    authority = Authority.new(folder)
+    authority.server("service")
+    for name, content in (("noise.key", b"k" * 32), ("address", b"redis://store:6379/0")):
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o400)
+    budgets = (PRODUCTION / "budget.yaml").read_text().replace("/run/tickets", str(folder))
+    (folder / "budget.yaml").write_text(budgets)
+    write_ticket_key(folder)
+    for name in ("policy.yaml", "access.yaml"):
+        shutil.copy(PRODUCTION / name, folder)
+    return [re.sub(r"=/[a-z/]+/([^/]+)$", rf"={folder}/\1", each) for each in arguments]
+
+
+def write_ticket_key(folder: Path) -> None:
+    """Make the key that tickets are checked with, as docs/deploying.md does."""
+    words = ["ticket-key", "--key-file", str(folder / "noise.key"), "--out", str(folder / "ticket.key")]
+    subprocess.run([sys.executable, "-m", "gris_cli", *words], check=True, capture_output=True)
+
+
 @pytest.mark.parametrize("options", [[], ["--validate"]])
 def test_a_gateway_whose_issuer_nobody_named_does_not_start(
     gateway: Path, options: list[str], capsys: pytest.CaptureFixture[str]
@@ -86,12 +224,12 @@ async def test_a_gateway_with_the_keys_of_an_issuer_starts(gateway: Path) -> Non
     (gateway.parent / "issuer.jwks").write_text(json.dumps({"keys": [issuer.jwk()]}))
     assert main(["--config", str(gateway), "--validate"]) == 0
     command = [sys.executable, "-m", "gris_gateway", "--config", str(gateway)]
-    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, env=os.environ)
+    started = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, env=os.environ)
     try:
-        assert process.stdout is not None
+        assert started.stdout is not None
         async with asyncio.timeout(60):
-            assert json.loads(await process.stdout.readline())["service"] == "gateway"
+            assert json.loads(await started.stdout.readline())["service"] == "gateway"
     finally:
-        process.send_signal(signal.SIGTERM)
-        await process.communicate()
-    assert process.returncode == 0
+        started.send_signal(signal.SIGTERM)
+        await started.communicate()
+    assert started.returncode == 0

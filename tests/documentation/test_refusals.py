@@ -15,6 +15,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 from budget_service.ledger.outcomes import Exhausted, Reason, Refused, Shortfall
 from budget_service.ledger.values import Account, InvalidFieldError, Unit
 from budget_service.server import rpc_errors
+from gris_serving.decoding import UNDECODABLE
 from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.support.pages import ROOT, quoted, rows, section
 
@@ -32,6 +33,8 @@ STATUSES = [
     rpc_errors.statements_archived(),
     rpc_errors.accounts_without_end("acme/*"),
     rpc_errors.ledger_differs(),
+    rpc_errors.archive_missing(7),
+    rpc_errors.ledger_damaged("balances", "acme/ann"),
     rpc_errors.store_unavailable(),
     rpc_errors.overloaded(),
     rpc_errors.outcome_unknown(),
@@ -46,18 +49,9 @@ def source(path: str) -> str:
 
 def from_gris_serving() -> dict[str, Status]:
     """Return a status for each reason that is given before a method of budget_service runs."""
-    found = re.findall(
-        r'StatusCode\.(\w+)[^\n]*reason="(\w+)"', source("gris_serving/authorisation.py")
-    ) + re.findall(
-        r'reason="(\w+)".*?StatusCode\.(\w+)', source("gris_serving/instrumentation.py"), re.DOTALL
-    )
-    codes = {reason: code for pair in found for code, reason in (sorted(pair, key=is_reason),)}
-    return {reason: with_reason(code, reason) for reason, code in codes.items()}
-
-
-def is_reason(name: str) -> bool:
-    """Tell whether a name is none of gRPC's codes."""
-    return name not in grpc.StatusCode.__members__
+    found = re.findall(r'StatusCode\.(\w+)[^\n]*reason="(\w+)"', source("gris_serving/authorisation.py"))
+    found.append(("INVALID_ARGUMENT", UNDECODABLE.reason))
+    return {reason: with_reason(code, reason) for code, reason in found}
 
 
 def with_reason(code: str, reason: str) -> Status:

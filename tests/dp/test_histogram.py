@@ -55,6 +55,12 @@ def test_what_cannot_be_the_answer_is_refused(columns: Any, counts: Any, complai
         checked_histogram(TEXT, columns, counts, row_limit=3)
 
 
+def test_an_answer_may_have_as_many_rows_as_the_plan_asks_for() -> None:
+    """A full answer is the usual one of a large domain: refusing it would tell how many elements there are."""
+    rows = [("a", 3), ("b", 2), ("c", 1)]
+    assert histogram(rows, row_limit=3).elements == [("a",), ("b",), ("c",)]
+
+
 def test_a_bool_does_not_pass_for_an_integer() -> None:
     """True and 1 are different elements: they must not meet in one column."""
     with pytest.raises(HistogramError, match="type INT64"):

@@ -26,7 +26,6 @@ from dp_service.noise.stream import KeyedStream
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery, Measure
-from dp_service.release_parameters import ReleaseParameters
 from dp_service.releases.histogram import Histogram, checked_histogram
 from dp_service.releases.identity import release_seed
 from dp_service.releases.mechanism import (
@@ -228,26 +227,6 @@ def test_a_list_that_was_cut_does_not_end_in_bottom() -> None:
     assert whole.ended_in_bottom
     assert not cut.ended_in_bottom
     assert whole.bottom == cut.bottom
-
-
-def test_the_policy_gives_every_parameter_of_a_release() -> None:
-    """tau, Delta, d_bar, k and the domain reach the parameters as the policy and the question say."""
-    query = HistogramQuery("engagement", ("score",), Measure.EVENTS, k=2, omit_counts=True)
-    found = resolve(query, parse_policy(POLICY), now=0).parameters
-    expected = ReleaseParameters(
-        mechanism=MechanismName.KNOWN_GUMB,
-        epsilon_per=Fraction(1),
-        delta=Fraction(1, 100),
-        tau=3,
-        delta_l0=None,
-        d_bar=None,
-        k=2,
-        with_counts=False,
-        count_noise=CountNoise.LAPLACE,
-        consistency=found.consistency,
-        domain=((-1,), (0,), (1,)),
-    )
-    assert expected == found
 
 
 def test_a_plan_speaks_of_the_running_versions(monkeypatch: pytest.MonkeyPatch) -> None:

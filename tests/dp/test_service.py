@@ -180,14 +180,6 @@ async def test_an_impossible_outcome_has_no_price(
     assert (grpc.StatusCode.INVALID_ARGUMENT, "released") == (code, metadata["field"])
 
 
-async def test_fresh_consistency_draws_anew_and_is_never_a_known_question(dp: Any) -> None:
-    """With fresh noise every translation is a new question and every release a new one."""
-    asked = question(table="drawn_anew")
-    first, second = await released(dp, asked, "article"), await released(dp, asked, "article")
-    assert first.release.query_id != second.release.query_id
-    assert first.release.release_id != second.release.release_id
-
-
 async def test_omitted_counts_are_not_sent_and_halve_the_price(dp: Any) -> None:
     """Without counts there are neither counts nor intervals, and k + 1 units are the worst case."""
     plan = await translated(dp, question(omit_counts=True))

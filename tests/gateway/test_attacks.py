@@ -41,7 +41,7 @@ async def reason_of(gateway: GatewayWorld, credentials: Credentials, request: An
 
 def details_of(error: grpc.aio.AioRpcError) -> Status:
     """Return the google.rpc.Status of an error."""
-    packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+    packed = dict(tuple(error.trailing_metadata() or ())).get("grpc-status-details-bin", b"")
     return Status.FromString(packed if isinstance(packed, bytes) else packed.encode())
 
 
@@ -292,7 +292,7 @@ async def test_the_limit_holds_for_calls_that_come_at_once(gateway: GatewayWorld
         retry = RetryInfo()
         assert grpc.StatusCode.UNAVAILABLE is error.code()
         assert any(detail.Unpack(retry) for detail in details_of(error).details)
-        pushback = dict(error.trailing_metadata() or ())["grpc-retry-pushback-ms"]
+        pushback = dict(tuple(error.trailing_metadata() or ()))["grpc-retry-pushback-ms"]
         assert int(pushback) == retry.retry_delay.ToMilliseconds() >= 1
     assert "app/acme/calm" == await reason_of(gateway, gateway.analyst("calm"))
 

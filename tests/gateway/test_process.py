@@ -166,11 +166,12 @@ def test_a_pinot_is_named_as_the_engine(
     assert complaint in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0"])
 def test_plain_text_beyond_this_machine_must_be_asked_for(
-    configuration: Path, capsys: pytest.CaptureFixture[str], listen: str
+    configuration: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, listen: str
 ) -> None:
-    """Tokens and results would be read by others; `insecure: true` says that something else ends TLS."""
+    """Tokens and results would be read by others; `insecure: true` says that something else ends TLS, and is logged."""
     text = configuration.read_text()
     plain = text[: text.index("tls:")] + text[text.index("dp:") :]
     plain = plain.replace("127.0.0.1:0", f'"{listen}"', 1)
@@ -181,6 +182,8 @@ def test_plain_text_beyond_this_machine_must_be_asked_for(
     assert "insecure: true" in capsys.readouterr().err
     configuration.write_text("insecure: true\n" + plain)
     assert 0 == main(["--config", str(configuration), "--validate"])
+    with process("gris_gateway", ["--config", configuration], tmp_path / "log"):
+        assert "event=protection.missing" in (tmp_path / "log").read_text()
 
 
 @pytest.mark.usefixtures("starts_processes")

@@ -23,9 +23,9 @@ from prometheus_client import CollectorRegistry
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.rate_limits import Limiter
-from gris_gateway.slow_callers import keepalive_options
 from gris_serving.instrumentation import NOTHING, Instrumentation
 from gris_serving.metrics import CallMetrics
+from gris_serving.slow_callers import keepalive_options
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
 from tests.support.echo import SERVICE, EchoStub, add_echo
 from tests.support.pki import ISSUER, Issuer

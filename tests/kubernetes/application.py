@@ -20,9 +20,11 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from pathlib import Path
 
-from pinot_connector import AsyncPrivateClient, Timeouts
+from pinot_connector import AsyncPrivateClient, Credentials, Endpoint, Timeouts
 from pinot_connector.budgets import Cost, Level
+from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError, OutcomeUnknown, ServiceError
@@ -69,10 +71,10 @@ class Totals:
 
 @dataclass(frozen=True)
 class Application:
-    """Where the services and the data are."""
+    """Where the services and the data are, with what is shown to them."""
 
-    dp: str
-    budget: str
+    dp: Address
+    budget: Address
     engine: Engine
 
     async def ask_until(self, stop: asyncio.Event, totals: Totals, askers: int) -> None:
@@ -157,9 +159,15 @@ def main() -> None:
     for name in ("dp", "budget", "data"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--askers", type=int, default=4)
+    for name in ("ca-file", "certificate-file", "key-file"):
+        parser.add_argument(f"--{name}", type=Path)
     chosen = parser.parse_args()
+    dp, budget = chosen.dp, chosen.budget
+    if chosen.ca_file is not None:
+        shown = Credentials(chosen.ca_file, chosen.certificate_file, chosen.key_file)
+        dp, budget = Endpoint(dp, shown), Endpoint(budget, shown)
     engine = DuckDBEngine({TABLE: chosen.data})
-    asyncio.run(_run(Application(chosen.dp, chosen.budget, engine), chosen.askers))
+    asyncio.run(_run(Application(dp, budget, engine), chosen.askers))
     engine.close()
 
 

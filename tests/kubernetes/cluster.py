@@ -1,6 +1,6 @@
-"""A deployment in a namespace of its own: of the local overlay by kubectl, or of the chart by helm.
+"""A deployment in a namespace of its own: of the overlay `local` or `production` by kubectl, or of the chart by helm.
 
-GRIS_TEST_DEPLOYMENT says which: `overlay`, or `chart`.
+GRIS_TEST_DEPLOYMENT says which: `overlay`, `production` or `chart`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from deploy.kubernetes.chart import run as helm
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAY = ROOT / "deploy" / "kubernetes" / "overlays" / "local"
-CHOSEN = "GRIS_TEST_DEPLOYMENT"
 CONFIGURATION = ("configmap",)
 PODS = ROOT / "deploy" / "kubernetes"
 NAMESPACE = "gris-test"
@@ -37,6 +36,9 @@ def kubectl(*arguments: str, given: str | None = None, seconds: float = TIMEOUT_
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=seconds, check=False)
     if done.returncode != 0:
         raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr[-2000:]}{done.stdout[-2000:]}")
+    # Deprecated fields, pods that the namespace will refuse, objects that were made in another way.
+    if "apply" in arguments and "Warning:" in done.stderr:
+        raise KubectlError(f"kubectl {' '.join(arguments)} warns: {done.stderr[-2000:]}")
     return done.stdout
 
 
@@ -82,6 +84,14 @@ class Namespace:
 class Deployment(Protocol):
     """A way to have everything in the tests' namespace, whose Secrets are there already."""
 
+    @property
+    def secret(self) -> str | None:
+        """The Secret with what applications show to the services, None if they ask for nothing."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The options of the command line that name its files."""
+
     def install(self, namespace: Namespace, budgets: Path) -> None:
         """Deploy the example policy, a budget file, and the example gateway; return before they run."""
 
@@ -97,6 +107,8 @@ class Overlay:
     """The overlay `local`, as docs/deploying.md has it."""
 
     folder: Path
+    secret: str | None = None
+    shown: tuple[str, ...] = ()
 
     def install(self, namespace: Namespace, budgets: Path) -> None:
         """Make the ConfigMaps and apply the overlay."""
@@ -122,6 +134,8 @@ class Chart:
     """The chart with the values of a trial, as docs/chart.md has it; Redis and Pinot are those of the overlay."""
 
     folder: Path
+    secret: str | None = None
+    shown: tuple[str, ...] = ()
 
     def install(self, namespace: Namespace, budgets: Path) -> None:
         """Apply Redis and Pinot, and install the chart."""
@@ -162,15 +176,6 @@ _KINDS = (
 )
 
 
-def deployment(folder: Path) -> Deployment:
-    """Return the deployment that GRIS_TEST_DEPLOYMENT names; `folder` is for its files."""
-    chosen = os.environ.get(CHOSEN, "overlay")
-    known: dict[str, type[Overlay] | type[Chart]] = {"overlay": Overlay, "chart": Chart}
-    if chosen not in known:
-        raise ValueError(f"{CHOSEN}: expected overlay or chart, and not {chosen!r}")
-    return known[chosen](folder)
-
-
 def image(name: str) -> tuple[str, str]:
     """Return name and tag of an image: those of `make images`, or what GRIS_TEST_IMAGES (PREFIX:TAG) says."""
     prefix, tag = _images()
@@ -205,9 +210,13 @@ def pod(
     component: str,
     *command: str,
     folders: Mapping[str, str] | None = None,
+    secret: str | None = None,
     like: str = "application",
 ) -> str:
-    """Return a pod `like` one of deploy/kubernetes which runs Python; `folders` are ConfigMaps and where they go."""
+    """Return a pod `like` one of deploy/kubernetes which runs Python.
+
+    `folders` are ConfigMaps and where they go; `secret` is what it shows to the services.
+    """
     made: dict[str, Any] = yaml.safe_load((PODS / f"{like}.yaml").read_text())
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/component": component}
     made["metadata"] = {"name": name, "labels": labels}
@@ -217,5 +226,11 @@ def pod(
     for each, path in (folders or {}).items():
         container["volumeMounts"].append({"name": each, "mountPath": path})
         made["spec"]["volumes"].append({"name": each, "configMap": {"name": each}})
+    if secret is not None:
+        container["volumeMounts"].append({"name": "services", "mountPath": "/run/services"})
+        made["spec"]["securityContext"]["fsGroup"] = 10001
+        made["spec"]["volumes"].append(
+            {"name": "services", "secret": {"secretName": secret, "defaultMode": 0o440}}
+        )
     # JSON is YAML.
     return json.dumps(made)

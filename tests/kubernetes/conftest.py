@@ -1,12 +1,13 @@
 """Both services, the gateway, Redis and Pinot on the cluster of KUBECONFIG, in a namespace for the tests alone.
 
 Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. GRIS_TEST_DEPLOYMENT=chart takes the
-Helm chart instead of the overlay `local`. The images must be where the cluster
+Helm chart instead of the overlay `local`, and `production` takes that overlay. The images must be where the cluster
 finds them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,20 +17,29 @@ import pytest
 from deploy.compose.prepare import prepare
 from examples import certificates
 from tests.kubernetes.application import BUDGETS
-from tests.kubernetes.cluster import NAMESPACE, ROOT, Deployment, Namespace, kubectl, pod
-from tests.kubernetes.cluster import deployment as chosen_deployment
+from tests.kubernetes.cluster import NAMESPACE, ROOT, Chart, Deployment, Namespace, Overlay, kubectl, pod
+from tests.kubernetes.production import Production
 from tests.support.rings import needs
 
 collect_ignore_glob = [] if "GRIS_TEST_KUBERNETES" in os.environ else ["test_*.py"]
 
 SLEEP = "import signal; signal.sigwait({signal.SIGTERM})"
 SECRET = ("secret", "generic")
+CHOSEN = "GRIS_TEST_DEPLOYMENT"
+KNOWN: dict[str, type[Overlay] | type[Chart] | type[Production]] = {
+    "overlay": Overlay,
+    "chart": Chart,
+    "production": Production,
+}
 
 
 @pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     """Return how everything is deployed."""
-    return chosen_deployment(tmp_path_factory.mktemp("deployment"))
+    chosen = os.environ.get(CHOSEN, "overlay")
+    if chosen not in KNOWN:
+        raise ValueError(f"{CHOSEN}: expected one of {', '.join(KNOWN)}, and not {chosen!r}")
+    return KNOWN[chosen](tmp_path_factory.mktemp("deployment"))
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +53,11 @@ def gris(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> It
     shown = secrets / "certificates"
     certificates.make(shown)
     made = Namespace(NAMESPACE)
-    kubectl("create", "namespace", NAMESPACE)
+    kubectl(
+        "apply",
+        "--filename=-",
+        given=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+    )
     try:
         made.put(SECRET, "gris-noise-key", **{"noise.key": secrets / "noise.key"})
         made.put(SECRET, "gris-store", address=secrets / "store.address")
@@ -59,9 +73,9 @@ def gris(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="session")
-def application(gris: Namespace) -> str:
+def application(gris: Namespace, deployment: Deployment) -> str:
     """Start a pod that is an application and waits for what is asked of it; return its name."""
-    return _waiting_pod(gris, "application", "application")
+    return _waiting_pod(gris, "application", "application", secret=deployment.secret)
 
 
 @pytest.fixture(scope="session")
@@ -94,8 +108,11 @@ def files(folder: Path, name: str) -> dict[str, Path]:
     return {each: folder / each for each in (f"{name}.pem", f"{name}.key", "ca.pem")}
 
 
-def _waiting_pod(namespace: Namespace, name: str, component: str, *, like: str = "application") -> str:
-    namespace.kubectl("apply", "--filename=-", given=pod(name, component, "-c", SLEEP, like=like))
+def _waiting_pod(
+    namespace: Namespace, name: str, component: str, *, secret: str | None = None, like: str = "application"
+) -> str:
+    made = pod(name, component, "-c", SLEEP, secret=secret, like=like)
+    namespace.kubectl("apply", "--filename=-", given=made)
     namespace.wait_for("--for=condition=Ready", f"pod/{name}")
     return name
 

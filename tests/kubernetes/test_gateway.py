@@ -91,6 +91,8 @@ def test_a_gateway_is_replaced_without_a_lost_question(
     gris: Namespace, application: str, analyst: str
 ) -> None:
     """The new one begins before the old one ends, and an analyst who asks all along notices nothing."""
+    if gris.get("deployment", "gateway")["spec"]["strategy"]["type"] == "Recreate":
+        pytest.skip("its history is on a volume, which one gateway has at a time")
     loaded(gris, application)
     (before,) = (each["metadata"]["name"] for each in gris.pods("gateway"))
     with ThreadPoolExecutor(1) as other:

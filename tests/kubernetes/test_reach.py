@@ -9,8 +9,8 @@ import pytest
 from tests.kubernetes.cluster import KubectlError, Namespace
 
 PORTS = {
-    "dp-service": (50051, 9464),
-    "budget-service": (50052, 50053, 9464),
+    "dp-service": (50051, 9464, 9465),
+    "budget-service": (50052, 50053, 9464, 9465),
     "gateway": (50054, 9464),
     "redis": (6379,),
     "pinot": (9000, 8000),

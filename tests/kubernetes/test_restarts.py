@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.kubernetes.cluster import CONFIGURATION, Namespace, pod
+from tests.kubernetes.cluster import CONFIGURATION, Deployment, Namespace, pod
 
 DATA = "/opt/gris/lib/examples/cofacts/feedback.parquet"
 STOP = "import os, signal; os.kill(1, signal.SIGTERM)"
@@ -50,7 +50,7 @@ class Asking:
 
 
 @contextmanager
-def asking(gris: Namespace) -> Iterator[Asking]:
+def asking(gris: Namespace, deployment: Deployment) -> Iterator[Asking]:
     """Have questions asked in a pod; in the end it has held what it was told against the ledger."""
     program = Path(__file__).with_name("application.py")
     gris.put(CONFIGURATION, "asking", **{"application.py": program})
@@ -61,12 +61,10 @@ def asking(gris: Namespace) -> Iterator[Asking]:
         "--budget",
         "dns:///budget-service:50052",
     )
-    more = ("--data", DATA)
-    gris.kubectl(
-        "apply",
-        "--filename=-",
-        given=pod("asking", "application", *command, *more, folders={"asking": "/asking"}),
-    )
+    more = ("--data", DATA, *deployment.shown)
+    folders, secret = {"asking": "/asking"}, deployment.secret
+    made = pod("asking", "application", *command, *more, folders=folders, secret=secret)
+    gris.kubectl("apply", "--filename=-", given=made)
     try:
         gris.wait_for("--for=condition=Ready", "pod/asking")
         running = Asking(gris)
@@ -82,9 +80,9 @@ def asking(gris: Namespace) -> Iterator[Asking]:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_killed_pod_loses_no_budget(gris: Namespace, name: str) -> None:
+def test_a_killed_pod_loses_no_budget(gris: Namespace, deployment: Deployment, name: str) -> None:
     """Every answer is charged once, and nothing else is; questions go on at the other pod."""
-    with asking(gris) as running:
+    with asking(gris, deployment) as running:
         victim = gris.pods(name)[0]["metadata"]["name"]
         gris.kubectl("delete", "pod", victim, "--grace-period=0", "--force")
         running.more_answers()
@@ -92,10 +90,10 @@ def test_a_killed_pod_loses_no_budget(gris: Namespace, name: str) -> None:
     assert running.reported["charged_calls"] - running.reported["unknown"] <= running.reported["answered"]
 
 
-def test_a_rolling_restart_loses_no_question(gris: Namespace) -> None:
+def test_a_rolling_restart_loses_no_question(gris: Namespace, deployment: Deployment) -> None:
     """Both services are replaced pod by pod: every question is answered, and the ledger counts exactly the answers."""
     before = {each["metadata"]["name"] for name in SERVICES for each in gris.pods(name)}
-    with asking(gris) as running:
+    with asking(gris, deployment) as running:
         for name in SERVICES:
             gris.kubectl("rollout", "restart", f"deployment/{name}")
         gris.rolled_out(*SERVICES)

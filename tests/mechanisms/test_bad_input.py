@@ -85,11 +85,12 @@ def test_every_number_is_checked_by_name(mechanism: type[Any], value: object) ->
 
 @pytest.mark.parametrize("mechanism", [each for each in MECHANISMS if "d_bar" in fields_of(each)])
 def test_d_bar_is_limited_by_memory(mechanism: type[Any]) -> None:
-    """Ten million rows are the most."""
+    """Ten million rows are the most, and may be asked for."""
     with pytest.raises(
         ValueError, match="d_bar must be a positive integer of at most 10000000, got 10000001"
     ):
         built(mechanism, d_bar=10**7 + 1)
+    assert built(mechanism, d_bar=10**7).d_bar == 10**7
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -98,7 +99,11 @@ def test_an_epsilon_without_a_drawable_scale_is_refused(mechanism: type[Any], ep
     """Noise beyond a scale of 10^9, or below 10^-3, is refused when the mechanism is made or first needs it."""
     currency = Currency(epsilon, Fraction("1e-10"))
     name = "currency" if "currency" in fields_of(mechanism) else "parameters"
-    with pytest.raises(ValueError, match="epsilon_per"):
+    with pytest.raises(
+        ValueError,
+        match=r"epsilon_per( must be below 1/5"
+        r"|, tau and delta_l0 must give a noise scale from 1/1000 to 1000000000, got ([1-9]|an infinite one))",
+    ):
         built(mechanism, **{name: currency}).run(Histogram.from_element_order([5, 4, 3, 2]), noise())
 
 
@@ -111,6 +116,7 @@ def test_an_epsilon_without_a_drawable_scale_is_refused(mechanism: type[Any], ep
         (math.nan, Fraction(1, 2), "epsilon_per must be a positive Fraction"),
         (1, Fraction(1, 2), "epsilon_per must be a positive Fraction"),
         (Fraction(2**513), Fraction(1, 2), "epsilon_per must have a numerator and a denominator"),
+        (Fraction(1), Fraction(1, 2**600), "delta must have a numerator and a denominator"),
         (Fraction(1), Fraction(0), "delta must be a positive Fraction"),
         (Fraction(1), 1e-10, "delta must be a positive Fraction"),
         (Fraction(1), Fraction(1), "delta must be below 1"),
@@ -137,6 +143,7 @@ def test_a_currency_is_exact_and_in_range(epsilon_per: Any, delta: Any, message:
         ([True], "counts must be integers"),
         (["1"], "counts must be integers"),
         ([None], "counts must be integers"),
+        (np.array([2**64 - 1], dtype=np.uint64), "counts must be from 0 to 2"),
         ([[1]], "counts must be one-dimensional"),
         (7, "counts must be one-dimensional"),
     ],
@@ -177,8 +184,11 @@ def test_k_may_be_the_whole_domain_and_no_more(mechanism: type[Any]) -> None:
     """k = d is a ranking of everything; an empty domain has no top k."""
     whole = built(mechanism, k=4).run(Histogram.from_element_order([5, 0, 5, 1]), noise())
     assert sorted(whole.indices.tolist()) == [0, 1, 2, 3]
-    with pytest.raises(ValueError, match="k must be at most the size of the domain, 0, got 2"):
-        built(mechanism).run(Histogram.from_element_order([]), noise())
+    for counts in ([], [1]):
+        with pytest.raises(
+            ValueError, match=f"k must be at most the size of the domain, {len(counts)}, got 2"
+        ):
+            built(mechanism).run(Histogram.from_element_order(counts), noise())
 
 
 def test_limit_dom_needs_d_bar_elements() -> None:
@@ -247,10 +257,13 @@ def test_intervals_are_for_noise_that_can_be_drawn(rate: Fraction) -> None:
             ask()
 
 
-def test_thresholds_of_nothing_are_nothing() -> None:
-    """An empty release has no thresholds, with a bottom or cut to none."""
-    empty = Selection(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), True, bottom=5)
-    thresholds = selection_thresholds(empty, 3)
+@pytest.mark.parametrize("released", [0, 2])
+def test_thresholds_of_nothing_are_nothing(released: int) -> None:
+    """An empty release has no thresholds, and neither has one that is cut to none."""
+    counts = np.arange(released, 0, -1, dtype=np.int64)
+    thresholds = selection_thresholds(
+        Selection(counts.copy(), counts, True, bottom=5), 3 if not released else 0
+    )
     assert thresholds is not None
     assert thresholds.size == 0
 
@@ -304,10 +317,13 @@ def test_a_catalogue_needs_parameters_that_fit() -> None:
         catalogue(USUAL["currency"], k=2, d_bar=1, delta_l0=1, tau=1)
 
 
-def test_more_rows_than_the_limit_are_cut_by_who_compares_and_refused_by_who_serves() -> None:
+@pytest.mark.parametrize("mechanism", [UnkLap, UnkGumb])
+def test_more_rows_than_the_limit_are_cut_by_who_compares_and_refused_by_who_serves(
+    mechanism: type[Any],
+) -> None:
     """`Served` fetches what an engine would; the mechanism itself takes more rows for another query's."""
     rows = Histogram.from_element_order([9, 8, 7, 6, 5])
-    served = built(UnkGumb)
+    served = built(mechanism)
     with pytest.raises(ValueError, match=r"counts must have at most d_bar \+ 1 = 4 rows, got 5"):
         served.run(rows, noise())
     assert Served(served).run(rows, noise()).indices.max(initial=0) <= 4

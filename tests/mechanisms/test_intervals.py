@@ -149,13 +149,6 @@ def test_ninety_thousand_intervals_are_vectorised() -> None:
     assert bool(np.all(intervals.lower <= intervals.upper))
 
 
-@pytest.mark.parametrize("alpha", [Fraction(0), Fraction(1), Fraction(-1, 2)])
-def test_a_level_out_of_range_is_refused(alpha: Fraction) -> None:
-    """The error names the argument."""
-    with pytest.raises(ValueError, match="alpha must lie strictly between 0 and 1"):
-        fresh_noise_interval(np.array([1]), RATE, alpha=alpha, minimum=0)
-
-
 def test_what_cannot_have_been_shown_is_refused() -> None:
     """A value below its threshold, another number of thresholds, a negative minimum."""
     values, lower = np.array([5, 6]), np.array([6, 6])

@@ -1,10 +1,8 @@
 """What mechanisms return, refuse and cost."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from dp_service.mechanisms import (
@@ -49,16 +47,12 @@ def test_known_lap_returns_the_whole_domain_in_order() -> None:
     assert released(selection) == ([1, 3, 2, 0], [7, 7, 3, 0], False)
 
 
-def test_known_gumb_returns_the_k_largest_with_counts() -> None:
-    """With almost no noise they are the true ones."""
-    selection = KnownGumb(SHARP, 2, 1).run(histogram(0, 7, 3, 9), keyed())
-    assert released(selection) == ([3, 1], [9, 7], False)
-
-
-def test_known_gumb_may_return_the_whole_domain() -> None:
-    """k = d is allowed."""
-    selection = KnownGumb(SHARP, 3, 1).run(histogram(1, 2, 3), keyed())
-    assert released(selection) == ([2, 1, 0], [3, 2, 1], False)
+@pytest.mark.parametrize(("k", "shown"), [(2, [3, 1]), (4, [3, 1, 2, 0])])
+def test_known_gumb_returns_the_k_largest_with_counts(k: int, shown: list[int]) -> None:
+    """With almost no noise they are the true ones; k may be the size of the domain."""
+    counts = [0, 7, 3, 9]
+    selection = KnownGumb(SHARP, k, 1).run(histogram(*counts), keyed())
+    assert released(selection) == (shown, [counts[element] for element in shown], False)
 
 
 def test_unk_lap_returns_what_is_above_the_threshold_and_the_threshold() -> None:
@@ -113,28 +107,6 @@ def test_zero_counts_never_come_out_even_under_a_low_threshold(mechanism: UnkLap
         i for seed in range(200) for i in mechanism.run(histogram(0, 5, 0), keyed(seed)).indices.tolist()
     }
     assert emitted == {1}
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        KnownLap(CURRENCY, 1, 1),
-        KnownGumb(CURRENCY, 3, 1),
-        UnkLap(CURRENCY, 1, 9, 1),
-        UnkGumb(CURRENCY, 3, 9, 1),
-    ],
-)
-def test_equal_counts_are_no_special_case(mechanism: Mechanism) -> None:
-    """A histogram of equal counts runs, and releases each element at most once."""
-    indices = mechanism.run(histogram(*[4] * 10), keyed()).indices.tolist()
-    assert len(indices) == len(set(indices))
-
-
-@pytest.mark.parametrize("mechanism", [KnownLap(CURRENCY, 1, 1), UnkGumb(CURRENCY, 3, 9, 1)])
-def test_the_same_noise_gives_the_same_release(mechanism: Mechanism) -> None:
-    """A mechanism is a function of the histogram and the source of noise."""
-    counts = histogram(500, 400, 300, 200, 100)
-    assert released(mechanism.run(counts, keyed())) == released(mechanism.run(counts, keyed()))
 
 
 @pytest.mark.parametrize(
@@ -206,63 +178,6 @@ def papers_log_ratio(epsilon_per: float, delta: float, delta_l0: int) -> float:
         at_middle = delta_l0 * math.exp(-middle) / 4 * (math.exp(epsilon_per / 2) + 1) * (3 + middle)
         low, high = (middle, high) if at_middle > delta else (low, middle)
     return high
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: Currency(Fraction(0), Fraction(1, 2)), "epsilon_per must be a positive Fraction"),
-        (lambda: Currency(Fraction(-1), Fraction(1, 2)), "epsilon_per must be a positive Fraction"),
-        (lambda: Currency(Fraction(1), Fraction(0)), "delta must be a positive Fraction"),
-        (lambda: Currency(Fraction(1), Fraction(1)), "delta must be below 1"),
-        (lambda: Currency(Fraction(1), Fraction(1, 2**600)), "delta must have a numerator and a denominator"),
-        (lambda: KnownLap(CURRENCY, 0, 1), "delta_l0 must be a positive integer"),
-        (lambda: KnownLap(CURRENCY, 1, -1), "tau must be a positive integer"),
-        (lambda: KnownGumb(CURRENCY, 0, 1), "k must be a positive integer"),
-        (lambda: KnownGumb(CURRENCY, True, 1), "k must be a positive integer"),
-        (lambda: UnkLap(CURRENCY, 1, 0, 1), "d_bar must be a positive integer"),
-        (lambda: UnkGumb(CURRENCY, 5, 4, 1), "k must be at most d_bar = 4"),
-        (
-            lambda: UnkLap(Currency(Fraction(1, 10**9), Fraction(1, 2)), 1, 1, 1),
-            "epsilon_per, tau and delta_l0",
-        ),
-    ],
-)
-def test_parameters_out_of_range_are_refused_by_name(build: Callable[[], object], message: str) -> None:
-    """Each error names the argument and what was expected."""
-    with pytest.raises(ValueError, match=message):
-        build()
-
-
-def test_k_beyond_a_known_domain_is_refused() -> None:
-    """The size of the domain is part of the question, so the error may say it."""
-    with pytest.raises(ValueError, match="k must be at most the size of the domain, 2, got 3"):
-        KnownGumb(CURRENCY, 3, 1).run(histogram(1, 2), keyed())
-
-
-@pytest.mark.parametrize("mechanism", [UnkLap(CURRENCY, 1, 2, 1), UnkGumb(CURRENCY, 1, 2, 1)])
-def test_more_rows_than_the_limit_are_refused(mechanism: Mechanism) -> None:
-    """More than d_bar + 1 rows mean that another query was run."""
-    with pytest.raises(ValueError, match=r"counts must have at most d_bar \+ 1 = 3 rows, got 4"):
-        mechanism.run(histogram(4, 3, 2, 1), keyed())
-
-
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [
-        ([1.0, 2.0], "counts must be integers"),
-        ([math.nan], "counts must be integers"),
-        ([True], "counts must be integers"),
-        ([-1], "counts must be from 0"),
-        ([2**53 + 1], "counts must be from 0"),
-        (np.array([2**64 - 1], dtype=np.uint64), "counts must be from 0"),
-        ([[1, 2]], "counts must be one-dimensional"),
-    ],
-)
-def test_counts_that_are_no_counts_are_refused(counts: list[int], message: str) -> None:
-    """Floats, even whole ones, negative numbers and those beyond 2^53 never reach a mechanism."""
-    with pytest.raises(ValueError, match=message):
-        Histogram.from_element_order(counts)
 
 
 def test_the_largest_count_is_accepted() -> None:

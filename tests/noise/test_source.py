@@ -16,14 +16,6 @@ def keyed_noise(seed: bytes = bytes(32)) -> KeyedNoise:
     return KeyedNoise(KeyedStream(seed))
 
 
-def test_the_same_seed_gives_the_same_draws() -> None:
-    """A release can be drawn again."""
-    first, second = keyed_noise(), keyed_noise()
-    assert first.discrete_laplace(ONE, 50, "a").tolist() == second.discrete_laplace(ONE, 50, "a").tolist()
-    assert first.gumbel_order(WEIGHTS, 50, "b").tolist() == second.gumbel_order(WEIGHTS, 50, "b").tolist()
-    assert first.discrete_gaussian(ONE, 50, "c").tolist() == second.discrete_gaussian(ONE, 50, "c").tolist()
-
-
 def test_draws_of_one_label_do_not_depend_on_those_of_another() -> None:
     """The counts are the same whether or not something was selected before."""
     alone, after_selection = keyed_noise(), keyed_noise()

@@ -25,7 +25,7 @@ VALUES = {
         "gris.budget.v1.BudgetService",
         "gris.budget.v1.BudgetAdminService",
     },
-    "component": {"server", "store", "policy_file"},
+    "component": {"server", "store", "ledger", "policy_file"},
     "operation": {"reserve", "charge", "release"},
     "outcome": {"granted", "refused", "replayed", "already_paid"},
     "unit": {"information", "calls"},
@@ -53,6 +53,7 @@ LOG_FIELDS = {
     "request_id",
     "answers",
     "is_serving",
+    "is_sound",
 }
 
 

@@ -46,6 +46,15 @@ def test_texts_stand_in_order_of_code_points_and_columns_in_order_of_names() -> 
     assert query.restrictions[0].values == tuple(texts)
 
 
+def test_neighbours_at_the_end_of_a_list_of_integers_leave_its_beginning_alone() -> None:
+    """A set in two pieces, of which the second has two members, is the same set by its ends and its gap."""
+    listed = resolved(f"{HEAD} WHERE score IN (1, 5, 6) {TAIL}").query
+    assert listed == resolved(f"{HEAD} WHERE score BETWEEN 1 AND 6 AND score NOT IN (2, 3, 4) {TAIL}").query
+    restriction = listed.restrictions[-1]
+    assert isinstance(restriction, OrdinalRestriction)
+    assert restriction.intervals == (Interval(1, 2), Interval(5, 7))
+
+
 def test_true_and_false_together_say_nothing() -> None:
     """A condition that every row meets is no condition."""
     both = resolved(f"{HEAD} WHERE active IN (TRUE, FALSE) {TAIL}")
@@ -58,11 +67,10 @@ def test_true_and_false_together_say_nothing() -> None:
         "score > 3 AND score < 4",
         "score BETWEEN 4 AND 3",
         "score IN (1, 2) AND score NOT IN (2, 1)",
-        "score = 1 AND score = 2",
+        "score = 1 AND score = 0",
         "score > 9223372036854775807",
         "country = 'DE' AND country = 'FR'",
         "country = 'DE' AND country <> 'DE'",
-        "country = 'null'",
         "active <> TRUE AND active <> FALSE",
         "day > '9999-12-31'",
         "day < '2019-01-01' AND day > '2019-01-01'",
@@ -228,4 +236,4 @@ def test_order_and_repetition_of_filters_do_not_show(filters: list[Filter], rand
 def test_a_condition_that_leaves_nothing_of_a_domain_is_refused() -> None:
     """No element of the domain can meet it; whether one does is for the policy to say and not for the data."""
     with pytest.raises(QuestionError, match="contradict each other or its domain"):
-        resolved(f"{COUNTRIES} WHERE country = 'US' GROUP BY country")
+        resolved(f"{COUNTRIES} WHERE country NOT IN ('AT', 'DE', 'FR') GROUP BY country")

@@ -87,7 +87,7 @@ FAULTS = {
     "unknown header": (HEADER + "tabels: {}", "policy:3: tabels: there is no such key"),
     "unknown count noise": (
         HEADER + "count_noise: normal\ntables: {}",
-        "policy:3: count_noise: Input should be 'laplace' or 'gaussian'",
+        "policy:3: count_noise: expected 'laplace' or 'gaussian'",
     ),
     "no tables": (HEADER + "tables: {}", "policy:3: tables: "),
     "empty file": ("", "policy:1: the file: expected keys and their values"),
@@ -111,7 +111,7 @@ FAULTS = {
     "column without anything": (with_column(""), "tables.t.columns.c: expected keys and their values"),
     "float type": (
         with_column("{type: double}"),
-        "c.type: Input should be 'string', 'int64', 'bool' or 'date'",
+        "c.type: expected 'string', 'int64', 'bool' or 'date'",
     ),
     "empty domain": (with_column("{type: string, domain: []}"), "c.domain: List should have at least 1 item"),
     "duplicate value": (
@@ -141,11 +141,11 @@ FAULTS = {
         "policy:8: expected an integer of 64 bits",
     ),
     "text too long": (with_column(f"{{type: string, domain: [{'x' * 1025}]}}"), "at most 1024 characters"),
-    "delta of zero": (with_column("{type: string, delta: 0}"), "c.delta: Input should be greater than 0"),
-    "negative delta": (with_column("{type: string, delta: -1}"), "c.delta: Input should be greater than 0"),
+    "delta of zero": (with_column("{type: string, delta: 0}"), "c.delta: expected a number greater than 0"),
+    "negative delta": (with_column("{type: string, delta: -1}"), "c.delta: expected a number greater than 0"),
     "unknown operator": (
         with_column("{type: string, filter: [like]}"),
-        "Input should be 'in', 'not_in' or 'range'",
+        "expected 'in', 'not_in' or 'range'",
     ),
     "range of texts": (
         with_column("{type: string, filter: [range]}"),
@@ -235,9 +235,9 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
     [
         ("measures: {}", "t.measures: expected at least one measure"),
         ("measures: {events: {tau: 3}}", "measures.events.tau_is: expected this key"),
-        ("measures: {events: {tau: 3, tau_is: hoped}}", "tau_is: Input should be 'assumed' or 'clipped'"),
-        ("measures: {events: {tau: 0, tau_is: assumed}}", "tau: Input should be greater than 0"),
-        ("time: {column: day, type: string}", "time.type: Input should be 'date' or 'int64'"),
+        ("measures: {events: {tau: 3, tau_is: hoped}}", "tau_is: expected 'assumed' or 'clipped'"),
+        ("measures: {events: {tau: 0, tau_is: assumed}}", "tau: expected a number greater than 0"),
+        ("time: {column: day, type: string}", "time.type: expected 'date' or 'int64'"),
         ("time: {column: at, type: int64}", "time.unit: expected a unit for an int64 column"),
         (
             "time: {column: day, type: date, unit: days}",
@@ -256,7 +256,7 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ("time: {column: day, type: date, zone: right/UTC}", "time.zone: expected the name of an IANA"),
         (
             "time: {column: day, type: date, refresh: hour}",
-            "refresh: Input should be 'day', 'week' or 'month'",
+            "refresh: expected 'day', 'week' or 'month'",
         ),
         (
             "time: {column: day, type: date, delay_minutes: 1}",
@@ -264,12 +264,12 @@ def test_a_currency_outside_its_bounds_is_refused(key: str, value: str) -> None:
         ),
         (
             "time: {column: day, type: date, refresh: day, delay_minutes: -1}",
-            "delay_minutes: Input should be greater than or equal to 0",
+            "delay_minutes: expected a number greater than or equal to 0",
         ),
-        ("d_bar: 9", "d_bar: Input should be greater than or equal to 10"),
-        ("d_bar: 100001", "d_bar: Input should be less than or equal to 100000"),
+        ("d_bar: 9", "d_bar: expected a number greater than or equal to 10"),
+        ("d_bar: 100001", "d_bar: expected a number less than or equal to 100000"),
         ("data_version: ''", "data_version: String should have at least 1 character"),
-        ("consistency: sometimes", "consistency: Input should be 'keyed' or 'fresh'"),
+        ("consistency: sometimes", "consistency: expected 'keyed' or 'fresh'"),
     ],
 )
 def test_a_table_that_cannot_be_honoured_is_refused(addition: str, expected: str) -> None:

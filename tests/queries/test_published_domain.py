@@ -167,6 +167,12 @@ def test_a_domain_that_the_policy_cannot_use_is_refused_with_its_place(
         policy_of(tmp_path, domain)
 
 
+def test_a_domain_may_have_as_many_elements_as_a_policy_may_list(tmp_path: Path) -> None:
+    """Of 100,000 none is left out."""
+    elements = tuple(f"{number:06}" for number in range(100_000))
+    assert elements == policy_of(tmp_path, replace(DOMAIN, elements=elements)).domain
+
+
 def test_another_file_than_the_policy_names_is_refused(tmp_path: Path) -> None:
     """The hash in the policy decides which publication is meant."""
     with pytest.raises(PolicyError, match="with the integrity that the policy states"):

@@ -56,6 +56,45 @@ def test_redundant_parentheses_say_nothing(plain: str, parenthesised: str) -> No
     assert parse_sql(f"{head} {plain} {tail}", POLICY) == parse_sql(f"{head} {parenthesised} {tail}", POLICY)
 
 
+FULL = (
+    "SELECT article_id, COUNT(DISTINCT member_id) FROM engagement WHERE score IN (0, 1) GROUP BY article_id "
+    "ORDER BY 2 DESC LIMIT 5"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FULL.replace("COUNT(DISTINCT member_id)", "DISTINCTCOUNT(member_id)"),
+        FULL.replace("COUNT(DISTINCT member_id)", "distinctcounthll (member_id)"),
+        FULL.replace("COUNT(DISTINCT member_id)", "APPROX_COUNT_DISTINCT(engagement.member_id)"),
+        FULL.replace("ORDER BY 2", "ORDER BY DISTINCTCOUNT(member_id)"),
+        FULL.replace("GROUP BY article_id", "GROUP BY 1"),
+        FULL.replace("article_id", "engagement.article_id"),
+        FULL.replace("article_id", '"engagement" . "article_id"'),
+        FULL.replace("article_id", "e.article_id").replace("engagement", "engagement AS e"),
+        FULL.replace("article_id", '"My table".article_id').replace("engagement", 'engagement "My table"'),
+        FULL.replace("article_id,", 'article_id AS "article_id",'),
+        FULL.replace("score IN (0, 1)", "score = 0 OR score = 1"),
+        FULL.replace("score IN (0, 1)", "(score = 1 OR (score IN (0) OR engagement.score = 1))"),
+    ],
+)
+def test_what_bi_tools_write_is_one_question(text: str) -> None:
+    """Names of the distinct count, tables before columns, positions, and OR for IN change no byte of a question."""
+    assert resolved(FULL) == resolved(text)
+
+
+@pytest.mark.parametrize(
+    "alias", ["Members (%)", "COUNT(DISTINCT member_id)", 'say "n"', "Anzahl für é 世", "filter", "\\"]
+)
+def test_an_alias_in_quotes_may_hold_any_characters(alias: str) -> None:
+    """It names the counts for those who display them, also in ORDER BY, and is no part of the question."""
+    quoted = '"' + alias.replace('"', '""') + '"'
+    text = FULL.replace("member_id)", f"member_id) AS {quoted}").replace("ORDER BY 2", f"ORDER BY {quoted}")
+    assert parse_sql(text, POLICY).count_alias == alias
+    assert resolved(FULL) == resolved(text)
+
+
 def test_the_longest_conjunction_is_parsed() -> None:
     """A text of a thousand conditions meets the limit of filters, not the end of the stack."""
     conditions = " AND ".join(f"score<>{i % 10}" for i in range(600))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -342,11 +343,24 @@ def test_a_service_does_not_start_half_protected(
 
 
 @pytest.mark.usefixtures("starts_processes")
-def test_plain_text_beyond_this_machine_can_be_asked_for_by_name(tmp_path: Path) -> None:
-    """`--insecure` is the one word that opens it."""
-    words = [*dp_command(tmp_path), "--listen", "0.0.0.0:0", "--insecure"]
-    with process("dp_service", words, tmp_path / "log") as ready:
-        assert ready["address"].startswith("0.0.0.0:")
+@pytest.mark.parametrize("service", ["dp_service", "budget_service"])
+@pytest.mark.parametrize("listen", ["0.0.0.0:0", "127.0.0.1:0"])
+@pytest.mark.parametrize("tls", [False, True])
+def test_an_open_address_beyond_this_machine_is_asked_for_by_name_and_logged(
+    tmp_path: Path, service: str, listen: str, tls: bool
+) -> None:
+    """`--insecure` is the one word that opens it; the log says what is missing, and where."""
+    certificate, key = Authority.new(tmp_path).server()
+    words = dp_command(tmp_path) if service == "dp_service" else budget_command(tmp_path)
+    words += ["--listen", listen, "--insecure", "--log-format", "json"]
+    words += ["--tls-certificate", certificate, "--tls-key", key] if tls else []
+    with process(service, words, tmp_path / "log") as ready:
+        assert ready["address"].startswith(listen.removesuffix("0"))
+    logged = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines() if line[0] == "{"]
+    warned = [each for each in logged if each.get("event") == "protection.missing"]
+    missing = ["access"] if tls else ["tls", "access"]
+    expected = [("WARNING", listen, missing)] if listen.startswith("0.") else []
+    assert expected == [(each["level"], each["listen"], each["missing"]) for each in warned]
 
 
 @pytest.mark.parametrize(

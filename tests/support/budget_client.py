@@ -52,7 +52,7 @@ async def failure(call: Awaitable[Any]) -> Failure:
     """Return the error that a call ends with."""
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call
-    metadata = dict(caught.value.trailing_metadata() or ())
+    metadata = dict(tuple(caught.value.trailing_metadata() or ()))
     packed = metadata.get("grpc-status-details-bin", b"")
     status = Status.FromString(packed if isinstance(packed, bytes) else packed.encode())
     found = {kind: _unpacked(status, kind) for kind in (ErrorInfo, BadRequest, QuotaFailure, RetryInfo)}

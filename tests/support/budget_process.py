@@ -62,18 +62,34 @@ def service(
     folder: Path, store: str | None, *more: str, configuration: str = CONFIGURATION
 ) -> Iterator[Service]:
     """Run a service and wait until it says that it is ready."""
+    with starting(folder, store, *more, configuration=configuration) as process:
+        ready = said_ready(process)
+        assert ready["service"] == "budget_service"
+        yield Service(process, ready["address"], ready.get("admin_address"))
+
+
+@contextmanager
+def starting(
+    folder: Path, store: str | None, *more: str, configuration: str = CONFIGURATION
+) -> Iterator[subprocess.Popen[str]]:
+    """Run a service that may not be ready for a while; its log is in the folder."""
     arguments = command(folder, store, *more, configuration=configuration)
     with (folder / "log").open("a") as log:
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
     assert process.stdout is not None
     try:
-        ready = json.loads(process.stdout.readline())
-        assert ready["service"] == "budget_service"
-        yield Service(process, ready["address"], ready.get("admin_address"))
+        yield process
     finally:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def said_ready(process: subprocess.Popen[str]) -> dict[str, str]:
+    """Wait for the line in which a service says that it is ready, and return what it says."""
+    assert process.stdout is not None
+    ready: dict[str, str] = json.loads(process.stdout.readline())
+    return ready
 
 
 def refused(
@@ -92,6 +108,12 @@ async def health(address: str, name: str = "") -> int:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         answer = await stub.Check(health_pb2.HealthCheckRequest(service=name))
         return int(answer.status)
+
+
+async def listens(address: str) -> None:
+    """Wait until somebody listens on an address."""
+    async with grpc.aio.insecure_channel(address) as channel, asyncio.timeout(20):
+        await channel.channel_ready()
 
 
 async def health_becomes(address: str, wanted: int, name: str = "") -> None:

@@ -14,7 +14,10 @@ from tests.support.world import BUDGET, POLICY
 
 @contextmanager
 def process(module: str, words: Sequence[object], log: Path) -> Iterator[dict[str, str]]:
-    """Run a server until the block is left and give what it says when it is ready; stderr goes to `log`."""
+    """Run a server until the block is left and give what it says when it is ready, and its `pid`.
+
+    Its stderr goes to `log`.
+    """
     command = [sys.executable, "-P", "-m", module, *map(str, words)]
     with (
         log.open("ab") as stderr,
@@ -24,7 +27,7 @@ def process(module: str, words: Sequence[object], log: Path) -> Iterator[dict[st
         try:
             line = running.stdout.readline()
             assert line, log.read_text()
-            yield json.loads(line)
+            yield {**json.loads(line), "pid": str(running.pid)}
         finally:
             running.terminate()
             running.wait(timeout=30)

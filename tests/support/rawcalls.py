@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -130,13 +132,24 @@ class RawLine:
 
 
 @contextmanager
-def raw_line(address: str, window: int = DEFAULT_WINDOW, buffered: int | None = None) -> Iterator[RawLine]:
+def raw_line(
+    address: str,
+    window: int = DEFAULT_WINDOW,
+    buffered: int | None = None,
+    trusted: Path | None = None,
+) -> Iterator[RawLine]:
     """Open a connection on which of each answer so many bytes are taken, and no more.
 
-    `buffered` is how many bytes the system takes that nobody has asked for.
+    `buffered` is how many bytes the system takes that nobody has asked for. With `trusted`, a file of authorities, the
+    connection has TLS, and shows no certificate.
     """
     host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port)), TIMEOUT_SECONDS) as opened:
+    with ExitStack() as stack:
+        opened = stack.enter_context(socket.create_connection((host, int(port)), TIMEOUT_SECONDS))
+        if trusted is not None:
+            context = ssl.create_default_context(cafile=trusted)
+            context.set_alpn_protocols(["h2"])
+            opened = stack.enter_context(context.wrap_socket(opened, server_hostname=host))
         # What is sent goes at once: a call is several small pieces.
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if buffered is not None:

@@ -35,6 +35,7 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
+from budget_service.stores.mark_file import Position
 from budget_service.stores.postgres import audit, transaction
 from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.address import parse_address
@@ -242,6 +243,10 @@ class PostgresStore:
         """Write a new high-water mark for a restored ledger. Raises StoreError."""
         await RollbackGuard(mark, self._count).confirm()
 
+    async def renew_mark(self, mark: Path, stated: Position) -> None:
+        """Write a lost high-water mark anew, if the ledger stands exactly there. Raises StoreError."""
+        await RollbackGuard(mark, self._count).renew(stated)
+
     async def _count(self, step: int) -> Count:
         ((ledger_id, count),) = await self._reading(_COUNT_ON, step) if step else await self._reading(_COUNT)
         return Count(ledger_id, count)
@@ -254,6 +259,8 @@ class PostgresStore:
     async def close(self) -> None:
         """Finish what was begun and close every connection."""
         await self._engine.finish()
+        if self._guard is not None:
+            self._guard.end()
         await asyncio.gather(*self._begun, return_exceptions=True)
         await self._connections.close()
         await self._heartbeat.close()

@@ -28,11 +28,14 @@ from budget_service.stores.interface import (
     StoreUnavailableError,
     count,
 )
+from budget_service.stores.redis.replication import COMMAND, Replication
 
 # Few enough that the next ones are read and written while Redis works on these.
 MAX_SENT_AT_ONCE = 32
 # Larger exchanges make each command hardly cheaper.
 LARGE = 20
+
+_LOOK = pack_command(COMMAND)  # type: ignore[arg-type]
 
 Asked: TypeAlias = tuple["asyncio.Future[Any]", bytes]
 
@@ -50,8 +53,10 @@ class PipelinedConnection:
         *,
         connect_seconds: float,
         answer_seconds: float,
+        replication: Replication,
     ) -> None:
         self._pool = pool
+        self._replication = replication
         self._connect_seconds = connect_seconds
         self._answer_seconds = answer_seconds
         # In the order in which they came.
@@ -113,15 +118,35 @@ class PipelinedConnection:
         began = perf_counter()
         try:
             async with asyncio.timeout(self._answer_seconds):
-                await connection.send_packed_command([packed for _, packed in batch])
-                for answer, _ in batch:
-                    await _read(connection, answer)
+                if self._replication.has_replicas:
+                    await self._exchange_and_look(connection, batch)
+                else:
+                    await connection.send_packed_command([packed for _, packed in batch])
+                    for answer, _ in batch:
+                        await _read(connection, answer)
         except Exception as error:
             _fail(batch, OutcomeUnknownError, _reason(error))
             await self._hang_up(connection)
         else:
             count(self._committed, len(batch), perf_counter() - began)
             await self._pool.release(connection)
+
+    async def _exchange_and_look(self, connection: Any, batch: list[Asked]) -> None:
+        """Send commands and read their answers, and look at the replication before any of them is passed on."""
+        await connection.send_packed_command([*(packed for _, packed in batch), _LOOK])
+        answers: list[asyncio.Future[Any]] = [asyncio.get_running_loop().create_future() for _ in batch]
+        for answer in answers:
+            await _read(connection, answer)
+        self._replication.exchanged(await connection.read_response())
+        for (waiting, _), answer in zip(batch, answers, strict=True):
+            # Also the exception of one that nobody waits for any more is retrieved.
+            error = answer.exception()
+            if waiting.done():
+                continue
+            if error is None:
+                waiting.set_result(answer.result())
+            else:
+                waiting.set_exception(error)
 
     async def _hang_up(self, connection: Any) -> None:
         """Close a connection on which answers may still come, so that none is taken for the answer to another."""

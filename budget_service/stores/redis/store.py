@@ -41,8 +41,10 @@ from budget_service.stores.interface import (
     system_clock,
     uncounted,
 )
+from budget_service.stores.mark_file import WHAT_TO_DO, Position
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis.pipeline import PipelinedConnection
+from budget_service.stores.redis.replication import LOST, Replication
 from budget_service.stores.redis.schema import SCHEMA, SCHEMA_KEY, bring_up, demand_schema
 from budget_service.stores.redis.scripts import (
     ALL_LIMITS,
@@ -55,7 +57,7 @@ from budget_service.stores.redis.scripts import (
     WRITE_CHECKPOINT,
     Script,
 )
-from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
+from budget_service.stores.remote_rollback_guard import LOST_COUNT, Count, RollbackGuard
 from budget_service.tuning import DEFAULTS, Tuning
 
 # One for the requests, the others for checks and listings.
@@ -105,15 +107,19 @@ class RedisStore:
         self._client = Redis(connection_pool=_pool(address, MAX_CONNECTIONS, answer_seconds))
         # A connection that nothing else waits for.
         self._heartbeat = Redis(connection_pool=_pool(address, 1, answer_seconds))
+        self._replication = Replication()
         self._pipeline_pool = _pool(address, 1, answer_seconds, ends_silence=False)
         self._pipeline = PipelinedConnection(
             self._pipeline_pool,
             committed,
             connect_seconds=CONNECT_TIMEOUT_SECONDS,
             answer_seconds=answer_seconds,
+            replication=self._replication,
         )
         self._allow_volatile = allow_volatile
         self._guard: RollbackGuard | None = None
+        # Whether the loss of charges was recorded in the ledger.
+        self._is_disowned = False
         self._clock = clock
         # How far the time of a root was ahead of our clock when a guess of it was wrong.
         self._ahead: dict[str, Microseconds] = {}
@@ -155,6 +161,8 @@ class RedisStore:
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and write the change in one script; see `Store`."""
+        if self._replication.lost:
+            raise StoreUnavailableError(LOST)
         if self._guard is not None:
             self._guard.charged()
         script, keys = CHANGES[type(request)], text.request_keys(request, limits)
@@ -170,7 +178,11 @@ class RedisStore:
                 expired_at_once=self._tuning.expired_at_once,
                 leaving=leaving,
             )
-            kind, answer = await self._change(script, keys, argument)
+            with self._replication.changing():
+                kind, answer = await self._change(script, keys, argument)
+            if self._replication.lost:
+                # This change was made, in a ledger that lacks earlier ones.
+                raise OutcomeUnknownError(LOST)
             if kind == "limits":
                 raise LimitsChangedError
             if kind == "leaving":
@@ -285,14 +297,23 @@ class RedisStore:
         """Return if Redis answers, takes writes and keeps what it is given, by what it says of itself."""
         await self._demand_promises()
         await demand_schema(self._client)
+        await self._demand_nothing_lost()
         if self._guard is not None:
             await self._guard.look()
+            if self._is_disowned:
+                # Somebody has confirmed the ledger.
+                self._replication.accepted()
+                self._is_disowned = False
         # Keeps the heartbeat's connection open: opening one takes longer than a heartbeat may.
         await self.ping()
 
     async def confirm(self, mark: Path) -> None:
         """Write a new high-water mark for a restored ledger. Raises StoreError."""
         await RollbackGuard(mark, self._count).confirm()
+
+    async def renew_mark(self, mark: Path, stated: Position) -> None:
+        """Write a lost high-water mark anew, if the ledger stands exactly there. Raises StoreError."""
+        await RollbackGuard(mark, self._count).renew(stated)
 
     async def ping(self) -> None:
         """Return as soon as Redis answers, on a connection that nothing else waits for; see `Store`."""
@@ -303,6 +324,8 @@ class RedisStore:
 
     async def close(self) -> None:
         """Finish what was sent and close every connection."""
+        if self._guard is not None:
+            self._guard.end()
         await self._pipeline.close()
         for pool in (self._pipeline_pool, self._heartbeat.connection_pool, self._client.connection_pool):
             await pool.disconnect()
@@ -313,6 +336,7 @@ class RedisStore:
 
     async def _demand_promises(self) -> None:
         replication = await self._info("replication")
+        self._replication.seen(replication)
         memory = await self._info("memory")
         persistence = await self._info("persistence")
         if replication["role"] != "master":
@@ -324,6 +348,17 @@ class RedisStore:
             raise StoreUnusableError(
                 "this Redis forgets charges when it dies: start it with --appendonly yes"
             )
+
+    async def _demand_nothing_lost(self) -> None:
+        """Return unless a fail-over lost charges that this process has acknowledged."""
+        if not self._replication.lost:
+            return
+        if self._guard is None:
+            raise StoreUnusableError(f"{LOST}; without --mark only this process knows it. {WHAT_TO_DO}")
+        if not self._is_disowned:
+            # So every service of this ledger refuses it until somebody confirms it, and this one after a restart too.
+            await self._reading(self._pipeline.ask("HSET", text.LEDGER_KEY, "count", str(LOST_COUNT)))
+            self._is_disowned = True
 
     async def _warn_of_losses(self) -> None:
         loss = LOSSES.get(await self._setting("appendfsync"), "what a power failure loses is unknown")

@@ -13,7 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
+from budget_service.stores.sqlite.integrity import demand_sound
 from budget_service.stores.sqlite.migration import count_by_day
+from budget_service.tuning import DEFAULTS
 
 SCHEMA_VERSION = 9
 COUNTS_BY_DAY = 9
@@ -176,8 +178,11 @@ def _demand_private(path: Path) -> None:
         raise StoreUnusableError(f"{path}: anybody may write this ledger: check it, then `chmod o-w` it")
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a ledger as its only owner and bring its schema up to date. Raises StoreUnusableError."""
+def connect(path: Path, most_check_seconds: float = DEFAULTS.start_check_seconds) -> sqlite3.Connection:
+    """Open a sound ledger as its only owner and bring its schema up to date. Raises StoreUnusableError.
+
+    Whether it is sound is looked at for about `most_check_seconds`.
+    """
     try:
         # Two threads take turns with it: that of the event loop, and one that only commits.
         connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
@@ -185,6 +190,7 @@ def connect(path: Path) -> sqlite3.Connection:
         raise StoreUnusableError(f"{path}: {error}") from error
     try:
         _take(connection)
+        demand_sound(connection, path, most_check_seconds)
         _prepare(connection, path)
     except BaseException as error:
         connection.close()
@@ -202,13 +208,11 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def check_settings(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise StoreUnusableError unless the ledger is where it was, and every commit is forced to the disk."""
+    """Raise StoreUnusableError unless every commit is forced to the disk."""
     (journal_mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
     if (journal_mode, synchronous) != ("wal", SYNCHRONOUS_FULL):
         raise StoreUnusableError(f"{path}: commits are not forced to the disk")
-    if not path.exists():
-        raise StoreUnusableError(f"{path} is gone: what is charged now would be lost with this process")
 
 
 def _take(connection: sqlite3.Connection) -> None:

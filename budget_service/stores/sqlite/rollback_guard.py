@@ -7,14 +7,13 @@ counts as spent.
 
 from __future__ import annotations
 
-import json
 import secrets
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError
-from budget_service.stores.mark_file import WHAT_TO_DO, write_whole
+from budget_service.stores.mark_file import WHAT_TO_DO, load_fields, save_fields
 
 SUFFIX = ".mark"
 
@@ -41,28 +40,27 @@ def state_of(connection: sqlite3.Connection) -> HighWaterMark | None:
 
 
 def check_mark(connection: sqlite3.Connection, ledger: Path) -> None:
-    """Name and mark a new ledger, or raise StoreUnusableError if a ledger is behind its mark or has none."""
+    """Name a new ledger, and mark one that matches its high-water mark.
+
+    Raises:
+        StoreUnusableError: The ledger is behind its mark or has none, or the mark cannot be written.
+    """
     found, mark = state_of(connection), _read(mark_path(ledger))
     if found is None:
         if mark is not None:
             raise StoreUnusableError(
                 f"{ledger} is new, but {mark_path(ledger).name} belongs to another ledger: {WHAT_TO_DO}"
             )
-        connection.execute("INSERT INTO ledger VALUES (?)", (secrets.token_hex(16),))
-        write_mark(connection, ledger)
+        _name_and_mark(connection, ledger)
     elif mark is None:
         raise StoreUnusableError(f"{ledger} has lost its mark {mark_path(ledger).name}: {WHAT_TO_DO}")
-    elif mark.ledger_id != found.ledger_id:
-        raise StoreUnusableError(f"{mark_path(ledger)} is the mark of another ledger: {WHAT_TO_DO}")
-    elif found.last_entry < mark.last_entry:
-        lost = mark.last_entry - found.last_entry
-        raise StoreUnusableError(
-            f"{ledger} has lost at least {lost} charges or changes of limits: {WHAT_TO_DO}"
-        )
+    else:
+        _demand_not_behind(found, mark, ledger)
+        save(ledger, found)
 
 
 def write_mark(connection: sqlite3.Connection, ledger: Path) -> None:
-    """Mark how far a ledger has come, naming it first if it has no name."""
+    """Mark how far a ledger has come, naming it first if it has no name. Raises StoreUnusableError."""
     found = state_of(connection)
     if found is None:
         connection.execute("INSERT INTO ledger VALUES (?)", (secrets.token_hex(16),))
@@ -78,16 +76,32 @@ def mark_anew(connection: sqlite3.Connection, ledger: Path) -> None:
 
 
 def save(ledger: Path, mark: HighWaterMark) -> None:
-    """Replace the high-water mark on the disk atomically. Raises OSError."""
-    state = {"ledger_id": mark.ledger_id, "last_entry": mark.last_entry}
-    write_whole(mark_path(ledger), json.dumps(state))
+    """Replace the high-water mark on the disk atomically. Raises StoreUnusableError."""
+    save_fields(mark_path(ledger), {"ledger_id": mark.ledger_id, "last_entry": mark.last_entry})
+
+
+def _name_and_mark(connection: sqlite3.Connection, ledger: Path) -> None:
+    try:
+        write_mark(connection, ledger)
+    except StoreUnusableError:
+        # One with a name and without a mark would be taken for a ledger that has lost it.
+        connection.execute("DELETE FROM ledger")
+        raise
+
+
+def _demand_not_behind(found: HighWaterMark, mark: HighWaterMark, ledger: Path) -> None:
+    if mark.ledger_id != found.ledger_id:
+        raise StoreUnusableError(f"{mark_path(ledger)} is the mark of another ledger: {WHAT_TO_DO}")
+    if found.last_entry < mark.last_entry:
+        lost = mark.last_entry - found.last_entry
+        raise StoreUnusableError(
+            f"{ledger} has lost at least {lost} charges or changes of limits: {WHAT_TO_DO}"
+        )
 
 
 def _read(path: Path) -> HighWaterMark | None:
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return HighWaterMark(str(kept["ledger_id"]), int(kept["last_entry"]))
-    except FileNotFoundError:
-        return None
+        kept = load_fields(path)
+        return None if kept is None else HighWaterMark(str(kept["ledger_id"]), int(kept["last_entry"]))
     except (OSError, ValueError, TypeError, KeyError):
         raise StoreUnusableError(f"{path} cannot be read: {WHAT_TO_DO}") from None

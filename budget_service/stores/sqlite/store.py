@@ -31,6 +31,7 @@ from budget_service.stores.interface import (
     Clock,
     Committed,
     OutcomeUnknownError,
+    StoreDamagedError,
     StoreError,
     StoreUnavailableError,
     StoreUnusableError,
@@ -38,12 +39,21 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
+from budget_service.stores.mark_file import WHAT_TO_DO
 from budget_service.stores.sqlite import audit
 from budget_service.stores.sqlite.disk import HANGS, Disk
 from budget_service.stores.sqlite.file import check_settings, connect, secure
+from budget_service.stores.sqlite.files_in_use import FilesInUse
 from budget_service.stores.sqlite.loading import Loader
 from budget_service.stores.sqlite.purge import Purge
-from budget_service.stores.sqlite.rollback_guard import HighWaterMark, check_mark, mark_anew, save, state_of
+from budget_service.stores.sqlite.rollback_guard import (
+    HighWaterMark,
+    check_mark,
+    mark_anew,
+    mark_path,
+    save,
+    state_of,
+)
 from budget_service.stores.sqlite.writing import write
 from budget_service.stores.transactions import Changes, Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
@@ -51,6 +61,8 @@ from budget_service.tuning import DEFAULTS, Tuning
 VOLATILE = Path(":memory:")
 # Deciding so many takes about 20 ms, during which the event loop does nothing else.
 MAX_BATCH = 256
+# What SQLite says of a file that cannot be read, or is not its own.
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 Result = TypeVar("Result")
 
@@ -71,11 +83,12 @@ class SqliteStore:
     ) -> None:
         self._connection = connection
         self._path = path
+        self._files = None if path is None else FilesInUse(path)
         self._mark: HighWaterMark | None = None
         self._clock = clock
         self._loader = Loader(connection, tuning)
         self._purge = Purge(connection)
-        self._committer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+        self._committer = _started_thread()
         # The holder of this lock may use the connection.
         self._turn = asyncio.Lock()
         self._engine = LedgerEngine(self, by_root=False, most=MAX_BATCH, committed=committed)
@@ -95,17 +108,17 @@ class SqliteStore:
             secure(path)
         elif not allow_volatile:
             raise StoreUnusableError("a ledger in memory forgets budgets when it stops: name a file")
-        connection = connect(path)
+        connection = connect(path, tuning.start_check_seconds)
         if path == VOLATILE:
             return SqliteStore(connection, clock, None, committed, tuning)
         try:
             check_mark(connection, path)
+            return SqliteStore(connection, clock, path, committed, tuning)
         except BaseException as error:
             connection.close()
             if isinstance(error, sqlite3.Error | OSError):
                 raise StoreUnusableError(f"{path}: {error}") from error
             raise
-        return SqliteStore(connection, clock, path, committed, tuning)
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
@@ -203,13 +216,19 @@ class SqliteStore:
     async def confirm(self) -> None:
         """Write a new high-water mark for a restored ledger. Raises StoreError."""
         async with self._turn:
-            try:
-                mark_anew(self._connection, self._path or VOLATILE)
-            except OSError as error:
-                raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
+            self._written(lambda: mark_anew(self._connection, self._path or VOLATILE))
 
     async def check(self) -> None:
-        """Return if the file is still there and commits are forced to it, after updating the high-water mark."""
+        """Return if the file is the same and commits are forced to it, after updating the high-water mark."""
+        try:
+            if self._files is not None:
+                # With the turn, so that nothing is being committed meanwhile.
+                await self._reading(self._files.check)
+        except StoreUnusableError:
+            # What was put in the place of the ledger is then behind its mark.
+            with suppress(StoreError):
+                await self._save_mark(await self._reading(self._state))
+            raise
         await self._save_mark(await self._reading(self._state))
 
     async def ping(self) -> None:
@@ -240,7 +259,7 @@ class SqliteStore:
 
         async def with_the_turn() -> Result:
             async with self._turn:
-                return await asyncio.get_running_loop().run_in_executor(self._committer, work)
+                return await asyncio.get_running_loop().run_in_executor(self._committer, self._written, work)
 
         try:
             return await asyncio.shield(with_the_turn())
@@ -253,13 +272,21 @@ class SqliteStore:
         check_settings(self._connection, self._path)
         return state_of(self._connection)
 
+    def _written(self, work: Callable[[], Result]) -> Result:
+        """Commit something, on the other thread, if the file is the one that was opened, before and after."""
+        if self._files is None:
+            return work()
+        self._files.demand_same()
+        result = work()
+        self._files.committed()
+        return result
+
     async def _save_mark(self, state: HighWaterMark | None) -> None:
-        if self._path is None or state is None or state == self._mark:
+        if self._path is None or state is None or (state == self._mark and mark_path(self._path).exists()):
             return
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._committer, save, self._path, state)
-        except OSError as error:
-            raise StoreUnavailableError(f"{self._path}: {error.strerror}") from error
+        if self._mark is not None and state.last_entry < self._mark.last_entry:
+            raise StoreUnusableError(f"{self._path} was set back while it was used: {WHAT_TO_DO}")
+        await asyncio.get_running_loop().run_in_executor(self._committer, save, self._path, state)
         self._mark = state
 
     async def _commit(self, loaded: Loaded, changes: Changes, committed: Callable[[], None]) -> None:
@@ -288,7 +315,7 @@ class SqliteStore:
     def _wait_for_the_disk(self) -> Exception | None:
         """Commit, on the other thread; return why it failed, if it did."""
         try:
-            self._connection.execute("COMMIT")
+            self._written(lambda: self._connection.execute("COMMIT"))
         except Exception as error:
             with suppress(sqlite3.Error):
                 if self._connection.in_transaction:
@@ -312,9 +339,20 @@ class SqliteTransaction:
         return True
 
 
+def _started_thread() -> ThreadPoolExecutor:
+    """Return an executor whose thread runs already: one that cannot be started later would leave a transaction open."""
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+    try:
+        executor.submit(int)
+    except RuntimeError as error:
+        raise StoreUnavailableError(str(error)) from error
+    return executor
+
+
 def _translated(error: sqlite3.Error) -> Exception:
     """Return what a failure before the commit means; nothing was changed."""
     is_fault_of_this_program = isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
     if isinstance(error, sqlite3.DatabaseError) and not is_fault_of_this_program:
-        return StoreUnavailableError(str(error))
+        is_damage = getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
+        return StoreDamagedError("", "", str(error)) if is_damage else StoreUnavailableError(str(error))
     return error

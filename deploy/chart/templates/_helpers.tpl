@@ -76,7 +76,7 @@ capabilities: {drop: [ALL]}
 {{/* How a service is protected from strangers: plain text behind network policies, or TLS with roles. */}}
 {{- define "gris.transportArgs" -}}
 {{- if .Values.transport.insecure }}
-# The network policies keep strangers away; Kubernetes' own probes cannot speak TLS.
+# The network policies keep strangers away.
 - --insecure
 {{- else }}
 - --tls-certificate=/run/tls/service.pem
@@ -84,17 +84,6 @@ capabilities: {drop: [ALL]}
 - --tls-client-ca=/run/tls/ca.pem
 - --access=/etc/access/access.yaml
 {{- end }}
-{{- end }}
-
-{{/* A probe of a service: (dict "root" $ "port" 50051 "service" ""). */}}
-{{- define "gris.probe" -}}
-{{- if not .root.Values.transport.insecure -}}
-tcpSocket: {port: {{ .port }}}
-{{- else if .service -}}
-grpc: {port: {{ .port }}, service: {{ .service }}}
-{{- else -}}
-grpc: {port: {{ .port }}}
-{{- end -}}
 {{- end }}
 
 {{- define "gris.transportMounts" -}}
@@ -125,7 +114,7 @@ metadata:
     # `helm uninstall` leaves it.
     helm.sh/resource-policy: keep
 spec:
-  accessModes: [ReadWriteOnce]
+  accessModes: [{{ .volume.accessMode | default "ReadWriteOnce" }}]
   {{- with .volume.storageClass }}
   storageClassName: {{ . }}
   {{- end }}
@@ -200,6 +189,8 @@ spec:
 {{- $faults = append $faults "store.kind: choose postgresql, redis or sqlite" -}}
 {{- else if and (eq $values.store.kind "sqlite") (ne (int $values.budgetService.replicas) 1) -}}
 {{- $faults = append $faults "budgetService.replicas: a SQLite ledger has exactly one writer: set 1" -}}
+{{- else if and (eq $values.store.mark.accessMode "ReadWriteOnce") (ne $values.store.kind "sqlite") $values.store.mark.keep (ne (int $values.budgetService.replicas) 1) (ne $values.scheduling.spreadOverHosts "preferred") -}}
+{{- $faults = append $faults "store.mark.accessMode: replicas on several machines share this volume: ReadWriteMany, or keep=false to run without a high-water mark" -}}
 {{- else if and (ne $values.store.kind "sqlite") (not $values.store.network.to) -}}
 {{- $faults = append $faults "store.network.to: say where the store is; budget-service reaches nothing else" -}}
 {{- end -}}

@@ -274,5 +274,5 @@ def _refusal(error: grpc.aio.AioRpcError) -> bytes:
 
 
 def _status(error: grpc.aio.AioRpcError) -> Status:
-    packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+    packed = dict(tuple(error.trailing_metadata() or ())).get("grpc-status-details-bin", b"")
     return Status.FromString(packed if isinstance(packed, bytes) else packed.encode())

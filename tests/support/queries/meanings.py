@@ -50,7 +50,7 @@ MEANINGS = [
     ],
     [f"{HEAD} WHERE country IN ('DE') AND article_id <> 'x' {TAIL}"],
     [f"{HEAD} WHERE country NOT IN ('DE') AND article_id <> 'x' {TAIL}"],
-    [f"{HEAD} WHERE country = 'de' AND article_id <> 'x' {TAIL}"],
+    [f"{HEAD} WHERE country IN ('AT', 'de') AND article_id <> 'x' {TAIL}"],
     [
         f"{HEAD} WHERE active = TRUE {TAIL}",
         f"{HEAD} WHERE active <> FALSE {TAIL}",

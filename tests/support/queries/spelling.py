@@ -27,24 +27,30 @@ def spelled(query: HistogramQuery, table: Table, random: Random) -> str:
     return _Writer(table, random).statement(query)
 
 
+_ALIASES = ["", "", "n", "Total_1", '"Members (%)"', '"say ""n"" \\ é; -- 世"']
+
+
 class _Writer:
     def __init__(self, table: Table, random: Random) -> None:
         self._table = table
         self._random = random
+        self._table_alias = self._choice("", "", "e", '"The table"')
 
     def statement(self, query: HistogramQuery) -> str:
         names = list(query.dimensions)
-        count, alias = self._count(query.measure), self._random.choice(["", "", "n", "Total_1"])
-        selected = [self._name(name) for name in names]
+        count, alias = self._count(query.measure), self._random.choice(_ALIASES)
+        selected = [self._column(name) + self._choice("", "", f' AS "{name}"') for name in names]
         if not query.omit_counts:
             selected.append(f"{count} {self._choice('AS ', '')}{alias}" if alias else count)
-        parts = [f"SELECT {self._listed(selected)}", f"FROM {self._name(query.table)}"]
+        source = f"{self._name(query.table)} {self._choice('', 'AS ') if self._table_alias else ''}{self._table_alias}"
+        parts = [f"SELECT {self._listed(selected)}", f"FROM {source}"]
         conditions = [each for condition in query.filters for each in self._conditions(condition)]
         if query.time_range is not None:
             conditions += self._time_conditions(query.time_range)
         if conditions:
             parts.append(f"WHERE {self._conjunction(conditions)}")
-        parts.append(f"GROUP BY {self._listed(self._shuffled([self._name(name) for name in names]))}")
+        keys = [self._choice(self._column(name), str(place)) for place, name in enumerate(names, start=1)]
+        parts.append(f"GROUP BY {self._listed(self._shuffled(keys))}")
         parts += self._order(query, names, count, alias)
         if query.k is not None:
             parts.append(f"LIMIT {query.k}")
@@ -56,11 +62,15 @@ class _Writer:
         by = [count] if query.omit_counts else [count, str(len(names) + 1), *([alias] if alias else [])]
         keys = [f"{self._random.choice(by)} DESC"]
         for place in self._shuffled(list(range(len(names))))[: self._random.randint(0, len(names))]:
-            keys.append(self._choice(self._name(names[place]), str(place + 1)) + self._choice("", " ASC"))
+            keys.append(self._choice(self._column(names[place]), str(place + 1)) + self._choice("", " ASC"))
         yield f"ORDER BY {self._listed(keys)}"
 
     def _count(self, measure: Measure) -> str:
-        counted = "*" if measure is Measure.EVENTS else f"DISTINCT {self._name(self._table.member)}"
+        member = self._column(self._table.member)
+        if measure is Measure.DISTINCT_MEMBERS and self._random.random() < 0.3:
+            names = ("DISTINCTCOUNT", "distinctcount", "DISTINCTCOUNTHLL", "APPROX_COUNT_DISTINCT")
+            return f"{self._choice(*names)}({member})"
+        counted = "*" if measure is Measure.EVENTS else f"DISTINCT {member}"
         return f"COUNT({self._choice('', ' ')}{counted}{self._choice('', ' ')})"
 
     def _conjunction(self, conditions: list[str]) -> str:
@@ -74,9 +84,11 @@ class _Writer:
         return f"{self._space()}AND ".join(written)
 
     def _conditions(self, condition: Filter) -> list[str]:
-        name = self._name(condition.column)
+        name = self._column(condition.column)
         match condition:
             case In():
+                if self._random.random() < 0.3:
+                    return [self._alternatives(name, condition.values)]
                 return [self._membership(name, condition.values, "IN", "=")]
             case NotIn():
                 written = self._membership(name, condition.values, "NOT IN", "<>")
@@ -86,6 +98,14 @@ class _Writer:
                 ]
             case Range():
                 return self._range(name, condition)
+
+    def _alternatives(self, name: str, values: tuple[Value, ...]) -> str:
+        """Return a list as conditions joined by OR."""
+        middle = self._random.randint(0, len(values))
+        each = [f"{name} = {self._literal(value)}" for value in values[:middle]]
+        each += [self._membership(name, values[middle:], "IN", "=")] if values[middle:] else []
+        written = [self._choice(one, one, f"({one})") for one in self._shuffled(each)]
+        return f"({f'{self._space()}OR '.join(written)})"
 
     def _membership(self, name: str, values: tuple[Value, ...], listed: str, alone: str) -> str:
         # The sign is replaced before the literal, so that no text that holds one is changed.
@@ -127,6 +147,11 @@ class _Writer:
                 return "'" + value.replace("'", "''") + "'"
             case datetime.date():
                 return f"{self._choice('', self._cased('DATE') + ' ')}'{value.isoformat()}'"
+
+    def _column(self, name: str) -> str:
+        """Return a column, with or without its table before it."""
+        before = self._table_alias or self._name(self._table.name)
+        return self._choice("", "", f"{before}.") + self._name(name)
 
     def _name(self, name: str) -> str:
         return self._choice(name, f'"{name}"')

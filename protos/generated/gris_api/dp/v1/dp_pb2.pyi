@@ -51,6 +51,7 @@ class CompositionBound(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     COMPOSITION_BOUND_DONG_DURFEE_ROGERS: _ClassVar[CompositionBound]
     COMPOSITION_BOUND_DURFEE_ROGERS: _ClassVar[CompositionBound]
     COMPOSITION_BOUND_ZCDP: _ClassVar[CompositionBound]
+    COMPOSITION_BOUND_ADAPTIVE: _ClassVar[CompositionBound]
 
 class TimeUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -95,6 +96,7 @@ COMPOSITION_BOUND_BASIC: CompositionBound
 COMPOSITION_BOUND_DONG_DURFEE_ROGERS: CompositionBound
 COMPOSITION_BOUND_DURFEE_ROGERS: CompositionBound
 COMPOSITION_BOUND_ZCDP: CompositionBound
+COMPOSITION_BOUND_ADAPTIVE: CompositionBound
 TIME_UNIT_UNSPECIFIED: TimeUnit
 TIME_UNIT_DAYS: TimeUnit
 TIME_UNIT_SECONDS: TimeUnit

@@ -1,7 +1,7 @@
-"""How long, and for how many, the gateway waits for its callers: for the rest of a request, for an answer to be read.
+"""How long, and for how many, a server waits for its callers: for the rest of a request, for an answer to be read.
 
 By itself gRPC reads a whole request before anything asks who sends it, and keeps an answer until it is read, however
-many answers there are. So the gateway serves every call as a stream, which is the same on the wire: a message is read
+many answers there are. So such calls are served as streams, which is the same on the wire: a message is read
 when something waits for it and not before, and whatever is not waited for stays with its sender.
 """
 

@@ -1,0 +1,197 @@
+"""The files of archived journals: how entries are written, and whether they still have their digests.
+
+A file has one line of JSON for each entry, and a last line with the number of all entries of the root up to there and
+the digest of all of them. So the digest of a file continues that of the file before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from budget_service.ledger.digests import digest
+from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.values import Account, Cost, Hold
+from budget_service.ledger.verification import entry_parts
+
+SUFFIX = ".jsonl"
+
+
+class NoArchiveError(Exception):
+    """A file is no archive, or not a whole one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """An archive by its last line: entries `first` to `last` of a root, and the digest of all up to the last."""
+
+    path: Path
+    root: str
+    first: int
+    last: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A file, what it says of itself, and what is wrong with it: nothing if `problem` is empty."""
+
+    path: Path
+    archive: Archive | None
+    problem: str
+
+
+def entry_line(entry: JournalEntry) -> str:
+    """Return the line of an entry."""
+    fields: dict[str, Any] = {
+        "kind": entry.kind.value,
+        "account": list(entry.account.path),
+        "information": entry.cost.information,
+        "calls": entry.cost.calls,
+        "unit_id": entry.unit_id,
+        "request_id": entry.request_id,
+        "release_id": entry.release_id,
+        "query_id": entry.query_id,
+        "time": entry.time,
+        "holds": [[hold.depth, hold.window_start] for hold in entry.holds],
+    }
+    if entry.policy_statement:
+        fields["policy_statement"] = entry.policy_statement
+    if entry.shared_cost is not None:
+        fields["shared_cost"] = [entry.shared_cost.information, entry.shared_cost.calls]
+    if entry.reason:
+        fields["reason"] = entry.reason
+    return json.dumps(fields) + "\n"
+
+
+def last_line(entries: int, last_digest: str) -> str:
+    """Return the last line of a file."""
+    return json.dumps({"entries": entries, "digest": last_digest}) + "\n"
+
+
+def read_archive(path: Path) -> Archive:
+    """Return what a file says of itself. Raises NoArchiveError."""
+    count, root, end = 0, "", None
+    try:
+        for line in _lines(path):
+            if end is not None:
+                raise NoArchiveError("has something after its last line")
+            if "digest" in line:
+                end = int(line["entries"]), str(line["digest"])
+            else:
+                count, root = count + 1, str(line["account"][0])
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise NoArchiveError("has a line that is no entry") from None
+    if end is None or not count:
+        raise NoArchiveError("is no archive, or not a whole one")
+    last, last_digest = end
+    return Archive(path, root, last - count + 1, last, last_digest)
+
+
+def readable(paths: Iterable[Path]) -> list[Archive]:
+    """Return those of some files that are archives."""
+    found: list[Archive] = []
+    for path in paths:
+        with suppress(NoArchiveError):
+            found.append(read_archive(path))
+    return found
+
+
+def digests_before(root: str, first: int, others: Sequence[Archive]) -> frozenset[str]:
+    """Return the digest of the entries before the `first`, by other files; several, if they are of several pasts.
+
+    After a crash a file may begin with entries that the one before it has too.
+    """
+    if first == 1:
+        return frozenset(("",))
+    own = [each for each in others if each.root == root]
+    ends = {each.digest for each in own if each.last == first - 1}
+    within = (each for each in own if each.first < first <= each.last)
+    return frozenset(ends).union(*(_digests_within(each, first, own) for each in within))
+
+
+def _digests_within(archive: Archive, first: int, others: Sequence[Archive]) -> set[str]:
+    before = digests_before(archive.root, archive.first, others)
+    return {digest_of(archive.path, each, most=first - archive.first) for each in before}
+
+
+def digest_of(path: Path, before: str, most: int | None = None) -> str:
+    """Return the digest of a file's entries, or of the first `most`, after entries with the digest `before`."""
+    last = before
+    for index, entry in enumerate(read_entries(path)):
+        if index == most:
+            break
+        last = digest((last.encode(), *entry_parts(entry)))
+    return last
+
+
+def read_entries(path: Path) -> Iterator[JournalEntry]:
+    """Give the entries of a file. Raises NoArchiveError."""
+    for line in _lines(path):
+        if "digest" not in line:
+            yield _entry(line)
+
+
+def check_archives(paths: Iterable[Path]) -> list[Checked]:
+    """Check that the entries of each file have the digest that it ends with, continued from the file before it."""
+    wanted = list(paths)
+    archives = readable(wanted)
+    return [_checked(each, archives) for each in wanted]
+
+
+def archives_of(folder: Path, root: str) -> list[Path]:
+    """Return the files of a folder that are named for a root."""
+    return sorted(folder.glob(f"{quote(root, safe='')}.*-*.*{SUFFIX}"))
+
+
+def _checked(path: Path, archives: Sequence[Archive]) -> Checked:
+    try:
+        found = read_archive(path)
+        others = [each for each in archives if each.path != path]
+        before = digests_before(found.root, found.first, others)
+        is_right = any(digest_of(path, each) == found.digest for each in before)
+    except NoArchiveError as error:
+        return Checked(path, None, str(error))
+    if not before:
+        return Checked(path, found, f"needs the file that ends with entry {found.first - 1} of {found.root}")
+    return Checked(path, found, "" if is_right else "has entries that do not have its digest")
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for text in file:
+                line = json.loads(text)
+                if not isinstance(line, dict):
+                    raise NoArchiveError("is no archive")
+                yield line
+    except OSError as error:
+        raise NoArchiveError(f"cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise NoArchiveError("is no archive, or not a whole one") from None
+
+
+def _entry(line: dict[str, Any]) -> JournalEntry:
+    try:
+        shared = line.get("shared_cost")
+        return JournalEntry(
+            kind=EntryKind(line["kind"]),
+            account=Account(tuple(line["account"])),
+            cost=Cost(line["information"], line["calls"]),
+            unit_id=line["unit_id"],
+            request_id=line["request_id"],
+            release_id=line["release_id"],
+            query_id=line["query_id"],
+            time=line["time"],
+            holds=tuple(Hold(*each) for each in line["holds"]),
+            policy_statement=line.get("policy_statement", ""),
+            shared_cost=None if shared is None else Cost(*shared),
+            reason=line.get("reason", ""),
+        )
+    except (KeyError, TypeError, ValueError):
+        raise NoArchiveError("has a line that is no entry") from None

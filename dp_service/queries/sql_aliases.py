@@ -1,0 +1,35 @@
+"""The aliases of a question in SQL: of the count, for those who display it, and of the table.
+
+An alias in double quotes may hold any visible characters. Without quotes it must not be a word that means something
+after a count or a table: a parser that does not find that meaning takes the word for an alias, and the text would mean
+something else to another engine.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from sqlglot import exp
+
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.sql_nodes import identifier_name
+from dp_service.queries.sql_tokens import refuse
+from dp_service.queries.sql_words import WORDS
+
+MAXIMUM_ALIAS_LENGTH = 128
+
+
+def alias_name(node: exp.Expr | None) -> str:
+    """Return an alias as it was written.
+
+    Raises:
+        QuestionError: It has no visible characters or too many, or is a word of SQL without quotes.
+    """
+    name = identifier_name(node)
+    if not 1 <= len(name) <= MAXIMUM_ALIAS_LENGTH or not name.strip():
+        raise QuestionError("sql", f"expected an alias of 1 to {MAXIMUM_ALIAS_LENGTH} characters")
+    if any(unicodedata.category(character).startswith("C") for character in name):
+        refuse("an alias with control or invisible characters")
+    if isinstance(node, exp.Identifier) and not node.args.get("quoted") and WORDS.fullmatch(name):
+        refuse(f"{name.upper()} as an alias without double quotes")
+    return name

@@ -1,0 +1,35 @@
+"""What a refusal says of names: the asker's own where it is a plain name, and what the policy lists instead.
+
+Only names and listed domains of the policy are suggested, which every caller may read in the catalogue; nothing comes
+from the data. A literal is never repeated: errors end up in logs, which must not contain filters.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Sequence
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_SHOWN = 8
+
+
+def quoted(name: str) -> str:
+    """Return how a message calls a name that somebody asked for."""
+    return f'"{name}"' if _PLAIN.fullmatch(name) else "with that name"
+
+
+def instead_of(name: str, known: Collection[str]) -> str:
+    """Return what to ask for instead of an unknown name: the most similar known one, or all of them."""
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    if close:
+        return f"did you mean {by_lower[close[0]]}?"
+    return f"it lists {listed(sorted(known))}"
+
+
+def listed(values: Sequence[object]) -> str:
+    """Return the first of some names or values, and how many there are beyond them."""
+    shown = ", ".join(map(str, values[:_SHOWN]))
+    beyond = len(values) - _SHOWN
+    return f"{shown} and {beyond} more" if beyond > 0 else shown or "none"

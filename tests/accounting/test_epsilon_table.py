@@ -1,0 +1,150 @@
+"""Tables of epsilons say what the bounds say, rounded up, and refuse bytes that are no table."""
+
+from __future__ import annotations
+
+import io
+import math
+from fractions import Fraction
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+
+from dp_service.accounting.adaptive import upper_tables
+from dp_service.accounting.composition import Bound, PublishedDomain, guarantee, guarantees
+from dp_service.accounting.epsilon_table import (
+    SLACKS,
+    EpsilonTable,
+    TableError,
+    extended,
+    new_table,
+    table_from,
+)
+from dp_service.accounting.zcdp import epsilon_of_zcdp
+
+E = Fraction("0.15")
+SLACK = Fraction("1e-9")
+
+
+@pytest.fixture(scope="module")
+def table() -> EpsilonTable:
+    """Return the table of the default currency for a hundred units."""
+    return extended(new_table(E), 100)
+
+
+@pytest.mark.parametrize("units", [0, 1, 7, 100])
+@pytest.mark.parametrize("slack", ["1e-9", "4e-9", "1.07e-9", "7.77e-6", "1.01e-13"])
+def test_a_table_is_hardly_above_the_bounds_it_is_made_of(
+    table: EpsilonTable, units: int, slack: str
+) -> None:
+    """At the slacks it holds and between them; never below."""
+    direct = next(islice(upper_tables(E), units, None)).epsilon(Fraction(slack))
+    found = table.epsilon(units, Fraction(slack))
+    assert direct <= found <= direct * 1.001 + 1e-9
+
+
+@pytest.mark.parametrize("units", [1, 7, 100])
+@pytest.mark.parametrize("slack", ["1e-9", "1.07e-9", "7.77e-6", "1e-3", "0.5"])
+def test_what_is_needed_is_hardly_below_what_is_enough(table: EpsilonTable, units: int, slack: str) -> None:
+    """At the slacks that are held they nearly meet; never is more needed than is enough."""
+    needed, enough = table.needed(units, Fraction(slack)), table.epsilon(units, Fraction(slack))
+    assert needed <= enough
+    if Fraction(slack) in SLACKS and units > 1:
+        assert enough <= needed + 0.0055
+
+
+def test_epsilon_falls_with_slack(table: EpsilonTable) -> None:
+    """Between two slacks that are held there is no jump, and above the largest one epsilon stays."""
+    slacks = [Fraction(f"1e-{power}") * part for power in (12, 9, 5) for part in (1, Fraction(16, 15), 2, 3)]
+    found = [table.epsilon(100, slack) for slack in sorted(slacks)]
+    assert all(smaller >= larger for smaller, larger in pairwise(found))
+    assert table.epsilon(100, Fraction(1, 2)) == table.epsilon(100, SLACKS[-1])
+
+
+def test_what_a_table_does_not_hold_has_no_epsilon(table: EpsilonTable) -> None:
+    """More units, or less slack."""
+    assert math.inf == table.epsilon(101, SLACK)
+    assert math.inf == table.epsilon(100, Fraction("9.9e-14"))
+
+
+def test_a_table_that_is_extended_is_the_larger_table(table: EpsilonTable) -> None:
+    """Also if it was kept as bytes in between; each unit that is added is reported once."""
+    advanced: list[None] = []
+    half = extended(new_table(E), 50)
+    whole = extended(table_from(half.to_bytes()), 100, lambda: advanced.append(None))
+    assert 50 == len(advanced)
+    assert np.array_equal(whole.rows.enough, table.rows.enough)
+    assert np.array_equal(whole.rows.needed, table.rows.needed)
+    assert whole is extended(whole, 60)
+
+
+def altered(table: EpsilonTable, **parts: object) -> bytes:
+    """Return a table's bytes with some parts replaced."""
+    with np.load(io.BytesIO(table.to_bytes())) as file:
+        values = {name: file[name] for name in file.files}
+    changed = io.BytesIO()
+    np.savez_compressed(changed, **(values | parts))
+    return changed.getvalue()
+
+
+def test_bytes_that_are_no_table_are_refused(table: EpsilonTable) -> None:
+    """Damaged, foreign, of another version, or with numbers that no table can have."""
+    whole = table.to_bytes()
+    for content in (b"", b"PK", whole[:-100], whole[:200] + b"x" * 50 + whole[250:]):
+        with pytest.raises(TableError, match="damaged"):
+            table_from(content)
+    with pytest.raises(TableError, match="another version"):
+        table_from(altered(table, format=np.array([0])))
+    with pytest.raises(TableError, match="cannot be right"):
+        table_from(altered(table, enough=table.rows.enough[::-1]))
+    with pytest.raises(TableError, match="cannot be right"):
+        table_from(altered(table, epsilon_per=np.array(["3/10"])))
+
+
+def by_bound(table: EpsilonTable | None, *, calls: int = 0, **more: object) -> dict[Bound, float]:
+    """Return each bound's epsilon for a hundred units."""
+    found = guarantees(
+        E,
+        Fraction("1e-10"),
+        information=100,
+        calls=calls,
+        slack=SLACK,
+        table=table,
+        **more,  # type: ignore[arg-type]
+    )
+    return {each.bound: each.epsilon for each in found}
+
+
+def test_with_a_table_the_guarantee_is_the_adaptive_bound(table: EpsilonTable) -> None:
+    """It is the smallest of five; without a table there are four, and nothing else changes."""
+    with_table, without = by_bound(table), by_bound(None)
+    assert with_table.pop(Bound.ADAPTIVE) == table.epsilon(100, SLACK) < min(without.values())
+    assert with_table == without
+    best = guarantee(E, Fraction("1e-10"), information=100, calls=0, slack=SLACK, table=table)
+    assert Bound.ADAPTIVE is best.bound
+
+
+def test_calls_add_their_epsilon_by_either_rule(table: EpsilonTable) -> None:
+    """100 ln(1 + 1e-10): the adaptive bound has no proof without it."""
+    assert by_bound(table, calls=1)[Bound.ADAPTIVE] - by_bound(table)[Bound.ADAPTIVE] == pytest.approx(1e-8)
+
+
+def test_gaussian_noise_has_no_adaptive_bound(table: EpsilonTable) -> None:
+    """It is no bounded-range step, so a table changes nothing."""
+    assert {Bound.ZCDP} == set(by_bound(table, gaussian=True))
+
+
+def test_domains_are_added_to_the_adaptive_bound(table: EpsilonTable) -> None:
+    """By adding up, each with half of the slack; the smaller of the two bounds is the guarantee."""
+    price = Fraction("0.002")
+    found = by_bound(table, domains=[PublishedDomain(price / 2, Fraction("1e-9"))] * 2)
+    assert {Bound.ZCDP, Bound.ADAPTIVE} == set(found)
+    expected = table.epsilon(100, SLACK / 2) + epsilon_of_zcdp(price, SLACK / 2).value
+    assert found[Bound.ADAPTIVE] == pytest.approx(expected, rel=1e-12)
+    assert found[Bound.ADAPTIVE] >= expected
+
+
+def test_a_table_of_another_currency_is_refused(table: EpsilonTable) -> None:
+    """Its epsilons would be too small, or too large."""
+    with pytest.raises(ValueError, match=r"^table must be of epsilon_per"):
+        guarantees(Fraction("0.2"), Fraction("1e-10"), information=1, calls=0, slack=SLACK, table=table)

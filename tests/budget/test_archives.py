@@ -1,0 +1,200 @@
+"""Archived journals: what was forged after its checkpoint is not archived, and the files can be checked later."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from gris_api.budget.v1 import admin_pb2 as pb
+from gris_api.budget.v1 import admin_pb2_grpc
+from redis.asyncio import Redis
+
+from budget_service.ledger.values import Cost
+from budget_service.server.archives import check_archives
+from budget_service.server.checkpoints import (
+    ArchiveMissingError,
+    JournalChangedError,
+    archive,
+    make_checkpoint,
+)
+from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.hosting import administering
+from budget_service.stores.interface import Store
+from budget_service.stores.redis.store import RedisStore
+from budget_service.stores.sqlite.store import SqliteStore
+from tests.budget.conftest import closing, empty
+from tests.budget.limit_settings import SETTINGS
+from tests.support.budget_client import failure
+from tests.support.budget_samples import SteppedClock, charge, levels, limit
+from tests.support.redis_server import RedisServer
+
+ON = levels(own=limit(100, 100), above=limit(1000, 1000))
+
+
+async def play(store: Store, name: str, count: int = 3) -> None:
+    """Charge some releases."""
+    for each in range(count):
+        await store.apply(*charge(f"{name}{each}", Cost(each + 1, 1), on=ON, release_id=f"{name}{each}"))
+
+
+async def archived(store: Store, folder: Path) -> Path:
+    """Make a checkpoint and archive the journal before it."""
+    await make_checkpoint(store, "acme")
+    path = await archive(store, "acme", folder)
+    assert path is not None
+    return path
+
+
+FORGE = (
+    "DROP TRIGGER journal_is_not_changed",
+    "UPDATE journal SET information = information + 1, release_id = 'forged' WHERE request_id = 'a1'",
+)
+
+
+def run(path: Path, *statements: str) -> None:
+    """Do something to a ledger by hand."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return what a folder holds."""
+    return sorted(folder.iterdir())
+
+
+async def test_an_entry_that_was_forged_after_its_checkpoint_is_not_archived(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """In SQLite: the range of positions is named, no file is left, and the journal stays."""
+    path, folder = tmp_path / "ledger.db", tmp_path / "archive"
+    folder.mkdir()
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await play(store, "a")
+        await make_checkpoint(store, "acme")
+    run(path, *FORGE)
+    async with closing(SqliteStore.open(path, clock)) as store:
+        with pytest.raises(JournalChangedError) as caught:
+            await archive(store, "acme", folder)
+        assert ("1", "3") == (caught.value.first, caught.value.last)
+        await play(store, "b")
+        with pytest.raises(JournalChangedError):
+            await archived(store, folder)
+        assert len(await store.journal("acme", "", "", 10)) == 6
+    assert files_in(folder) == []
+
+
+async def test_an_entry_that_was_forged_in_redis_is_not_archived(
+    shared_redis: RedisServer, clock: SteppedClock, tmp_path: Path
+) -> None:
+    """Whoever may write the store may replace the whole stream, with the same positions."""
+    await empty(shared_redis.address)
+    client: Any = Redis.from_url(shared_redis.address, decode_responses=True)
+    async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
+        await play(store, "a")
+        await make_checkpoint(store, "acme")
+        entries = await client.xrange("gris:{acme}:journal")
+        await client.delete("gris:{acme}:journal")
+        for position, fields in entries:
+            await client.xadd("gris:{acme}:journal", fields | {"release_id": "forged"}, id=position)
+        with pytest.raises(JournalChangedError):
+            await archive(store, "acme", tmp_path)
+    await client.aclose()
+
+
+async def test_the_next_archive_continues_the_digest_of_the_last(
+    any_store: Store, clock: SteppedClock, tmp_path: Path
+) -> None:
+    """So the last file has to be there; any other may have been moved away."""
+    paths = []
+    folder, kept = tmp_path / "archive", tmp_path / "kept"
+    for each in (folder, kept):
+        each.mkdir()
+    for name in "ab":
+        await play(any_store, name)
+        paths.append(await archived(any_store, folder))
+    await play(any_store, "c")
+    for path in paths:
+        shutil.move(path, kept)
+    with pytest.raises(ArchiveMissingError) as caught:
+        await archived(any_store, folder)
+    assert caught.value.last == 6
+    shutil.copy(kept / paths[1].name, folder)
+    await archived(any_store, folder)
+    assert [each.name.split(".")[1] for each in files_in(folder)] == ["4-6", "7-9"]
+
+
+async def test_a_journal_that_was_dropped_in_part_is_archived_further(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """The service died between the file and the end of dropping: the next file begins in the middle of the last."""
+    whole, part, folder = tmp_path / "whole.db", tmp_path / "part.db", tmp_path / "archive"
+    folder.mkdir()
+    async with closing(SqliteStore.open(whole, clock)) as store:
+        await play(store, "a")
+        await archived(store, folder)
+    async with closing(SqliteStore.open(part, clock)) as store:
+        await play(store, "a")
+        await make_checkpoint(store, "acme")
+        await store.drop_checkpointed("acme", 1)
+        await play(store, "b")
+        again = await archived(store, folder)
+    assert again.name.startswith("acme.2-6.")
+    assert ["", ""] == [each.problem for each in check_archives(files_in(folder))]
+
+
+async def test_archives_are_checked_by_their_digests(
+    any_store: Store, clock: SteppedClock, tmp_path: Path
+) -> None:
+    """A changed line, a file that is cut off, one that is missing and one that is none are told apart."""
+    paths = []
+    for name in "abc":
+        await play(any_store, name)
+        paths.append(await archived(any_store, tmp_path))
+    assert ["", "", ""] == [each.problem for each in check_archives(paths)]
+    assert ["", "needs the file that ends with entry 6 of acme"] == [
+        each.problem for each in check_archives([paths[0], paths[2]])
+    ]
+    lines = paths[1].read_text().splitlines(keepends=True)
+    forged = json.loads(lines[0]) | {"information": 1000}
+    paths[1].write_text("".join([json.dumps(forged) + "\n", *lines[1:]]))
+    assert ["", "has entries that do not have its digest", ""] == [
+        each.problem for each in check_archives(paths)
+    ]
+    paths[1].write_text("".join(lines[:-1]))
+    (other := tmp_path / "other").write_text('{"entries": 3}')
+    assert ["is no archive, or not a whole one", "has a line that is no entry"] == [
+        each.problem for each in check_archives([paths[1], other])
+    ]
+    assert "cannot be read: No such file or directory" == check_archives([tmp_path / "none"])[0].problem
+
+
+async def test_the_administrator_is_told_which_entries_differ(tmp_path: Path, clock: SteppedClock) -> None:
+    """By their positions; and which archive has to be put back."""
+    path, folder = tmp_path / "ledger.db", tmp_path / "archive"
+    folder.mkdir()
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await play(store, "a")
+        await make_checkpoint(store, "acme")
+    run(path, *FORGE)
+    asked = pb.SealJournalRequest(account={"path": ["acme"]}, archive=True)
+    async with (
+        closing(SqliteStore.open(path, clock)) as store,
+        administering(store, SETTINGS, "127.0.0.1:0", folder, detector=FailureDetector(store)) as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
+        stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
+        error = await failure(stub.SealJournal(asked))
+        assert (grpc.StatusCode.FAILED_PRECONDITION, "LEDGER_DIFFERS") == (error.code, error.info.reason)
+        assert error.info.metadata == {"first_position": "1", "last_position": "3"}
+        await store.drop_checkpointed("acme", 3)
+        await play(store, "b")
+        error = await failure(stub.SealJournal(asked))
+        assert (grpc.StatusCode.FAILED_PRECONDITION, "ARCHIVE_MISSING") == (error.code, error.info.reason)
+        assert error.info.metadata == {"entries": "3"}

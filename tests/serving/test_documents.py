@@ -1,0 +1,47 @@
+"""What is said of a document that does not have the shape of its schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import Field
+
+from gris_serving.documents import Strict, read_document
+from gris_serving.reloading_files import SecurityError
+
+
+class _Inner(Strict):
+    port: int = Field(ge=1)
+
+
+class _Schema(Strict):
+    name: str
+    inner: _Inner
+    shown: bool = False
+    many: list[str] = Field(default_factory=list)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("inner: {port: 1}", "name: expected this key"),
+        ("{name: a, inner: {port: 1}, more: 2}", "more: there is no such key"),
+        ("{name: 3, inner: {port: 1}}", "name: expected a text"),
+        ("{name: a, inner: 7}", "inner: expected keys and their values"),
+        ("{name: a, inner: {port: x}}", "inner.port: expected a whole number"),
+        ("{name: a, inner: {port: 0}}", "inner.port: expected a number greater than or equal to 1"),
+        ("{name: a, inner: {port: 1}, shown: 'x'}", "shown: expected true or false"),
+        ("{name: a, inner: {port: 1}, many: b}", "many: expected a list"),
+        ("- a", "expected keys and their values"),
+    ],
+)
+def test_a_fault_is_told_in_the_words_of_who_writes_the_document(
+    text: str, problem: str, tmp_path: Path
+) -> None:
+    """None of the schema library's own texts, which are about classes and inputs."""
+    path = tmp_path / "document.yaml"
+    path.write_text(text)
+    with pytest.raises(SecurityError) as refusal:
+        read_document(path, _Schema)
+    assert f"{path}: {problem}" == str(refusal.value)
